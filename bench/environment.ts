@@ -52,7 +52,7 @@ export interface KafkaPlace {
 }
 
 /** Nothing is shed on a busy machine, or by a process whose records nobody scores meanwhile. */
-const unshed = { COLLECT_MAX_BACKLOG_MS: '1000000000' }
+const unshed = { COLLECT_MAX_BACKLOG_MS: '1000000000', COLLECT_SOURCE_MB_PER_HOUR: '1000000000' }
 
 /** Starts Postgres in a temporary folder. `kafka` given = that is the log. */
 export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<Environment> {

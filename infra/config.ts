@@ -73,6 +73,8 @@ const settings = z.object({
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
   COLLECT_MAX_BACKLOG_MS: z.coerce.number().int().min(100).default(750),
   COLLECT_MAX_IN_FLIGHT: z.coerce.number().int().min(2).default(1000),
+  COLLECT_SOURCE_MB_PER_HOUR: z.coerce.number().int().min(10).default(900),
+  COLLECT_ORGANIZATION_MB_PER_HOUR: z.coerce.number().int().min(10).optional(),
   HAND_OFF_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(2000),
   /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
   RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),

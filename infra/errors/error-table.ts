@@ -140,7 +140,7 @@ export const errorTable = {
     status: 413,
     retryable: false,
     message: 'The request body is too large.',
-    meaning: 'A JSON body may have 256 KiB, a batch 1 MiB, and a network check 4 KiB.',
+    meaning: 'A JSON body may have 256 KiB, observations 128 KiB deflated, and a network check 4 KiB.',
     remedy: 'Send less at once.',
   },
   'request.invalid_content_type': {

@@ -137,13 +137,18 @@ function statusOn(code: ErrorCode, traits: Traits): number | undefined {
 }
 
 const ofCollect = ['session.', 'transport.']
-const ofKeys = ['auth.secret_key', 'auth.native', 'auth.insufficient', 'auth.organization', 'rate_limit.']
+const keyOnly = ['auth.secret_key', 'auth.native', 'auth.insufficient', 'auth.organization']
+const ofKeys = [...keyOnly, 'rate_limit.']
+
+// Without a key, and limited by source in the same words as what has one.
+const limitedBySource = ['pingCollect', 'reportNetworkCheck']
 
 // Prefixes of codes that an operation for this type of key, or for none, does not answer with.
-function neverOn({ opensWith, ownOrganization }: Traits): string[] {
+function neverOn({ operationId, opensWith, ownOrganization }: Traits): string[] {
   if (opensWith === 'publishable')
     return ['auth.secret_key_r', 'auth.insufficient', 'auth.organization_access']
   if (opensWith === 'token') return [...ofKeys, ...ofCollect, 'auth.origin']
+  if (limitedBySource.includes(operationId)) return [...keyOnly, ...ofCollect]
   if (opensWith === undefined) return [...ofKeys, ...ofCollect]
   const foreign = ['auth.secret_key_not', 'auth.origin', ...ofCollect]
   return ownOrganization ? foreign : [...foreign, 'auth.organization_access']

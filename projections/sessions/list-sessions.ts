@@ -1,4 +1,4 @@
-import { isPartOfId } from '../../infra/ids.ts'
+import { isLegacyId, isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
 import type { Verdict } from '../../schemas/events.ts'
@@ -140,9 +140,10 @@ function sessionRow({
 
 // service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.
 function exactMatch(id: string): string | undefined {
-  const byEvent = 's.session_id = (select d.session_id from read.decisions d where d.event_id = $4)'
+  const ofEvent = '(select d.session_id from read.decisions d where d.event_id = $4)'
   if (id.startsWith('sid_')) return 's.session_id = $4'
-  if (id.startsWith('evt_')) return byEvent
+  if (id.startsWith('evt_')) return `s.session_id = ${ofEvent}`
   if (id.startsWith('vid_')) return 's.visitor_id = $4'
-  return /^[0-9a-f]{32}$/.test(id) ? `(s.session_id = $4 or ${byEvent})` : undefined
+  // Of an event or a session. Two conditions would be a look at every session of the scope.
+  return isLegacyId(id) ? `s.session_id = coalesce(${ofEvent}, $4)` : undefined
 }

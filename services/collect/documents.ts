@@ -3,8 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
-import type { BodyKind } from '../../infra/wire/collect/protocol.ts'
-import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
+import { type BodyKind, nonceBytes, sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import {
   agreeDocumentKeys,
   createServerKeys,
@@ -162,9 +161,8 @@ export function nonceContents(state: ServerDocument, nonce: Buffer): NonceConten
 // has, says that no batch of the document was accepted yet.
 const seqBytes = 4
 const contentBytes = seqBytes + 6
-const macBytes = 16
+const macBytes = nonceBytes - contentBytes
 const noBatchYetBit = 2 ** 47
-export const nonceBytes = contentBytes + macBytes
 /** Events carry the number as a signed 32-bit integer. */
 export const maxSeq = 0x7fff_ffff
 

@@ -16,13 +16,14 @@ import type { Admission } from './admission.ts'
 import type { Claims } from './claims.ts'
 import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
+import type { VolumeLimits } from './volume.ts'
 
 export interface HandOffRequest extends Tenant {
   decisionId: string
   sessionId: string
 }
 
-export interface CollectDeps {
+export interface CollectDeps extends VolumeLimits {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   auth: Pick<Auth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>

@@ -1,21 +1,14 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { z } from 'zod'
+import { createBudget, overBudget } from '../../infra/access/budget.ts'
+import { sourceOf } from '../../infra/access/source.ts'
 import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
-import { timeOrderedId } from '../../infra/ids.ts'
-import { shortenedAddress } from '../../infra/ip/network.ts'
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import { limitInFlight } from './admission.ts'
 import { receiveBatch, receiveResult } from './bodies.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
-import {
-  type BodyParams,
-  binaryType,
-  type CollectDeps,
-  requireBinary,
-  userAgentOf,
-  wholeAddressOf,
-} from './requests.ts'
+import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
 import {
   batchHeadersSchema,
   batchResponseSchema,
@@ -28,6 +21,7 @@ import {
   resultResponseSchema,
 } from './schemas.ts'
 import { continuityCookie, openSession } from './sessions.ts'
+import { limitVolume } from './volume.ts'
 
 export type { CollectDeps, HandOffRequest } from './requests.ts'
 
@@ -51,6 +45,7 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
       keyed.addHook('onError', refuseOrigin)
       keyed.addHook('onError', deps.auth.refundOtherClient)
       limitInFlight(keyed, deps.admission)
+      limitVolume(keyed, deps)
       const onRequest = deps.auth.requirePublishable()
       sessionRoute(keyed, { deps, cache, onRequest })
       keyed.register(async (binary) => bodyRoutes(binary, { deps, cache, onRequest }))
@@ -187,16 +182,31 @@ const networkCheckPath = '/v2/collect/network-checks'
 const pingId = /^[A-Za-z0-9_-]{1,128}$/
 const maxCheckBytes = 4096
 
+// What anybody may ask for without a key: each source, and all together, in this process.
+const keyless = { source: { perSecond: 10, burst: 50 }, all: { perSecond: 500, burst: 1000 } }
+
+function limitKeyless({ clock }: CollectDeps): onRequestHookHandler {
+  const ofSource = createBudget({ clock, ...keyless.source })
+  const ofAll = createBudget({ clock, ...keyless.all })
+  return ({ ip }, _reply, done) => {
+    const isWithin = ofSource.spend(sourceOf(ip)) && ofAll.spend('all')
+    done(isWithin ? undefined : overBudget())
+  }
+}
+
+/** Both leave nothing: no part of the server reads what a client finds out about its network. */
 function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
+  const onRequest = limitKeyless(deps)
   app.get<{ Params: { pingId: string } }>(
     pingPath,
     {
+      onRequest,
       schema: {
         operationId: 'pingCollect',
         tags: ['Collect'],
         summary: 'Measure the way to the server',
         params: z.object({ pingId: z.string().meta({ pattern: pingId.source }) }),
-        response: { 204: z.null(), ...errorResponses(404) },
+        response: { 204: z.null(), ...errorResponses(404, 429) },
       },
     },
     async ({ params }, reply) => {
@@ -204,39 +214,19 @@ function networkRoutes(app: FastifyInstance, deps: CollectDeps): void {
       return reply.code(204).header('cache-control', 'no-store').send()
     },
   )
-  app.post<{ Body: Record<string, unknown> }>(
+  app.post(
     networkCheckPath,
     {
+      onRequest,
       bodyLimit: maxCheckBytes,
       schema: {
         operationId: 'reportNetworkCheck',
         tags: ['Collect'],
         summary: 'Report a network check',
         body: z.record(z.string(), z.unknown()).describe('At most 4 KiB.'),
-        response: { 202: z.object({ ack: z.literal(true) }), ...errorResponses(400, 413, 415, 422) },
+        response: { 202: z.object({ ack: z.literal(true) }), ...errorResponses(400, 413, 415, 422, 429) },
       },
     },
-    async (request, reply) => {
-      await deps.log.append([checkRecord(request, deps)])
-      return reply.code(202).send({ ack: true })
-    },
+    async (_request, reply) => reply.code(202).send({ ack: true }),
   )
-}
-
-function checkRecord(
-  request: FastifyRequest<{ Body: Record<string, unknown> }>,
-  { clock, random, codec }: CollectDeps,
-) {
-  const now = clock()
-  const checkId = timeOrderedId('nck', now, random)
-  const data = {
-    check_id: checkId,
-    received_at: now,
-    // It names no organization that could ask for the whole address.
-    ip_address: shortenedAddress(wholeAddressOf(request)),
-    user_agent: userAgentOf(request),
-    body: JSON.stringify(request.body),
-  }
-  const meta = { eventId: checkId, time: now, organizationId: null, environment: null }
-  return codec.toRecord({ type: 'NetworkChecked', data }, meta)
 }

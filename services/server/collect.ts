@@ -85,6 +85,8 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
     ...parts,
     checkRecipients: handOff.checkRecipients,
     sealResult: handOff.sealResult,
+    sourceMbPerHour: config.COLLECT_SOURCE_MB_PER_HOUR,
+    organizationMbPerHour: config.COLLECT_ORGANIZATION_MB_PER_HOUR,
     batchIntervalMs: config.BATCH_INTERVAL_MS,
     handOffTimeoutMs: config.HAND_OFF_TIMEOUT_MS,
   })

@@ -102,6 +102,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     dataKeys: createMemoryDataKeys(),
     claims: createMemoryClaims().open(),
     admission: openAdmission(),
+    sourceMbPerHour: 1_000_000,
     checkRecipients: async () => {},
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }

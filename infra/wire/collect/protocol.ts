@@ -5,13 +5,16 @@ export const ivBytes = 12
 export const tagBytes = 16
 export const keyBytes = 32
 
-export const maxBodyBytes = 1024 * 1024
+/** Of the nonces that the server hands out; to clients they are opaque. */
+export const nonceBytes = 26
 /** From a session's creation until its documents and resume tokens stop working. */
 export const sessionLifetimeMs = 24 * 60 * 60 * 1000
 /** Largest observation JSON after inflating, in bytes; more is recorded as unreadable. */
 export const maxObservationBytes = 512 * 1024
-/** Largest deflated observations, in bytes; more is recorded as unreadable. An honest snapshot has some 3 KiB. */
+/** Largest deflated observations, in bytes. An honest snapshot has some 3 KiB. */
 export const maxDeflatedBytes = 128 * 1024
+/** Largest body: such observations in their frame. */
+export const maxBodyBytes = maxDeflatedBytes + 2 + nonceBytes + ivBytes + tagBytes
 
 export const keyLabels = {
   clientToServer: 'tidegate collect v2 client-to-server',

@@ -182,7 +182,7 @@ async function refusedBodies(
   await send('of another version', {}, changedBytes(batch.body, 0))
   await send('changed nonce', {}, changedBytes(batch.body, 5))
   await send('changed end', {}, changedBytes(batch.body, -1))
-  await send('too large', {}, Buffer.alloc(1024 * 1024 + 1))
+  await send('too large', {}, Buffer.alloc(128 * 1024 + 57))
   await send('unknown session', {}, batch.body, batch.path.replace(/sid_\w+/, `sid_${'0'.repeat(26)}`))
   await send(
     'unknown document',

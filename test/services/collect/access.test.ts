@@ -170,12 +170,10 @@ describe('network checks', () => {
   const check = (payload: string, type = 'application/json') =>
     app.send('POST', '/v2/collect/network-checks', { headers: { 'content-type': type }, payload })
 
-  test('are taken without a key and recorded as sent', async () => {
+  test('are taken without a key, and leave nothing', async () => {
     const { status, json } = await check('{"rtt":12,"later":{"more":true}}')
     expect([status, json]).toEqual([202, { ack: true }])
-    expect(app.events()).toMatchObject([
-      { type: 'NetworkChecked', data: { body: '{"rtt":12,"later":{"more":true}}', ip_address: '127.0.0.0' } },
-    ])
+    expect(app.log.records).toEqual([])
   })
 
   test.each([
@@ -185,11 +183,45 @@ describe('network checks', () => {
     ['empty', '', 400],
   ])('%s is refused', async (_, payload, expected) => {
     expect((await check(payload)).status).toBe(expected)
-    expect(app.log.records).toEqual([])
   })
 
   test('another content type is 415', async () => {
     expect((await check('{}', 'text/plain')).status).toBe(415)
+  })
+})
+
+describe('what needs no key', () => {
+  const headers = { 'content-type': 'application/json', origin: shop }
+  const asks = [
+    (remoteAddress: string) => app.send('GET', '/v2/collect/pings/a', { headers, remoteAddress }),
+    (remoteAddress: string) =>
+      app.send('POST', '/v2/collect/network-checks', { headers, payload: '{}', remoteAddress }),
+  ]
+  const statuses = async (times: number, from: (i: number) => string) => {
+    const counts = new Map<number, number>()
+    for (let i = 0; i < times; i++) {
+      const { status } = (await asks[i % 2]?.(from(i))) ?? { status: 0 }
+      counts.set(status, (counts.get(status) ?? 0) + 1)
+    }
+    return Object.fromEntries(counts)
+  }
+
+  test('is asked for by one source 50 times at once and 10 times a second, and then refused', async () => {
+    expect(await statuses(80, () => '192.0.2.1')).toEqual({ 204: 25, 202: 25, 429: 30 })
+    const refused = await asks[1]?.('192.0.2.1')
+    expect(refused).toMatchObject({
+      json: { error: { code: 'rate_limit.exceeded', retryable: true } },
+      headers: { 'retry-after': '1', 'access-control-allow-origin': shop },
+    })
+    expect(Object.keys(refused?.headers ?? {}).filter((name) => name.startsWith('x-ratelimit'))).toEqual([])
+    expect(await statuses(2, () => '192.0.2.2')).toEqual({ 204: 1, 202: 1 })
+    app.now.ms += 1000
+    expect(await statuses(20, () => '192.0.2.1')).toEqual({ 204: 5, 202: 5, 429: 10 })
+  })
+
+  test('is asked for by all sources together 1000 times at once, and then refused', async () => {
+    const many = await statuses(1200, (i) => `10.0.${i >> 8}.${i & 255}`)
+    expect(many).toEqual({ 204: 500, 202: 500, 429: 200 })
   })
 })
 
@@ -233,7 +265,9 @@ test('the interface description says what bodies, headers and errors the endpoin
     expect.arrayContaining(['400', '401', '403', '413', '415', '422', '429', '500', '503']),
   )
   expect(statuses(json.paths['/v2/collect/network-checks'].post)).toEqual(
-    expect.arrayContaining(['400', '413', '415', '422', '500', '503']),
+    expect.arrayContaining(['400', '413', '415', '422', '429', '500', '503']),
   )
-  expect(statuses(json.paths['/v2/collect/pings/{pingId}'].get)).toContain('404')
+  expect(statuses(json.paths['/v2/collect/pings/{pingId}'].get)).toEqual(
+    expect.arrayContaining(['404', '429']),
+  )
 })

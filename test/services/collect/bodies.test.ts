@@ -2,15 +2,15 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { CollectClient, OpenedSession } from '../../../infra/wire/collect/client.ts'
 import { createKeyPair, deriveDocumentKeys, sealBody } from '../../../infra/wire/collect/client-crypto.ts'
-import { bodyPath, type OpenResponse } from '../../../infra/wire/collect/protocol.ts'
+import { bodyPath, maxDeflatedBytes, type OpenResponse } from '../../../infra/wire/collect/protocol.ts'
 import {
   type CollectApp,
   clientOf,
-  type Exchange,
   firstMasterKey,
   lastSent,
   organization,
   quiet,
+  type Sent,
   sendAgain,
   startCollectApp,
 } from './collect-app.ts'
@@ -31,13 +31,13 @@ afterEach(() => app.close())
 const batches = () => app.events().flatMap(({ type, data }) => (type === 'BatchReceived' ? [data] : []))
 const results = () => app.events().flatMap(({ type, data }) => (type === 'ResultRequested' ? [data] : []))
 
-function changed(exchange: Required<Exchange>, change: (body: Buffer) => void): Buffer {
+function changed(exchange: Sent, change: (body: Buffer) => void): Buffer {
   const body = Buffer.from(exchange.payload as Buffer)
   change(body)
   return body
 }
 
-const withHeader = (exchange: Required<Exchange>, name: string, value: string | undefined) => {
+const withHeader = (exchange: Sent, name: string, value: string | undefined) => {
   const { [name]: _, ...others } = exchange.headers
   return { headers: value === undefined ? others : { ...others, [name]: value } }
 }
@@ -304,11 +304,13 @@ describe('batches', () => {
     })
   })
 
-  test('a 2 MiB body is 413, one of just under 1 MiB is taken', async () => {
+  test('more than is ever read of it is 413: observations over 128 KiB', async () => {
     const send = await openByHand()
-    const large = await send(Buffer.alloc(2 * 1024 * 1024))
+    const large = await send(Buffer.alloc(maxDeflatedBytes + 1))
     expect([large.status, large.json.error.code]).toEqual([413, 'request.payload_too_large'])
-    expect((await send(Buffer.alloc(1024 * 1024 - 100))).status).toBe(200)
+    expect(batches()).toEqual([])
+    expect((await send(Buffer.alloc(maxDeflatedBytes))).status).toBe(200)
+    expect(batches()[0]?.payload.length).toBe(maxDeflatedBytes)
   })
 
   test.each([

@@ -43,7 +43,7 @@ export interface CollectApp {
   fetch: FetchLike
   exchanges: Exchange[]
   /** The last request of a kind that was sent, whether or not it was answered. */
-  inFlight(kind: string): Required<Omit<Exchange, 'answer'>>
+  inFlight(kind: string): Sent
   events(): RecordedEvent[]
   close(): Promise<void>
 }
@@ -51,12 +51,16 @@ export interface CollectApp {
 export interface SendOptions {
   headers?: Record<string, string>
   payload?: string | Buffer
+  /** Where it comes from, where that is not the app's usual address. */
+  remoteAddress?: string
 }
 
 export interface Exchange extends SendOptions {
   url: string
   answer: Answer
 }
+
+export type Sent = Required<Pick<Exchange, 'url' | 'headers' | 'payload'>>
 
 interface Options extends Partial<CollectDeps>, Pick<AuthOptions, 'limiter' | 'defaultLimits'> {
   masterKeys?: string
@@ -88,15 +92,15 @@ export async function startCollectApp({
   const sealResult = async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`
   const claims = createMemoryClaims().open()
   const known = { auth, keyring, dataKeys, clock, random: randomBytes }
-  const fixed = { log, codec, claims, admission: openAdmission(), ...known }
+  const fixed = { log, codec, claims, admission: openAdmission(), sourceMbPerHour: 900, ...known }
   collectRoutes(app, { ...fixed, checkRecipients: async () => {}, sealResult, ...changes })
   await app.ready()
   const exchanges: Exchange[] = []
-  const sent: Required<Omit<Exchange, 'answer'>>[] = []
+  const sent: Sent[] = []
 
-  const send: CollectApp['send'] = async (method, url, { headers = {}, payload } = {}) => {
+  const send: CollectApp['send'] = async (method, url, { headers = {}, payload, ...from } = {}) => {
     const body = payload === undefined ? {} : { payload }
-    const response = await app.inject({ method, url, headers, remoteAddress, ...body })
+    const response = await app.inject({ method, url, headers, remoteAddress, ...from, ...body })
     const isJson = String(response.headers['content-type'] ?? '').includes('json')
     return {
       status: response.statusCode,
@@ -191,18 +195,14 @@ export function clientOf(
 export const quiet = { version: 1, elapsed_ms: 5 } as const
 
 /** The last request of a kind that the client sent, ready to be sent again or changed. */
-export function lastSent(app: CollectApp, kind: 'sessions' | 'batches' | 'results'): Required<Exchange> {
+export function lastSent(app: CollectApp, kind: 'sessions' | 'batches' | 'results'): Sent & Exchange {
   const found = app.exchanges.findLast(({ url }) => url.endsWith(`/${kind}`))
   if (!found?.headers || found.payload === undefined) throw new Error(`nothing was posted to ${kind}`)
   return { ...found, headers: found.headers, payload: found.payload }
 }
 
 /** Sends a recorded request once more, with changes. */
-export function sendAgain(
-  app: CollectApp,
-  exchange: Required<Omit<Exchange, 'answer'>>,
-  changes: Partial<Exchange> = {},
-): Promise<Answer> {
-  const { url, headers, payload } = { ...exchange, ...changes }
-  return app.send('POST', url, { headers, payload })
+export function sendAgain(app: CollectApp, exchange: Sent, changes: Partial<Exchange> = {}): Promise<Answer> {
+  const { url, headers, payload, remoteAddress } = { remoteAddress: undefined, ...exchange, ...changes }
+  return app.send('POST', url, { headers, payload, ...(remoteAddress ? { remoteAddress } : {}) })
 }

@@ -70,6 +70,7 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promi
     dataKeys: createMemoryDataKeys(),
     claims: createMemoryClaims().open(),
     admission: openAdmission(),
+    sourceMbPerHour: 1_000_000,
     batchIntervalMs,
     checkRecipients: async () => {},
     async sealResult({ sessionId, decisionId }) {

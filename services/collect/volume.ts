@@ -1,0 +1,44 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type Budget, createBudget, overBudget } from '../../infra/access/budget.ts'
+import { sourceOf } from '../../infra/access/source.ts'
+import type { Clock } from '../../infra/ids.ts'
+
+export interface VolumeLimits {
+  /** Megabytes that may be sent in an hour: by one source, and with all keys of one organization. */
+  sourceMbPerHour: number
+  organizationMbPerHour?: number | undefined
+}
+
+// What is recorded because of a request, beside what was sent: its own event, and on average a decision about it.
+const recordedBytes = 3 * 1024
+const megabyte = 1_000_000
+// What may come at once: an hour from its beginning has no more than the limit and this part of it.
+const burstShare = 1 / 30
+
+/**
+ * Hook that bounds what the log takes, in this process. Units alone would let a source fill it with the largest bodies.
+ * The source pays first, so that one of them does not use up what its organization may send.
+ */
+export function limitVolume(app: FastifyInstance, limits: VolumeLimits & { clock: Clock }): void {
+  const { clock, sourceMbPerHour, organizationMbPerHour } = limits
+  const ofSource = budgetOf(sourceMbPerHour, clock)
+  const ofOrganization = organizationMbPerHour ? budgetOf(organizationMbPerHour, clock) : undefined
+  app.addHook('preHandler', (request, _reply, done) => {
+    const bytes = bytesOf(request)
+    const organizationId = request.principal?.organizationId ?? ''
+    const isWithin =
+      ofSource.spend(sourceOf(request.ip), bytes) && (ofOrganization?.spend(organizationId, bytes) ?? true)
+    done(isWithin ? undefined : overBudget())
+  })
+}
+
+function budgetOf(mbPerHour: number, clock: Clock): Budget {
+  const bytes = mbPerHour * megabyte
+  return createBudget({ clock, perSecond: bytes / 3600, burst: bytes * burstShare })
+}
+
+function bytesOf({ body, headers, raw }: FastifyRequest): number {
+  const ofBody = Buffer.isBuffer(body) ? body.length : Number(headers['content-length'] ?? 0)
+  const ofHeaders = raw.rawHeaders.reduce((sum, text) => sum + text.length, 0)
+  return ofBody + ofHeaders + recordedBytes
+}
