@@ -19,9 +19,15 @@ export interface FairShare {
   isAlone(party: string): boolean
   /**
    * Whether the party gets one more. `total` says how much all together may have had in the window, from what they asked
-   * for in it; without it, as nothing is short, they get it.
+   * for and had in it; without it, as nothing is short, they get it.
    */
-  admits(party: string, total?: (asked: number) => number): boolean
+  admits(party: string, total?: (sofar: SoFar) => number): boolean
+}
+
+/** Of all parties together, in the window. */
+export interface SoFar {
+  asked: number
+  had: number
 }
 
 /** What a party asked for and what it had, as of `at`. */
@@ -43,9 +49,10 @@ export function createFairShare({ clock, windowMs, maxParties = 1000 }: FairShar
     return { asked: asked * left, had: had * left, at: now }
   }
 
-  function levelOf(total: (asked: number) => number): number {
-    const asked = [...parties.values()].map((party) => decayed(party).asked)
-    return fairLevel(asked, total(sum(asked)))
+  function levelOf(total: (sofar: SoFar) => number): number {
+    const all = [...parties.values()].map(decayed)
+    const asked = all.map((party) => party.asked)
+    return fairLevel(asked, total({ asked: sum(asked), had: sum(all.map((party) => party.had)) }))
   }
 
   return {

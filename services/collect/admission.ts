@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
+import { createFairShare, type SoFar } from '../../infra/access/fair-share.ts'
 import { type ApiError, unavailable } from '../../infra/errors/errors.ts'
-import type { Random } from '../../infra/ids.ts'
+import type { Clock, OrganizationId, Random } from '../../infra/ids.ts'
+import { type Begun, createBegun } from './begun.ts'
 
 /** Milliseconds that the oldest record of each partition waits, and requests whose bodies the process holds. */
 export interface Load {
@@ -13,19 +15,51 @@ export interface AdmissionLimits {
   maxInFlight: number
 }
 
-/**
- * The share of new sessions to shed, 0 to 1: none up to the bound, all from twice the bound on. It grows evenly, so that
- * it settles where as much is admitted as is done. A session may fall into any partition: where one of twelve stands
- * still, a twelfth is shed. Half of the limit of requests in flight is kept for running sessions.
- */
-export function shedShare({ ages, inFlight }: Load, { maxBacklogMs, maxInFlight }: AdmissionLimits): number {
-  const shares = ages.map((age) => excess(age, maxBacklogMs))
-  const behind = shares.reduce((sum, share) => sum + share, 0) / (shares.length || 1)
-  return Math.max(behind, excess(inFlight, maxInFlight / 4))
+/** How many sessions may be begun, and not decided yet, at once; undefined while nothing limits them. */
+export type Window = number | undefined
+
+export interface Progress {
+  /** Sessions that are begun and not decided yet, and how many are decided in a second. */
+  open: number
+  decidedPerSecond: number
+  /** Milliseconds since a session was refused. */
+  quietMs: number
 }
 
-function excess(value: number, bound: number): number {
-  return Math.min(1, Math.max(0, value / bound - 1))
+const shrinks = 0.8
+const grows = 1.05
+const releasedAfterMs = 3000
+
+/**
+ * The window after one more reading, four of which are made in a second. It begins with the sessions that are open when
+ * something waits for too long, and shrinks while that is so: not below what is decided within the bound, as that is
+ * what can be decided in time. It grows again as long as nothing waits, and is gone once nobody was refused for a while.
+ */
+export function nextWindow(
+  window: Window,
+  { ages }: Pick<Load, 'ages'>,
+  progress: Progress & AdmissionLimits,
+): Window {
+  const { open, decidedPerSecond, quietMs, maxBacklogMs } = progress
+  if (ages.some((age) => age > maxBacklogMs)) {
+    const inTime = (decidedPerSecond * maxBacklogMs) / 1000
+    return Math.max(inTime, Math.min(window ?? open, open) * shrinks)
+  }
+  if (window === undefined || quietMs > releasedAfterMs) return undefined
+  return Math.max(1, window) * grows
+}
+
+/**
+ * How many of the new sessions that were asked for lately may have been admitted, over all organizations: what was, and
+ * what is left of the window. Half of the limit of requests in flight is kept for running sessions.
+ */
+export function admissible(
+  { asked, had }: SoFar,
+  given: { window: Window; open: number } & Load & AdmissionLimits,
+): number {
+  const { window, open, inFlight, maxInFlight } = given
+  const withinFlight = asked * Math.min(1, Math.max(0, 2 - inFlight / (maxInFlight / 4)))
+  return window === undefined ? withinFlight : Math.min(withinFlight, had + window - open)
 }
 
 export type Shed = 'session' | 'request'
@@ -34,30 +68,62 @@ export interface AdmissionOptions extends AdmissionLimits {
   readAges: () => readonly number[]
   random: Random
   onShed: (what: Shed) => void
+  /** Milliseconds of which only differences matter. Default: a clock of the process that is never set. */
+  clock?: Clock
 }
 
-/** `admitSession` throws 503 for a new session; `refusal` is the 503 of any request at the limit. */
 export interface Admission {
   inFlight(): number
-  admitSession(): void
+  /** Throws 503 where a new session of the organization is one too many. */
+  admitSession(organizationId: OrganizationId): void
+  /** Notes sessions that were admitted, until they are decided. */
+  begun: Begun
+  /** The 503 of any request at the limit. */
   refusal(): ApiError | null
   enter(): void
   leave(): void
 }
 
-export function createSessionAdmission({ readAges, random, onShed, ...limits }: AdmissionOptions): Admission {
+// What an organization asked for counts for about as long as a session takes from its opening to its result.
+const windowMs = 5000
+const stepMs = 250
+
+export function createSessionAdmission(options: AdmissionOptions): Admission {
+  const { readAges, random, onShed, clock = () => performance.now(), ...limits } = options
+  const begun = createBegun(clock)
+  const share = createFairShare({ clock, windowMs })
   let inFlight = 0
+  let window: Window
+  let steppedAt = Number.NEGATIVE_INFINITY
+  let refusedAt = Number.NEGATIVE_INFINITY
 
   function shed(what: Shed): ApiError {
     onShed(what)
     return unavailable(new Error(`overload: a ${what} was shed`), retrySeconds(random))
   }
 
+  function step(): void {
+    const now = clock()
+    if (now - steppedAt < stepMs) return
+    steppedAt = now
+    const progress = {
+      open: begun.count(),
+      decidedPerSecond: begun.decidedPerSecond(),
+      quietMs: now - refusedAt,
+    }
+    window = nextWindow(window, { ages: readAges() }, { ...progress, ...limits })
+  }
+
   return {
+    begun,
     inFlight: () => inFlight,
-    admitSession() {
-      const share = shedShare({ ages: readAges(), inFlight }, limits)
-      if (share > 0 && random(4).readUInt32BE() / 2 ** 32 < share) throw shed('session')
+    admitSession(organizationId) {
+      step()
+      const load = { window, open: begun.count(), ages: readAges(), inFlight, ...limits }
+      const isFree = window === undefined && inFlight <= limits.maxInFlight / 4
+      if (share.admits(organizationId, isFree ? undefined : (sofar) => admissible(sofar, load))) return
+      refusedAt = clock()
+      throw shed('session')
     },
     refusal: () => (inFlight >= limits.maxInFlight ? shed('request') : null),
     enter: () => void inFlight++,

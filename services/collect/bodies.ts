@@ -52,6 +52,7 @@ function batchRecord(
   { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const eventId = derivedId('bat', state.documentIdHash, String(opened.seq), opened.bodyHash)
+  if (opened.seq === 1) deps.admission.begun.awaits(state.scope.sessionId, derivedId('evt', eventId))
   const data = receivedBody({ request, deps, state, opened, eventId })
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'BatchReceived', data }, meta)
@@ -98,11 +99,21 @@ interface ResultOptions {
   cache: DocumentCache
 }
 
-/** Says 503 in time. What is under way then goes on, and the same bytes come back for its answer. */
-export async function receiveResult(request: BodyRequest, options: ResultOptions): Promise<string> {
+// What is left of the time for the way back, and for timers that a busy process is late with.
+const answerShare = 0.8
+
+/**
+ * Says 503 in time, from when the request came. What is under way then goes on, and the same bytes come back for its
+ * answer.
+ */
+export async function receiveResult(
+  request: BodyRequest,
+  options: ResultOptions,
+  { elapsedTime }: { elapsedTime: number },
+): Promise<string> {
   const { handOffTimeoutMs: ms = 2000, random } = options.deps
   const late = () => unavailable(new Error(`no hand-off within ${ms} ms`), retrySeconds(random))
-  return within(takeResult(request, options), ms, late)
+  return within(takeResult(request, options), Math.max(0, ms * answerShare - elapsedTime), late)
 }
 
 function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promise<string> {
@@ -132,6 +143,7 @@ function resultRecord(
   { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const { eventId, decisionId } = idsOf(state, opened)
+  if (opened.seq === 1) deps.admission.begun.awaits(state.scope.sessionId, decisionId)
   const data = { ...receivedBody({ request, deps, state, opened, eventId }), decision_id: decisionId }
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'ResultRequested', data }, meta)

@@ -88,11 +88,11 @@ function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.addHook('preParsing', requireBinary)
-  const route = (path: string, receive: typeof receiveBatch, schema: object) =>
+  const route = (path: string, receive: typeof receiveResult, schema: object) =>
     app.post<{ Params: BodyParams }>(
       path,
       { ...bodyOptions, onRequest: options.onRequest, schema },
-      async (request, reply) => sendJson(reply, await receive(request, options)),
+      async (request, reply) => sendJson(reply, await receive(request, options, reply)),
     )
   route(batchesPath, receiveBatch, {
     operationId: 'sendCollectBatch',

@@ -47,11 +47,12 @@ export async function openSession(
   checkPublicKey(body)
   const now = deps.clock()
   const resumed = await resume(body, { principal, deps, now })
-  if (!resumed) deps.admission.admitSession()
+  if (!resumed) deps.admission.admitSession(principal.organizationId)
   const session = resumed ?? (await begin(request, { principal, deps, now }))
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
   const opened = { request, session, state, challenges, principal }
+  if (!resumed) deps.admission.begun.add(session.sessionId)
   await record(opened, deps)
   cache.documents.set(state.documentId, state)
   const continuity = sealContinuity(session.continuityId, principal, deps)

@@ -39,7 +39,7 @@ function openClaims({ databaseUrl, logger }: Core, { registry, undo }: BasisPart
 }
 
 export function openAdmission(core: Core, { registry, undo }: BasisParts): Admission {
-  const { config, random, log, pool, logger } = core
+  const { config, random, log, pool, logger, applied } = core
   const { BatchReceived: received, SessionScored: scored } = eventTopics
   const { ages, stop } = watchBacklog({
     stages: [
@@ -58,6 +58,8 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
     maxBacklogMs: config.COLLECT_MAX_BACKLOG_MS,
     maxInFlight: config.COLLECT_MAX_IN_FLIGHT,
   })
+  const hearOf = (decisionIds?: readonly string[]) => admission.begun.decided(decisionIds ?? [])
+  undo.defer(applied.onChange('sessions', hearOf))
   measureAdmission(registry, { ages, inFlight: admission.inFlight })
   return admission
 }

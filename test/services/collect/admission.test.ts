@@ -1,55 +1,130 @@
-import { randomBytes } from 'node:crypto'
-import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import { asId, type OrganizationId } from '../../../infra/ids.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
-import { retrySeconds, type Shed, shedShare } from '../../../services/collect/admission.ts'
+import { admissible, nextWindow, retrySeconds, type Shed } from '../../../services/collect/admission.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { openAdmission } from '../../support/open-admission.ts'
 import { type CollectApp, clientOf, quiet, sendAgain, startCollectApp } from './collect-app.ts'
 
 const limits = { maxBacklogMs: 1000, maxInFlight: 100 }
-const anyAges = fc.array(fc.nat(5000), { maxLength: 12 })
-const anyInFlight = fc.nat(200)
+const late = [0, 1001]
+const none: number[] = []
+const some = { open: 50, decidedPerSecond: 20, quietMs: 0, ...limits }
 
-describe('the share of new sessions that is shed', () => {
-  test('is none where every age and the requests in flight are within their bounds', () => {
-    const within = fc.array(fc.nat(limits.maxBacklogMs), { maxLength: 12 })
-    fc.assert(
-      fc.property(within, fc.nat(limits.maxInFlight / 4), (ages, inFlight) => {
-        expect(shedShare({ ages, inFlight }, limits)).toBe(0)
-      }),
-    )
+describe('the window of sessions that are begun', () => {
+  test('is none while nothing waits longer than the bound', () => {
+    expect(nextWindow(undefined, { ages: [1000, 0] }, some)).toBeUndefined()
+    expect(nextWindow(undefined, { ages: none }, some)).toBeUndefined()
   })
 
-  test('is all where every age is twice the bound, or the requests in flight are half of their limit', () => {
-    const beyond = fc.array(fc.integer({ min: 2 * limits.maxBacklogMs, max: 1e9 }), { minLength: 1 })
-    fc.assert(
-      fc.property(beyond, anyAges, anyInFlight, (old, ages, inFlight) => {
-        expect(shedShare({ ages: old, inFlight }, limits)).toBe(1)
-        expect(shedShare({ ages, inFlight: limits.maxInFlight / 2 + inFlight }, limits)).toBe(1)
-      }),
-    )
+  test('begins below what is open, and shrinks to what is decided within the bound', () => {
+    expect(nextWindow(undefined, { ages: late }, some)).toBe(40)
+    expect(nextWindow(40, { ages: late }, { ...some, open: 39 })).toBeCloseTo(31.2)
+    expect(nextWindow(22, { ages: late }, some)).toBe(20)
+    expect(nextWindow(1, { ages: late }, { ...some, decidedPerSecond: 0 })).toBe(0.8)
   })
 
-  test('never falls as anything waits longer or more is in flight, and stays between none and all', () => {
-    const older = fc.array(fc.record({ age: fc.nat(5000), more: fc.nat(5000) }), { maxLength: 12 })
-    fc.assert(
-      fc.property(older, anyInFlight, anyInFlight, (partitions, inFlight, more) => {
-        const before = shedShare({ ages: partitions.map(({ age }) => age), inFlight }, limits)
-        const ages = partitions.map(({ age, more }) => age + more)
-        const after = shedShare({ ages, inFlight: inFlight + more }, limits)
-        expect(before).toBeGreaterThanOrEqual(0)
-        expect(after).toBeGreaterThanOrEqual(before)
-        expect(after).toBeLessThanOrEqual(1)
-      }),
-    )
-  })
-
-  test('is a twelfth where one partition of twelve stands still', () => {
-    const ages = [1e9, ...Array(11).fill(0)]
-    expect(shedShare({ ages, inFlight: 0 }, limits)).toBeCloseTo(1 / 12)
+  test('grows while nothing waits, and is gone when nobody was refused for three seconds', () => {
+    expect(nextWindow(20, { ages: none }, some)).toBe(21)
+    expect(nextWindow(0.01, { ages: none }, some)).toBeGreaterThan(1)
+    expect(nextWindow(20, { ages: none }, { ...some, quietMs: 3001 })).toBeUndefined()
+    expect(nextWindow(20, { ages: late }, { ...some, quietMs: 3001 })).toBe(20)
   })
 })
+
+describe('what is admissible', () => {
+  const sofar = { asked: 1000, had: 200 }
+  const given = { window: undefined, open: 50, ages: [], inFlight: 0, ...limits }
+
+  test('is all that is asked for without a window', () => {
+    expect(admissible(sofar, given)).toBe(1000)
+  })
+
+  test('is what was admitted and what is left of the window', () => {
+    expect(admissible(sofar, { ...given, window: 60 })).toBe(210)
+    expect(admissible(sofar, { ...given, window: 40 })).toBe(190)
+  })
+
+  test('is less from a quarter of the requests in flight on, and nothing from half of them on', () => {
+    const inFlight = (count: number) => admissible(sofar, { ...given, inFlight: count })
+    expect([25, 30, 45, 50, 100].map(inFlight)).toEqual([1000, 800, expect.closeTo(200), 0, 0])
+  })
+})
+
+const one = asId('org', `org_${'1'.repeat(26)}`)
+const other = asId('org', `org_${'2'.repeat(26)}`)
+
+describe('sessions of two organizations, of which one asks for far more than is scored', () => {
+  /** One queue, which decides so many a second. Each session has two decisions, as most: a first and that of its result. */
+  function simulate({
+    busyPerSecond,
+    decisionsPerSecond,
+  }: {
+    busyPerSecond: number
+    decisionsPerSecond: number
+  }) {
+    let now = 0
+    const queue: { id: string; of: Outcome; at: number; isResult: boolean }[] = []
+    let [age, readAt] = [0, 0]
+    const admission = openAdmission({ readAges: () => [age], clock: () => now, maxBacklogMs: 750 })
+    const outcome = (): Outcome => ({ asked: 0, admitted: 0, waits: [] })
+    const [busy, quiet] = [outcome(), outcome()]
+    function open(of: Outcome, organizationId: OrganizationId): void {
+      const id = `${organizationId} ${of.asked++}`
+      try {
+        admission.admitSession(organizationId)
+      } catch {
+        return
+      }
+      of.admitted++
+      admission.begun.add(id)
+      admission.begun.awaits(id, id)
+      queue.push({ id, of, at: now, isResult: false })
+    }
+    let [forBusy, forQuiet, forScoring] = [0, 0, 0]
+    for (; now < 60_000; now += 10) {
+      for (forBusy += busyPerSecond / 100; forBusy >= 1; forBusy--) open(busy, one)
+      for (forQuiet += 1 / 100; forQuiet >= 1; forQuiet--) open(quiet, other)
+      for (forScoring += decisionsPerSecond / 100; forScoring >= 1; forScoring--) {
+        const next = queue.shift()
+        if (!next) continue
+        admission.begun.decided([next.id])
+        if (next.isResult) next.of.waits.push({ at: next.at, ms: now - next.at })
+        else queue.push({ ...next, at: now, isResult: true })
+      }
+      if (now - readAt >= 250) {
+        age = now - (queue[0]?.at ?? now)
+        readAt = now
+      }
+    }
+    return { busy, quiet }
+  }
+
+  test.each([
+    { times: 4, busyPerSecond: 100, decisionsPerSecond: 50 },
+    { times: 8, busyPerSecond: 200, decisionsPerSecond: 50 },
+    { times: 4, busyPerSecond: 40, decisionsPerSecond: 20 },
+  ])(
+    'at $times times what is scored, the quiet one is refused nothing, and nearly all results come in time',
+    (load) => {
+      const { busy, quiet } = simulate(load)
+      expect(quiet.admitted).toBe(quiet.asked)
+      const inTime = (ms: number) => ms < 2000
+      // What was admitted before anything was late has to be worked off first.
+      const settled = [...busy.waits, ...quiet.waits].filter(({ at }) => at > 20_000)
+      expect(settled.filter(({ ms }) => !inTime(ms))).toEqual([])
+      expect(busy.admitted - busy.waits.length).toBeLessThan(busy.admitted / 10)
+      // Scoring is not left without work either.
+      expect(settled.length).toBeGreaterThan(0.8 * 40 * (load.decisionsPerSecond / 2))
+    },
+  )
+})
+
+interface Outcome {
+  asked: number
+  admitted: number
+  waits: { at: number; ms: number }[]
+}
 
 test('Retry-After is 1, 2 or 3 seconds, each about as often', () => {
   const counts = new Map<number, number>()
@@ -69,18 +144,26 @@ const once = { retry: { attempts: 1 } }
 
 describe('while what waits is too old', () => {
   let ages: number[]
+  let now: number
   let shed: Shed[]
-  async function start(random = randomBytes as (size: number) => Buffer) {
+  async function start() {
     ages = []
+    now = 0
     shed = []
     const onShed = (what: Shed) => shed.push(what)
-    app = await startCollectApp({ admission: openAdmission({ readAges: () => ages, onShed, random }) })
+    const admission = openAdmission({ readAges: () => ages, onShed, clock: () => now })
+    app = await startCollectApp({ admission })
     return app.publishable()
+  }
+  // Age is looked at four times a second.
+  const become = (aged: number[]) => {
+    ages = aged
+    now += 250
   }
 
   test('a new session gets 503 with Retry-After, and nothing of it is stored', async () => {
     const key = await start()
-    ages = [2000]
+    become([2000])
     await expect(clientOf(app, key, once).open()).rejects.toMatchObject(busy)
     expect(['1', '2', '3']).toContain(app.exchanges[0]?.answer.headers['retry-after'])
     expect(app.events()).toEqual([])
@@ -91,7 +174,7 @@ describe('while what waits is too old', () => {
     const key = await start()
     const client = clientOf(app, key)
     const { sessionId, resumeToken } = await client.open()
-    ages = [1e9]
+    become([1e9])
     expect((await client.sendBatch(quiet)).seq).toBe(1)
     const further = clientOf(app, key, { resumeToken })
     expect(await further.open()).toMatchObject({ sessionId, resumed: true })
@@ -100,22 +183,22 @@ describe('while what waits is too old', () => {
     expect(shed).toEqual([])
   })
 
-  test('the draw decides between the bound and twice of it', async () => {
-    let draw = 0
-    const key = await start((size) => Buffer.alloc(size, draw))
-    ages = [1500]
+  test('one organization is shed and another is not, as long as that suffices', async () => {
+    const key = await start()
+    const other = app.publishable({ organizationId: 'org_00000000000000000000000002' })
+    for (let i = 0; i < 20; i++) await clientOf(app, key).open()
+    become([1100])
     await expect(clientOf(app, key, once).open()).rejects.toMatchObject(busy)
-    draw = 0xff
-    await clientOf(app, key, once).open()
+    await clientOf(app, other, once).open()
   })
 
   test('the reference client waits as long as it is told, and its session is opened by a later try', async () => {
     const key = await start()
-    ages = [2000]
+    become([2000])
     const waits: number[] = []
     const wait = async (ms: number) => {
       waits.push(ms)
-      if (waits.length === 2) ages = []
+      if (waits.length === 2) become([])
     }
     await clientOf(app, key, { retry: { attempts: 4, wait } }).open()
     const told = app.exchanges.slice(0, 2).map(({ answer }) => Number(answer.headers['retry-after']) * 1000)
@@ -125,9 +208,9 @@ describe('while what waits is too old', () => {
   test('a client that gave up opens its session when it is asked again', async () => {
     const key = await start()
     const client = clientOf(app, key, once)
-    ages = [2000]
+    become([2000])
     await expect(client.open()).rejects.toMatchObject(busy)
-    ages = []
+    become([])
     await client.open()
     expect((await client.sendBatch(quiet)).seq).toBe(1)
   })
