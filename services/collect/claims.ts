@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
+import { createBreaker } from '../../infra/breaker.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { createGroupCommit } from '../../infra/log/group-commit.ts'
 import { type Column, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { settlesWithin } from '../../infra/timing.ts'
 
 /** That a body has a sequence number of its document. A later number takes the place of an earlier one. */
 export interface Claim {
@@ -69,17 +69,18 @@ const maxUnwritten = 20_000
  */
 export function createClaims(options: ClaimsOptions): Claims {
   const { store, logger, onAlone, clock = () => performance.now(), answerWithinMs = 2000 } = options
-  const outage = createOutage({ clock, logger })
+  const meanwhile = 'this process decides alone about sequence numbers'
+  const breaker = createBreaker({ clock, logger, who: 'collect: claims', meanwhile, answerWithinMs })
   const unwritten = new LRUCache<string, Claim>({ max: maxUnwritten })
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
 
   async function write(claims: Claim[]): Promise<Claim[]> {
     const late = unwritten.size > 0 ? [...unwritten.values()].slice(0, maxTogether) : []
     const given = newestClaims([...late, ...claims])
-    const writing = store.write(given)
-    if (!(await settlesWithin(writing, answerWithinMs)))
-      throw new Error(`no answer within ${answerWithinMs} ms`)
-    const newest = new Map([...given, ...(await writing)].map((claim) => [claim.documentIdHash, claim]))
+    const others = await breaker.answerTo(store.write(given))
+    // Nor is it any use to whoever waits behind these.
+    if (!others) throw new Error('claims are away')
+    const newest = new Map([...given, ...others].map((claim) => [claim.documentIdHash, claim]))
     for (const claim of late)
       if (unwritten.peek(claim.documentIdHash) === claim) unwritten.delete(claim.documentIdHash)
     return claims.map((claim) => newest.get(claim.documentIdHash) ?? claim)
@@ -94,40 +95,9 @@ export function createClaims(options: ClaimsOptions): Claims {
 
   return {
     async claim(claim) {
-      if (!outage.mayAsk()) return alone(claim)
-      try {
-        const [newest = claim] = await groups.append([claim])
-        outage.ended()
-        return newest
-      } catch (error) {
-        outage.noticed(error)
-        return alone(claim)
-      }
-    },
-  }
-}
-
-const retryMs = 1000
-
-// Once the store failed, one claim a second finds out whether it is back, and no other waits for it.
-function createOutage({ clock, logger }: { clock: Clock; logger: Logger }) {
-  let retryAt: number | undefined
-  return {
-    mayAsk(): boolean {
-      if (retryAt === undefined) return true
-      const now = clock()
-      if (now < retryAt) return false
-      retryAt = now + retryMs
-      return true
-    },
-    noticed(err: unknown): void {
-      if (retryAt === undefined)
-        logger.warn({ err }, 'collect: claims are away, this process decides alone about sequence numbers')
-      retryAt = clock() + retryMs
-    },
-    ended(): void {
-      if (retryAt !== undefined) logger.info('collect: claims are back')
-      retryAt = undefined
+      const asked = breaker.mayAsk() ? groups.append([claim]) : undefined
+      const [newest] = (await asked?.catch(() => [])) ?? []
+      return newest ?? alone(claim)
     },
   }
 }

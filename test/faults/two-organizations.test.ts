@@ -12,9 +12,11 @@ import { type Cluster, startCluster } from '../support/cluster.ts'
 
 /** The defaults, which the servers of other tests have no limits by. */
 const env = { COLLECT_MAX_BACKLOG_MS: '750', HAND_OFF_TIMEOUT_MS: '2000' }
-const alone = { lanes: 8, ms: 6000 }
-/** Sessions begun in a second: of the busy organization, times what the server gets done, and of the quiet one a part. */
-const load = { busy: 4, quiet: 1 / 15, ms: 25_000 }
+/**
+ * Sessions begun in a second. Those of the busy organization become more until the server refuses some, whatever it gets
+ * done on this machine, and then twice as many for a while.
+ */
+const load = { busy: 20, quiet: 1, grows: 1.5, eachMs: 3000, untilRefused: 50, times: 2, ms: 25_000 }
 const promisedMs = 2000
 const seed = randomBytes(4).toString('hex')
 
@@ -32,6 +34,17 @@ interface Outcome {
   finished: number
 }
 
+interface State {
+  perSecond: number
+  isOver: boolean
+}
+
+interface Sender {
+  key: string
+  outcome: Outcome
+  perSecond: () => number
+}
+
 const outcome = (): Outcome => ({ answers: [], begun: 0, opened: 0, finished: 0 })
 const of = ({ answers }: Outcome, kind: string, status: number) =>
   answers.filter((answer) => answer.kind === kind && answer.status === status).length
@@ -47,17 +60,17 @@ describe(`two organizations on one server, of which one begins far more than is 
   beforeAll(async () => {
     cluster = await startCluster({ log: 'postgres', processes: 1, env })
     const [ofBusy, ofQuiet] = [cluster.owner.publishable.key, (await cluster.organization()).publishable.key]
-    const perSecond = await scoredAlone(ofBusy)
     lag.enable()
-    const until = performance.now() + load.ms
+    const state = { perSecond: load.busy, isOver: false }
     await Promise.all([
-      beginUntil(until, { perSecond: perSecond * load.busy, key: ofBusy, outcome: busy }),
-      beginUntil(until, { perSecond: perSecond * load.quiet, key: ofQuiet, outcome: quiet }),
-      askReadiness(until),
+      overload(state),
+      begin(state, { key: ofBusy, outcome: busy, perSecond: () => state.perSecond }),
+      begin(state, { key: ofQuiet, outcome: quiet, perSecond: () => load.quiet }),
+      askReadiness(state),
     ])
     lag.disable()
     const counts = [busy, quiet].map(({ answers, ...rest }) => ({ ...rest, answers: answers.length }))
-    console.log(`seed ${seed}: ${perSecond} a second alone, own lag ${lagMs()} ms; busy, quiet:`, counts)
+    console.log(`seed ${seed}: ${state.perSecond} a second, own lag ${lagMs()} ms; busy, quiet:`, counts)
   }, 300_000)
 
   afterAll(async () => {
@@ -100,40 +113,39 @@ describe(`two organizations on one server, of which one begins far more than is 
     return answer
   }
 
-  async function scoredAlone(key: string): Promise<number> {
-    const until = performance.now() + alone.ms
-    const done = outcome()
-    const lane = async () => {
-      while (performance.now() < until) await visit(key, done).catch(() => {})
+  async function overload(state: State): Promise<void> {
+    while (of(busy, 'sessions', 503) < load.untilRefused) {
+      await delay(load.eachMs)
+      state.perSecond *= load.grows
     }
-    await Promise.all(Array.from({ length: alone.lanes }, lane))
-    return Math.max(1, done.finished / (alone.ms / 1000))
+    state.perSecond *= load.times
+    await delay(load.ms)
+    state.isOver = true
   }
 
   /** An open loop: a slow answer makes the next session no later. */
-  async function beginUntil(
-    until: number,
-    { perSecond, key, outcome }: { perSecond: number; key: string; outcome: Outcome },
-  ): Promise<void> {
+  async function begin(state: State, { perSecond, key, outcome }: Sender): Promise<void> {
     const visits: Promise<void>[] = []
-    const begunAt = performance.now()
-    while (performance.now() < until) {
-      const due = ((performance.now() - begunAt) / 1000) * perSecond
-      while (visits.length < due) visits.push(visit(key, outcome).catch(() => {}))
+    let [due, last] = [0, performance.now()]
+    while (!state.isOver) {
+      const now = performance.now()
+      due += ((now - last) / 1000) * perSecond()
+      last = now
+      for (; due >= 1; due--) visits.push(visit(key, outcome).catch(() => {}))
       await delay(20)
     }
     await Promise.all(visits)
   }
 
-  async function askReadiness(until: number): Promise<void> {
-    while (performance.now() < until) {
+  async function askReadiness(state: State): Promise<void> {
+    while (!state.isOver) {
       await timed(readiness, `${cluster.baseUrls[0]}/readyz`, { method: 'GET', headers: {} })
       await delay(250)
     }
   }
 
   it('refuses new sessions of the busy one', () => {
-    expect(of(busy, 'sessions', 503)).toBeGreaterThan(busy.begun / 4)
+    expect(of(busy, 'sessions', 503)).toBeGreaterThan(load.untilRefused)
   })
 
   it('opens all sessions of the quiet one, nearly all at the first try', () => {

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../../schemas/events.ts'
+import { createBreaker } from '../../breaker.ts'
 import type { Clock, OrganizationId } from '../../ids.ts'
 import type { Logger } from '../../telemetry.ts'
-import { settlesWithin } from '../../timing.ts'
 import {
   advance,
   applyAnswer,
@@ -68,8 +68,16 @@ const busyMs = 1000
  * not answer, each process limits alone.
  */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
-  const { store, clock = processClock, every = unrefInterval, maxBuckets = 10_000 } = options
-  const health = createStoreHealth({ ...options, clock })
+  const { store, logger, clock = processClock, every = unrefInterval } = options
+  const { answerWithinMs = 250, maxBuckets = 10_000 } = options
+  const meanwhile = 'this process limits alone'
+  const health = createBreaker({
+    clock,
+    logger,
+    who: 'rate limits: the shared buckets',
+    meanwhile,
+    answerWithinMs,
+  })
   const { find, active } = createKnownBuckets(maxBuckets)
   let isClosed = false
   let sweeping: Promise<void> | undefined
@@ -118,14 +126,15 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   async function sweep(): Promise<void> {
     for (const bucket of [...active]) {
-      if (!health.mayAsk()) return
       if (bucket.roundTrips) continue
       const now = clock()
       // Behind all others: one that always fails would else be the only one that is asked for while the store is away.
       active.delete(bucket)
       if (bucket.owed === 0 && bucket.reserved === 0) continue
       active.add(bucket)
-      if (bucket.owed !== 0 || now - bucket.syncedAt >= busyMs) await synchronize(bucket)
+      if (bucket.owed === 0 && now - bucket.syncedAt < busyMs) continue
+      if (!health.mayAsk()) return
+      await synchronize(bucket)
     }
   }
 
@@ -211,43 +220,6 @@ function createKnownBuckets(maxBuckets: number) {
       const bucket = { ...local, queue: [], roundTrips: undefined }
       known[keyType].set(organizationId, bucket)
       return bucket
-    },
-  }
-}
-
-const retryMs = 1000
-
-interface StoreHealthOptions {
-  clock: Clock
-  logger: Logger
-  answerWithinMs?: number
-}
-
-// Whether the store answers. After a report without an answer it is asked once a second, and nobody waits for it.
-function createStoreHealth({ clock, logger, answerWithinMs = 250 }: StoreHealthOptions) {
-  let retryAt: number | undefined
-
-  function failed(err: unknown): undefined {
-    if (retryAt === undefined)
-      logger.warn({ err }, 'rate limits: the shared buckets are away, this process limits alone')
-    retryAt = clock() + retryMs
-  }
-
-  function answered<T>(answer: T): T {
-    if (retryAt !== undefined) logger.info('rate limits: the shared buckets are back')
-    retryAt = undefined
-    return answer
-  }
-
-  return {
-    isAway: () => retryAt !== undefined,
-    mayAsk: () => retryAt === undefined || clock() >= retryAt,
-    /** undefined where the answer is an error or late. */
-    async answerTo<T>(answer: Promise<T>): Promise<T | undefined> {
-      const isInTime = await settlesWithin(answer, answerWithinMs)
-      return isInTime
-        ? answer.then(answered, failed)
-        : failed(new Error(`no answer within ${answerWithinMs} ms`))
     },
   }
 }
