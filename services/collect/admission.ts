@@ -29,6 +29,8 @@ export interface Progress {
 const shrinks = 0.8
 const grows = 1.05
 const releasedAfterMs = 3000
+// So many are decided in time by any server that decides at all.
+const few = 8
 
 /**
  * The window after one more reading, four of which are made in a second. It begins with the sessions that are open when
@@ -41,12 +43,11 @@ export function nextWindow(
   progress: Progress & AdmissionLimits,
 ): Window {
   const { open, decidedPerSecond, quietMs, maxBacklogMs } = progress
-  if (ages.some((age) => age > maxBacklogMs)) {
-    const inTime = (decidedPerSecond * maxBacklogMs) / 1000
+  const inTime = (decidedPerSecond * maxBacklogMs) / 1000
+  if (ages.some((age) => age > maxBacklogMs))
     return Math.max(inTime, Math.min(window ?? open, open) * shrinks)
-  }
   if (window === undefined || quietMs > releasedAfterMs) return undefined
-  return Math.max(1, window) * grows
+  return Math.max(few, inTime, window) * grows
 }
 
 /**

@@ -26,7 +26,8 @@ describe('the window of sessions that are begun', () => {
 
   test('grows while nothing waits, and is gone when nobody was refused for three seconds', () => {
     expect(nextWindow(20, { ages: none }, some)).toBe(21)
-    expect(nextWindow(0.01, { ages: none }, some)).toBeGreaterThan(1)
+    expect(nextWindow(0.01, { ages: none }, some)).toBe(21)
+    expect(nextWindow(0.01, { ages: none }, { ...some, decidedPerSecond: 0 })).toBe(8.4)
     expect(nextWindow(20, { ages: none }, { ...some, quietMs: 3001 })).toBeUndefined()
     expect(nextWindow(20, { ages: late }, { ...some, quietMs: 3001 })).toBe(20)
   })
