@@ -34,8 +34,8 @@ const few = 8
 
 /**
  * The window after one more reading, four of which are made in a second. It begins with the sessions that are open when
- * something waits for too long, and shrinks while that is so: not below what is decided within the bound, as that is
- * what can be decided in time. It grows again as long as nothing waits, and is gone once nobody was refused for a while.
+ * something waits for too long. It shrinks while that is so, but not below what is decided within the bound, because
+ * that comes in time. It grows again while nothing waits, and is gone once nobody was refused for a while.
  */
 export function nextWindow(
   window: Window,
