@@ -58,3 +58,14 @@ test('one process decides as one bucket does, or refuses a hundredth or one unit
   )
   console.log(`${compared} decisions compared, ${early} refused too early`)
 })
+
+test('what is left of a bucket is told without taking any of it', async () => {
+  const { time, limiter } = createProcesses()
+  const request = requestOf('0', { limit: 60 })
+  expect(limiter.remaining(request)).toBe(60)
+  for (let i = 0; i < 70; i++) await limiter.consume(request)
+  expect(limiter.remaining(request)).toBe(-10)
+  expect(limiter.remaining(request)).toBe(-10)
+  await time.runUntil(time.clock() + 20_000)
+  expect(limiter.remaining(request)).toBe(10)
+})
