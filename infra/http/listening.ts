@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { within } from '../timing.ts'
@@ -15,13 +15,11 @@ export interface HeldPort {
 }
 
 /**
- * Occupies the port while the server still starts, so that a second server notices before it has done anything. Every
- * request is answered 503. Rejects with a message for the operator when the port cannot be had.
+ * Occupies the port while the server still starts, so that a second server notices before it has done anything.
+ * Meanwhile `answer` is what requests get. Rejects with a message for the operator when the port cannot be had.
  */
-export async function holdPort({ port, host }: ListenAddress): Promise<HeldPort> {
-  const server = createServer((_request, response) => {
-    response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
-  })
+export async function holdPort({ port, host }: ListenAddress, answer: RequestListener): Promise<HeldPort> {
+  const server = createServer({ requireHostHeader: false }, answer)
   server.listen(port, host)
   await once(server, 'listening').catch((cause) => {
     throw new Error(problem({ port, host }, cause), { cause })

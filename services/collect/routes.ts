@@ -121,7 +121,8 @@ const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cos
 const maxAgeSeconds = '7200'
 const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
 
-function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+/** What lets the page that asks read the answer of a collect request. */
+export function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
   if (!headers.origin) return { vary: 'Origin' }
   return {
     vary: 'Origin',
@@ -148,7 +149,7 @@ function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done
   else done()
 }
 
-function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
+export function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
   return url.startsWith('/v2/collect/')
 }
 
@@ -168,13 +169,14 @@ function addPreflight(app: FastifyInstance, paths: string[], methods: string): v
 }
 
 function sendPreflight(reply: FastifyReply, methods: string): FastifyReply {
-  return reply
-    .code(204)
-    .header('access-control-allow-methods', methods)
-    .header('access-control-allow-headers', allowHeaders)
-    .header('access-control-max-age', maxAgeSeconds)
-    .send()
+  return reply.code(204).headers(preflightHeaders(methods)).send()
 }
+
+export const preflightHeaders = (methods: string) => ({
+  'access-control-allow-methods': methods,
+  'access-control-allow-headers': allowHeaders,
+  'access-control-max-age': maxAgeSeconds,
+})
 
 const pingPath = '/v2/collect/pings/:pingId'
 const networkCheckPath = '/v2/collect/network-checks'

@@ -40,6 +40,7 @@ import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
 import type { Role } from './roles.ts'
+import { answerWhileStarting } from './starting.ts'
 
 export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]
@@ -67,7 +68,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
   try {
-    const held = await holdPort({ port: config.PORT, host: config.HOST })
+    const held = await holdPort({ port: config.PORT, host: config.HOST }, answerWhileStarting(options))
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
     const registry = new Registry()
