@@ -31,6 +31,8 @@ const retentionDays = z.coerce.number().int().min(2).max(36_500)
 const settings = z.object({
   PORT: z.coerce.number().int().min(0).max(65535).default(8787),
   HOST: z.string().default('127.0.0.1'),
+  /** Not set = /metrics is on PORT. */
+  METRICS_PORT: z.coerce.number().int().min(1).max(65535).optional(),
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: optionalText,

@@ -65,6 +65,24 @@ export async function within<R>(
   }
 }
 
+/** What succeeded is not tried again for so long, a failure at once; one try at a time, which all who ask share. */
+export function seldom<T>(ms: number, attempt: () => Promise<T>, clock = () => performance.now()) {
+  let last: { value: T; until: number } | undefined
+  let underWay: Promise<T> | undefined
+  async function look(): Promise<T> {
+    const value = await attempt()
+    last = { value, until: clock() + ms }
+    return value
+  }
+  return async (): Promise<T> => {
+    if (last && clock() < last.until) return last.value
+    underWay ??= look().finally(() => {
+      underWay = undefined
+    })
+    return underWay
+  }
+}
+
 const slices = 5
 
 /**

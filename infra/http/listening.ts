@@ -7,6 +7,8 @@ import { within } from '../timing.ts'
 export interface ListenAddress {
   port: number
   host: string
+  /** The setting that names the port; default PORT. */
+  setting?: string
 }
 
 export interface HeldPort {
@@ -42,7 +44,7 @@ const listenAttempts = 20
 const listenPauseMs = 100
 
 /**
- * Listens on the port that was held until now. The system may have given it to an outgoing connection in between,
+ * Listens on a port that was held until now, or on a free one. The system may have given it to an outgoing connection in between,
  * which ends soon. After two seconds another server has the port.
  */
 export async function listenOnHeld(app: FastifyInstance, place: ListenAddress): Promise<void> {
@@ -62,10 +64,10 @@ function isInUse(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
 }
 
-function problem({ port, host }: ListenAddress, error: unknown): string {
+function problem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
   if (isInUse(error))
-    return `Port ${port} of ${host} is in use: is Tidegate running already? PORT sets another.`
-  return `Cannot listen on port ${port} of ${host} (PORT, HOST): ${error instanceof Error ? error.message : error}`
+    return `Port ${port} of ${host} is in use: is Tidegate running already? ${setting} sets another.`
+  return `Cannot listen on port ${port} of ${host} (${setting}, HOST): ${error instanceof Error ? error.message : error}`
 }
 
 export interface DrainOptions {

@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { z } from 'zod'
 import type { KeyType } from '../../schemas/events.ts'
 import type { LookupOutcome } from '../access/key-cache.ts'
+import { seldom } from '../timing.ts'
 
 export interface Reading {
   labels: Record<string, string | number>
@@ -13,7 +14,12 @@ export interface MetricsOptions {
   registry?: Registry
   /** Records not yet applied, by projection, topic and partition. Read at each scrape. */
   projectionLags: () => Promise<Reading[]>
+  /** Where `GET /metrics` is answered, unless that is the app itself. */
+  on?: FastifyInstance | undefined
 }
+
+// All who ask within it get the same text: to make it asks the log and the database how far everything is.
+const freshMs = 1000
 
 // OpenTelemetry's HTTP semantic conventions: name, attributes and bucket bounds, in seconds.
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -34,15 +40,19 @@ export interface AuthCounters {
 }
 
 /**
- * `GET /metrics` in the Prometheus text format. Call before routes are added, so that their requests are measured.
+ * `GET /metrics` in the Prometheus text format, made once a second at most. Call before routes are added, so that their
+ * requests are measured.
  */
 export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): AuthCounters {
-  const { projectionLags, registry = new Registry() } = options
+  const { projectionLags, registry = new Registry(), on = app } = options
   collectDefaultMetrics({ register: registry })
   measureRequests(app, registry)
   measureLag(registry, projectionLags)
-  app.get('/metrics', { schema: metricsSchema, config: { probe: true } }, async (_request, reply) =>
-    reply.header('content-type', registry.contentType).send(await registry.metrics()),
+  const text = seldom(freshMs, () => registry.metrics())
+  // A port of its own is no part of the interface that is described.
+  const described = on === app && { schema: metricsSchema }
+  on.get('/metrics', { ...described, config: { probe: true } }, async (_request, reply) =>
+    reply.header('content-type', registry.contentType).send(await text()),
   )
   return countAuth(registry)
 }

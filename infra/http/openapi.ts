@@ -1,11 +1,12 @@
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type Access, accessOf } from '../access/principal.ts'
+import { apiPageRoutes } from './api-page.ts'
 import { errorReferenceRoute } from './error-reference.ts'
 import { completePaths, headerComponents, idempotentMark } from './operations.ts'
+import { madeOnceRoute } from './pages.ts'
 
 export const interfaceVersion = '2026-03-25'
 
@@ -59,15 +60,9 @@ export async function openapiRoutes(
     },
     transformObject: (document) => complete(jsonSchemaTransformObject(document), webhooks),
   })
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    // The bar on top shows another product's name and an address that /openapi.json makes needless.
-    theme: {
-      title: 'Tidegate API',
-      css: [{ filename: 'tidegate.css', content: '.swagger-ui .topbar { display: none }' }],
-    },
-  })
-  app.get('/openapi.json', { schema: documentSchema }, () => app.swagger())
+  const make = () => JSON.stringify(app.swagger())
+  madeOnceRoute(app, { url: '/openapi.json', type: 'json', schema: documentSchema, make })
+  apiPageRoutes(app)
   errorReferenceRoute(app)
 }
 
@@ -75,7 +70,7 @@ const documentSchema = {
   operationId: 'getDescription',
   tags: ['Operations'],
   summary: 'This description of the interface',
-  response: { 200: z.looseObject({ openapi: z.string() }) },
+  response: { 200: z.looseObject({ openapi: z.string() }), 304: z.null() },
 }
 
 // The description says about keys what the route's hooks enforce, whatever its schema says.

@@ -1,10 +1,15 @@
-import type { FastifyInstance } from 'fastify'
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 
 export const contentTypes = {
   html: 'text/html; charset=utf-8',
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
+  png: 'image/png',
+  json: 'application/json; charset=utf-8',
   text: 'text/plain; charset=utf-8',
   markdown: 'text/markdown; charset=utf-8',
 } as const
@@ -38,6 +43,30 @@ export function pageHeaders({ images = ["'self'"], forms = "'none'", referrer, c
   }
 }
 
+/** Headers of a page, beside those, whose window no other page may reach. */
+export const isolation = {
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': [
+    'accelerometer',
+    'camera',
+    'clipboard-read',
+    'display-capture',
+    'geolocation',
+    'gyroscope',
+    'hid',
+    'microphone',
+    'midi',
+    'payment',
+    'publickey-credentials-get',
+    'serial',
+    'usb',
+  ]
+    .map((feature) => `${feature}=()`)
+    .join(', '),
+}
+
 export interface PageFile {
   url: string
   type: FileType
@@ -53,6 +82,55 @@ export function fileRoute(
   app.get(url, { schema: { hide: true } }, async (_request, reply) =>
     reply.headers(headers).header('content-type', contentTypes[type]).send(body),
   )
+}
+
+interface MadeOnce {
+  url: string
+  type: FileType
+  /** Default: no part of the API's description. */
+  schema?: FastifySchema
+  make: () => string | Buffer | Promise<Buffer>
+}
+
+/** The answer is the same for everybody. It is made and packed at the first request, and kept with its ETag. */
+export function madeOnceRoute(
+  app: FastifyInstance,
+  { url, type, schema = { hide: true }, make }: MadeOnce,
+  headers: Record<string, string> = {},
+): void {
+  let made: Promise<Packed> | undefined
+  app.get(url, { schema }, async (request, reply) => {
+    made ??= pack(make).catch((error) => {
+      made = undefined
+      throw error
+    })
+    const { plain, gzipped, etag } = await made
+    reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding', ...headers, etag })
+    reply.header('content-type', contentTypes[type])
+    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(plain)
+    return reply.header('content-encoding', 'gzip').send(gzipped)
+  })
+}
+
+interface Packed {
+  plain: Buffer
+  gzipped: Buffer
+  etag: string
+}
+
+async function pack(make: MadeOnce['make']): Promise<Packed> {
+  const plain = Buffer.from(await make())
+  return { plain, gzipped: await promisify(gzip)(plain), etag: etagOf(plain) }
+}
+
+/** Weak, because the plain and the packed bytes share it. */
+export function etagOf(bytes: Buffer): string {
+  return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+}
+
+export function acceptsGzip(header: string | string[] | undefined): boolean {
+  return /(^|,)\s*gzip\s*(?!;\s*q=0(\.0*)?\s*(,|$))/i.test(String(header ?? ''))
 }
 
 export function matchesEtag(header: string | undefined, etag: string): boolean {

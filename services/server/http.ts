@@ -14,6 +14,8 @@ export interface HttpParts {
   running: Running[]
   registry: Registry
   isStopping: () => boolean
+  /** Answers `/metrics`, where that has a port of its own. */
+  metrics?: FastifyInstance | undefined
 }
 
 export interface Http {
@@ -22,7 +24,7 @@ export interface Http {
 }
 
 export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
-  const { publicUrl, running, registry, isStopping } = parts
+  const { publicUrl, running, registry, isStopping, metrics } = parts
   const { config, logger, random } = core
   const app = await createApp({
     logger,
@@ -34,7 +36,11 @@ export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
   })
   core.tracing?.requests(app)
   const lags = createLags(core)
-  const counters = metricsRoutes(app, { registry, projectionLags: () => ofProjections(lags) })
+  const counters = metricsRoutes(app, {
+    registry,
+    projectionLags: () => ofProjections(lags),
+    on: metrics,
+  })
   measureLags(lags, registry)
   return { app, counters }
 }

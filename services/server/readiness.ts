@@ -1,5 +1,6 @@
 import { refuseShorterLog, WrongLog } from '../../infra/event-store/bound-log.ts'
 import type { ReadinessCheck } from '../../infra/http/health.ts'
+import { seldom } from '../../infra/timing.ts'
 import { allWork, noneHalted, type Running } from './consumers.ts'
 import type { Core } from './dependencies.ts'
 import { probeRecord, writeProbe } from './write-probe.ts'
@@ -28,21 +29,4 @@ async function noneSkipped({ pool, log, logger }: Core): Promise<void> {
     if (err instanceof WrongLog) logger.error({ err }, err.message)
     throw err
   })
-}
-
-/** What succeeded is not tried again for so long, a failure at once; one try at a time, which all who ask share. */
-export function seldom(ms: number, attempt: () => Promise<void>, clock = () => performance.now()) {
-  let next = 0
-  let underWay: Promise<void> | undefined
-  async function look(): Promise<void> {
-    await attempt()
-    next = clock() + ms
-  }
-  return async (): Promise<void> => {
-    if (clock() < next) return
-    underWay ??= look().finally(() => {
-      underWay = undefined
-    })
-    await underWay
-  }
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
 import { drain, holdPort, listenOnHeld } from '../../infra/http/listening.ts'
@@ -84,17 +84,21 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       : undefined
     undo.defer(() => gate?.stop())
     const demo = await prepare?.(core, publicUrl)
+    const metrics = config.METRICS_PORT === undefined ? undefined : fastify()
+    undo.defer(() => metrics?.close())
     const { app, counters } = await createHttp(core, {
       publicUrl,
       running,
       registry,
       isStopping: () => stopping,
+      metrics,
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
     const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate, collect })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
+    if (metrics) await listenForScrapes(metrics, config)
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
     const stop = async () => {
@@ -107,6 +111,10 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
+}
+
+function listenForScrapes(app: FastifyInstance, { METRICS_PORT: port = 0, HOST: host }: Config) {
+  return listenOnHeld(app, { port, host, setting: 'METRICS_PORT' })
 }
 
 function startMeasuredGate(

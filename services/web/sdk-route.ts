@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { matchesEtag } from '../../infra/http/pages.ts'
+import { acceptsGzip, etagOf, matchesEtag } from '../../infra/http/pages.ts'
 import { buildSdk } from './build-sdk.ts'
 
 const schema = {
@@ -31,10 +30,6 @@ export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBun
   })
 }
 
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  return /(^|,)\s*gzip\s*(?!;\s*q=0(\.0*)?\s*(,|$))/i.test(String(header ?? ''))
-}
-
 export const maxGzipBytes = 45 * 1024
 
 interface SdkBundle {
@@ -49,9 +44,7 @@ export async function bundleSdk(): Promise<SdkBundle> {
   const gzipped = gzipSync(source, { level: 9 })
   if (gzipped.length > maxGzipBytes)
     throw new Error(`The SDK has ${gzipped.length} bytes gzipped, more than ${maxGzipBytes}`)
-  // Weak, because the plain and the gzipped bytes share it.
-  const etag = `W/"${createHash('sha256').update(source).digest('base64url').slice(0, 22)}"`
-  return { source, gzipped, etag }
+  return { source, gzipped, etag: etagOf(source) }
 }
 
 if (import.meta.main) {

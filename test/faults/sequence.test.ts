@@ -4,6 +4,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import type { SessionState } from '../../services/scoring/session-state.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
+import { freshMetrics } from '../support/metrics.ts'
 import {
   eightBodies,
   hashOf,
@@ -165,6 +166,6 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
 })
 
 async function unclaimed(baseUrl: string): Promise<number> {
-  const text = await (await fetch(`${baseUrl}/metrics`)).text()
+  const text = await freshMetrics(baseUrl)
   return Number(/^tidegate_collect_unclaimed_total (\d+)$/m.exec(text)?.[1])
 }

@@ -16,7 +16,7 @@ const assets = [
   'schemas/*/*.avsc',
   'services/gate/page/assets/*.{css,html,js}',
   'services/web/pages/*',
-  'node_modules/@fastify/swagger-ui/static/*',
+  'node_modules/@fastify/swagger-ui/static/{index.css,swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',
 ]
 
 /**
@@ -62,14 +62,13 @@ function packedPath(file: string): string {
 const places: Plugin = {
   name: 'places',
   setup(bundle) {
-    bundle.onLoad({ filter: /(?:\.ts|\/@fastify\/swagger-ui\/.*\.js)$/ }, async ({ path: file }) => {
+    bundle.onLoad({ filter: /\.ts$/ }, async ({ path: file }) => {
       const own = JSON.stringify(packedPath(path.relative(root, path.dirname(file))))
       const text = await readFile(file, 'utf8')
-      const contents = text.replaceAll(
-        /\bimport\.meta\.dirname|\b__dirname/g,
-        `(programFolder + '/' + ${own})`,
-      )
-      return { contents, loader: file.endsWith('.ts') ? 'ts' : 'js' }
+      const contents = text
+        .replaceAll(/\bimport\.meta\.dirname/g, `(programFolder + '/' + ${own})`)
+        .replaceAll("'../../node_modules/", "'../../packages/")
+      return { contents, loader: 'ts' }
     })
   },
 }

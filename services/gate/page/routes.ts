@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { contentTypes, type FileType, fileRoute, pageHeaders } from '../../../infra/http/pages.ts'
+import { contentTypes, type FileType, fileRoute, isolation, pageHeaders } from '../../../infra/http/pages.ts'
 import { isId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
@@ -10,29 +10,6 @@ import { findRegistered } from '../registry/registered.ts'
 const folder = path.join(import.meta.dirname, 'assets')
 // Whoever knows the address of a consent page may decide about the request.
 const referrer = 'no-referrer'
-
-const isolation = {
-  'x-frame-options': 'DENY',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'permissions-policy': [
-    'accelerometer',
-    'camera',
-    'clipboard-read',
-    'display-capture',
-    'geolocation',
-    'gyroscope',
-    'hid',
-    'microphone',
-    'midi',
-    'payment',
-    'publickey-credentials-get',
-    'serial',
-    'usb',
-  ]
-    .map((feature) => `${feature}=()`)
-    .join(', '),
-}
 
 interface PageRequest {
   Params: { gateSessionId: string }

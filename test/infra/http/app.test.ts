@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -262,6 +263,41 @@ describe('health and description', () => {
     expect(Object.keys(description.paths)).toContain('/things')
     const reference = (await inject({ path: '/docs/errors' })).body
     for (const code of Object.keys(errorTable)) expect(reference).toContain(`id="${code}"`)
-    expect((await inject({ path: '/docs' })).body).toContain('swagger-ui')
   })
+
+  test.each([
+    '/openapi.json',
+    '/docs',
+    '/docs/',
+    '/docs/static/start.js',
+    '/docs/static/swagger-ui-bundle.js',
+  ])('%s is made once: it is the same for everybody, packed, and known by its version', async (path) => {
+    const [first, second] = [await inject({ path }), await inject({ path })]
+    expect([first.statusCode, second.rawPayload.equals(first.rawPayload)]).toEqual([200, true])
+    const { etag } = first.headers
+    expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
+    const packed = await app.inject({ url: path, headers: { 'accept-encoding': 'gzip' } })
+    expect(gunzipSync(packed.rawPayload).equals(first.rawPayload)).toBe(true)
+    const known = await app.inject({ url: path, headers: { 'if-none-match': String(etag) } })
+    expect([known.statusCode, known.body]).toEqual([304, ''])
+  })
+
+  test.each(['/docs', '/docs/', '/docs/static/start.js'])(
+    '%s is guarded as the consent page is',
+    async (path) => {
+      const { headers } = await inject({ path })
+      expect(headers['content-security-policy']).toMatch(
+        /^default-src 'none'; script-src 'self'; style-src 'self';/,
+      )
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
+      expect(headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'x-frame-options': 'DENY',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'permissions-policy': expect.stringContaining('camera=()'),
+      })
+    },
+  )
 })

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import fastify from 'fastify'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createApp } from '../../../infra/http/app.ts'
@@ -33,4 +34,28 @@ test('metrics count requests by route pattern and show the lag of projections', 
   expect(body).toContain('tidegate_rate_limited_total{key_type="secret"} 1')
   expect(body).toContain('tidegate_key_lookups_total{outcome="unknown"} 2')
   expect(body).toContain('process_cpu_seconds_total')
+})
+
+const newApp = () =>
+  createApp({ logger: pino({ level: 'silent' }), random: randomBytes, publicUrl: 'http://x' })
+
+test('they are made once for all who ask within a second', async () => {
+  const app = await newApp()
+  let reads = 0
+  const projectionLags = async () => {
+    reads++
+    return []
+  }
+  metricsRoutes(app, { projectionLags })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => app.inject('/metrics')))
+  expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
+  expect(reads).toBe(1)
+})
+
+test('on a port of their own they are not on that of the interface', async () => {
+  const [app, on] = [await newApp(), fastify()]
+  metricsRoutes(app, { projectionLags: async () => [], on })
+  expect((await app.inject('/metrics')).json().error.code).toBe('request.not_found')
+  expect((await on.inject('/metrics')).body).toContain('process_cpu_seconds_total')
+  expect(app.swagger().paths).not.toHaveProperty('/metrics')
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { seldom } from '../../../services/server/readiness.ts'
+import { seldom } from '../../../infra/timing.ts'
 
 describe('a check that is made seldom', () => {
   it('is made once for all who ask at a time, and again only when its success has aged', async () => {

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createApp } from '../../infra/http/app.ts'
+import { freePort } from '../../infra/local/free-port.ts'
+import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+
+let app: FastifyInstance
+let profile: Profile
+let url: string
+beforeAll(async () => {
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  app = await createApp({
+    logger: pino({ level: 'silent' }),
+    random: randomBytes,
+    publicUrl: url,
+  })
+  await app.listen({ port, host: '127.0.0.1' })
+  profile = await createProfile()
+})
+afterAll(async () => {
+  await app?.close()
+  await profile?.remove()
+})
+
+test.each(['/docs', '/docs/'])(
+  '%s shows the interface and asks it, and nothing of it is blocked',
+  async (path) => {
+    const context = await openHeadless(profile)
+    try {
+      const page = await context.newPage()
+      const complaints: string[] = []
+      page.on('console', (message) => complaints.push(message.text()))
+      page.on('pageerror', (error) => complaints.push(error.message))
+      const answer = await page.goto(url + path)
+      expect(answer?.headers()['content-security-policy']).not.toContain('unsafe')
+      await page.locator('#operations-Operations-getLiveness .opblock-summary-control').click()
+      await page.locator('.try-out__btn').click()
+      await page.locator('.execute').click()
+      await page.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
+      expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
+    } finally {
+      await context.close()
+    }
+  },
+  60_000,
+)
