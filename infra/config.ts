@@ -36,8 +36,12 @@ const settings = z.object({
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: optionalText,
+  /** Of one process. Not set = by its roles (services/server/connections.ts). */
+  DATABASE_MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1000).optional(),
   /** Set = Kafka is the log instead of Postgres. */
   KAFKA_BROKERS: list,
+  /** A start waits for so long for a log that does not answer yet. */
+  LOG_WAIT_MS: z.coerce.number().int().min(0).max(3_600_000).default(60_000),
   KAFKA_TOPIC_PREFIX: z
     .string()
     .regex(/^[a-zA-Z0-9._-]*$/)

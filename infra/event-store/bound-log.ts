@@ -54,6 +54,19 @@ export async function boundLog(db: Db): Promise<string | undefined> {
   return found.rows[0]?.there ? boundIn(db) : undefined
 }
 
+/**
+ * For a start without KAFKA_BROKERS, before the embedded log is made: throws WrongLog where the database is bound to
+ * Kafka. A user who may make no tables would otherwise be told of those that the embedded log lacks.
+ */
+export async function refuseBoundToKafka(db: Db): Promise<void> {
+  const bound = await boundLog(db)
+  if (!bound?.startsWith('Kafka')) return
+  throw new WrongLog(
+    `The database is bound to Kafka: what it holds was read from ${bound}, and KAFKA_BROKERS is not set. ` +
+      'Set it as it was (docs/operations.md, Another log).',
+  )
+}
+
 async function boundIn(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<{ identity: string }>('select identity from tidegate.bound_log')
   return rows[0]?.identity

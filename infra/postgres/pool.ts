@@ -82,6 +82,13 @@ export function isConnectionError(error: unknown): boolean {
   )
 }
 
+/** By the code of Node's TLS: the certificate is of no authority that is known, or of another name. */
+export function isRefusedCertificate(error: unknown): boolean {
+  return (
+    error instanceof Error && /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|CERT_|ERR_TLS_CERT)/.test(codeOf(error))
+  )
+}
+
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === '57014'
 }

@@ -18,12 +18,20 @@ export function defineMigrate(command: Command): void {
     .action(runMigrate)
 }
 
-async function runMigrate({ grant, adoptLog }: MigrateOptions): Promise<void> {
+async function runMigrate(options: MigrateOptions): Promise<void> {
+  await prepare(options).catch(async (error: unknown) => {
+    const { tellMigrationFailure } = await import('./start-failure.ts')
+    tellMigrationFailure(error)
+    process.exitCode = 1
+  })
+}
+
+async function prepare({ grant, adoptLog }: MigrateOptions): Promise<void> {
   const { withStores } = await import('./operator/core.ts')
   const { transaction } = await import('../../infra/postgres/pool.ts')
   const { prepareStores } = await import('../server/dependencies.ts')
   await withStores(async (stores) => {
-    await prepareStores({ ...stores, adoptLog })
+    await prepareStores({ ...stores, adoptLog, waitMs: stores.config.LOG_WAIT_MS })
     if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
     for (const warning of await stores.log.warnings().catch(() => [])) console.log(`warning: ${warning}`)
   })

@@ -5,7 +5,7 @@ import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import { otlpSettings } from '../../infra/otlp/settings.ts'
 import { hasConsentAddress } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
-import { networkFor } from '../server/server.ts'
+import { connectionsOfServer, networkFor } from '../server/server.ts'
 
 interface ServerSettings {
   config: Config
@@ -31,6 +31,7 @@ export async function readServerSettings({
   createKeyring(masterKeys)
   const roles = parseRoles(list)
   await networkFor(config, roles)
+  connectionsOfServer(config, roles)
   kafkaSecurity(config)
   otlpSettings(config)
   const isLost = roles.includes('gate') && !hasConsentAddress(config)

@@ -1,10 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { createKeyUsageTables } from '../../infra/access/key-usage.ts'
 import { createRateLimitTables } from '../../infra/access/rate-limit/postgres-store.ts'
 import type { Config } from '../../infra/config.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
-import { bindLog } from '../../infra/event-store/bound-log.ts'
+import { bindLog, refuseBoundToKafka } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { type CodecOptions, createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
 import { createDataKeyTables, dataKeyPoolOptions } from '../../infra/event-store/data-key-table.ts'
@@ -16,7 +17,13 @@ import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
 import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
-import type { EventLog, ReceivingLog, TopicSpec } from '../../infra/log/port.ts'
+import {
+  backoffMs,
+  type EventLog,
+  LogUnavailable,
+  type ReceivingLog,
+  type TopicSpec,
+} from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Tracing } from '../../infra/otlp/port.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
@@ -39,6 +46,7 @@ import { createGateTables } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
 import { createScoringTables } from '../scoring/tables.ts'
 import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
+import type { Connections } from './connections.ts'
 import { createProbeTable, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
@@ -84,28 +92,35 @@ export interface CoreOptions {
   random: Random
   /** Queries have no time limit, as when a read model is built. */
   longQueries?: boolean
+  /** LOG_WAIT_MS counts: a server's start. */
+  waitsForLog?: boolean
+  /** Of a server's two shared pools. */
+  connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
 }
 
 // A server's query without an answer by then means that the database is gone.
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
 const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
+const ofCommands = { pool: 20, reads: 1 }
 
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, databaseUrl, logger, clock, random, tracing } = options
   const keyring = createKeyring(options.masterKeys)
   await using undo = new AsyncDisposableStack()
-  const pool = createPool({ url: databaseUrl, max: 20, ...(options.longQueries ? {} : serving) })
+  const { pool: max, reads } = options.connections ?? ofCommands
+  const pool = createPool({ url: databaseUrl, max, ...(options.longQueries ? {} : serving) })
   undo.defer(() => pool.end())
   await refusePooler(pool)
-  const readPool = createPool({ url: databaseUrl, max: 10, applicationName: 'tidegate reads', ...reading })
+  const ofReads = { max: Math.max(1, reads), applicationName: 'tidegate reads', ...reading }
+  const readPool = createPool({ url: databaseUrl, ...ofReads })
   undo.defer(() => readPool.end())
   const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock, undo })
   const { storedWith } = dataKeys
   const opened = await openLog({ config, pool, url: databaseUrl, logger, storedWith })
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
-  await prepareStores({ config, pool, log })
+  await prepareStores({ config, pool, log, logger, waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0 })
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
   undo.defer(() => skips.close())
@@ -119,20 +134,38 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 
-interface PrepareOptions extends Pick<Core, 'config' | 'pool' | 'log'> {
+interface PrepareOptions extends Pick<Core, 'config' | 'pool' | 'log' | 'logger'> {
   adoptLog?: boolean
+  /** For how long a log that does not answer is asked again; default not at all. */
+  waitMs?: number
 }
 
 /** Makes the topics and tables that are missing, as `tidegate migrate` does. Throws WrongLog. */
-export async function prepareStores({
-  config,
-  pool,
-  log,
-  adoptLog: adopt = false,
-}: PrepareOptions): Promise<void> {
+export async function prepareStores(options: PrepareOptions): Promise<void> {
+  const { config, pool, log, logger, adoptLog: adopt = false, waitMs = 0 } = options
   await migrate(pool, projections)
   await createServingTables(pool)
-  await bindLog({ pool, log, topics: topicSpecs(config), adopt })
+  const bind = () => bindLog({ pool, log, topics: topicSpecs(config), adopt })
+  await whileUnavailable(bind, { waitMs, logger })
+}
+
+// A broker that is starting, or has much to do, answers late or not yet. What is made by then is found the next time.
+async function whileUnavailable(
+  attempt: () => Promise<void>,
+  { waitMs, logger }: { waitMs: number; logger: Logger },
+): Promise<void> {
+  const endAt = performance.now() + waitMs
+  for (let failures = 1; ; failures++) {
+    try {
+      return await attempt()
+    } catch (err) {
+      const pause = backoffMs(failures)
+      if (!(err instanceof LogUnavailable) || performance.now() + pause > endAt) throw err
+      if (failures === 1)
+        logger.warn({ err }, 'the log does not answer yet; see KAFKA_BROKERS and LOG_WAIT_MS')
+      await delay(pause)
+    }
+  }
 }
 
 export async function createServingTables(pool: pg.Pool): Promise<void> {
@@ -161,9 +194,9 @@ interface LogOptions {
 }
 
 export async function openLog({ config, logger, ...embedded }: LogOptions): Promise<EventLog> {
-  return config.KAFKA_BROKERS.length === 0
-    ? openPostgresLog({ logger, ...embedded })
-    : openKafka({ config, logger })
+  if (config.KAFKA_BROKERS.length > 0) return openKafka({ config, logger })
+  await refuseBoundToKafka(embedded.pool)
+  return openPostgresLog({ logger, ...embedded })
 }
 
 export async function openKafka({

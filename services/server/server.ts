@@ -36,6 +36,7 @@ import { createDirectCalls } from '../webhooks/deliveries/direct-calls.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import { type AccessControl, createAccessControl } from './access.ts'
 import { addCollect, type CollectBasis, openCollect } from './collect.ts'
+import { type Connections, connectionsOf } from './connections.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
@@ -73,7 +74,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const publicUrl = publicUrlOf(config, held.port)
     const registry = new Registry()
     const otlp = await openOtlp(config, { registry, logger })
-    const core = await openCore({ ...options, tracing: otlp?.tracing })
+    const connections = connectionsOfServer(config, roles)
+    const core = await openCore({ ...options, connections, waitsForLog: true, tracing: otlp?.tracing })
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
@@ -136,6 +138,12 @@ const startsOf = (roles: readonly Role[]) => ({
   webhooks: roles.includes('webhooks'),
   collect: roles.includes('collect'),
 })
+
+/** Throws where DATABASE_MAX_CONNECTIONS is too small for the roles. */
+export function connectionsOfServer(config: Config, roles: readonly Role[]): Connections {
+  const isLogEmbedded = config.KAFKA_BROKERS.length === 0
+  return connectionsOf({ roles, isLogEmbedded, max: config.DATABASE_MAX_CONNECTIONS })
+}
 
 /** The IP databases of the settings, for roles that look addresses up. Throws where one cannot be read. */
 export async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {

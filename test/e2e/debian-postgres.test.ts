@@ -78,6 +78,21 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     expect([code, stderr]).toEqual([1, expect.stringMatching(/unable to verify|unable to get/)])
   }, 30_000)
 
+  it.each([['serve', '--roles', 'api'], ['migrate']])(
+    'is not connected to by sslmode=require without its authority, and the hint says how: %s',
+    async (...args) => {
+      const url = `${urlOf(postgres.url, 'tidegate')}?sslmode=require`
+      const { code, stdout } = await cli(args, { ...settings, DATABASE_URL: url })
+      expect(code).toBe(1)
+      const line = stdout.split('\n').find((one) => one.includes('"fatal"')) ?? ''
+      expect(JSON.parse(line)).toMatchObject({
+        msg: expect.stringMatching(/certificate/),
+        hint: expect.stringMatching(/sslmode=require.*sslrootcert in DATABASE_URL/),
+      })
+    },
+    30_000,
+  )
+
   it('scores a session and shows it', async () => {
     await readSession(await openSession())
   }, 30_000)

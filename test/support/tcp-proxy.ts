@@ -4,6 +4,8 @@ import { connect, createServer, type Socket } from 'node:net'
 export interface TcpProxy {
   /** The URL with this proxy's address in place of the server's. */
   url: string
+  /** How many connections lead through it, and how many did at their most. */
+  connections(): { now: number; most: number }
   /** From now on nothing passes on the open connections, and nobody is told; new ones work. */
   freeze(): void
   /** Nothing passes on any connection, old or new. */
@@ -19,6 +21,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const open = new Set<[Socket, Socket]>()
   const waiting = new Set<Socket>()
   let isCut = false
+  let most = 0
   const server = createServer((client) => {
     if (isCut) {
       waiting.add(client.on('error', () => {}).pause())
@@ -27,6 +30,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     const upstream = connect(Number(target.port), target.hostname)
     const pair: [Socket, Socket] = [client, upstream]
     open.add(pair)
+    most = Math.max(most, open.size)
     client.pipe(upstream)
     upstream.pipe(client)
     for (const socket of pair) {
@@ -55,6 +59,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
   }
   return {
     url: own.href,
+    connections: () => ({ now: open.size, most }),
     freeze,
     cut() {
       isCut = true

@@ -34,7 +34,8 @@ export function createKafkaClient(options: KafkaClientOptions): Kafka {
 }
 
 function write(logger: Logger, { level, namespace, log }: LogEntry): void {
-  const { message, timestamp: _, logger: __, ...details } = log
+  // What is thrown has a stack of its own, and those of kafkajs end in its timers.
+  const { message, timestamp: _, logger: __, stack: ___, ...details } = log
   // It is answered with an error that we deal with: the topics are there.
   const isKnown = String(log.error) === 'Topic creation errors'
   if (level === logLevel.ERROR && !isKnown) logger.warn({ kafka: details, namespace }, message)

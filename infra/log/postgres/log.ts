@@ -10,7 +10,7 @@ import { createFeed } from './feed.ts'
 import { createSession } from './session.ts'
 import { createLogSchema, createTopics, type TopicInfo } from './tables.ts'
 import { createTail } from './tail.ts'
-import { openWriter } from './writer.ts'
+import { openWriter, writerConnections } from './writer.ts'
 
 export interface PostgresLogOptions {
   /** For everything but appending and consuming, which have connections of their own. */
@@ -23,6 +23,9 @@ export interface PostgresLogOptions {
   // Default: they are deleted while the log is open.
   keepsExpired?: boolean
 }
+
+/** Beside those of its pool: the writer's, and the session and the listener of a process that consumes. */
+export const embeddedLogConnections = { writers: writerConnections, consumers: 2 }
 
 const timeoutMs = 5000
 const retentionEveryMs = 60_000

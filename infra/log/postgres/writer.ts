@@ -19,12 +19,14 @@ interface WriterOptions {
   storedWith?: ((records: PlacedRecord[]) => Part[]) | undefined
 }
 
+// The second is for while it is not known what became of a batch.
+export const writerConnections = 2
+
 /** One batch at a time: what comes while it is written is the next. Two side by side were smaller, and cost more. */
 export function openWriter({ url, schema, onWritten, storedWith = () => [] }: WriterOptions) {
   const pool = createPool({
     url,
-    // The second is for while it is not known what became of a batch.
-    max: 2,
+    max: writerConnections,
     applicationName: 'tidegate log',
     statementTimeoutMs: writeTimeoutMs,
     // Longer than a caller waits: the server's answer tells what became of the write.

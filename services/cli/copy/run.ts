@@ -74,7 +74,7 @@ async function refuseOthers(pool: pg.Pool, target: string, { bind }: CopyFlags):
 
 async function copyFrom(source: EventLog, stores: Stores, { bind }: CopyFlags): Promise<Report> {
   const { config, pool, target, logger } = stores
-  await prepareStores({ config, pool, log: source })
+  await prepareStores({ config, pool, log: source, logger })
   const codec = await openCodec(config, { logger })
   const specs = await specsOf(source, config)
   const deps = {

@@ -29,7 +29,7 @@ export async function openOperatorCore(): Promise<Core> {
   })
 }
 
-interface Stores extends Pick<Core, 'config' | 'pool' | 'log'> {
+interface Stores extends Pick<Core, 'config' | 'pool' | 'log' | 'logger'> {
   codec: EventCodec
 }
 
@@ -55,7 +55,7 @@ export async function withStores<T>(
     ? { random, keys: createDataKeys({ pool, random, clock: Date.now, keyring: await keyringOf(config) }) }
     : undefined
   const codec = await openCodec(config, { logger, sealing })
-  return await work({ config, pool, log, codec })
+  return await work({ config, pool, log, codec, logger })
 }
 
 async function keyringOf(config: Config): Promise<Keyring> {

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { freePort } from '../../infra/local/free-port.ts'
+import { startCli } from '../support/cli.ts'
+import { kafkaPlace } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
+import { deleteTopics } from '../support/logs.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { startServerProcess } from '../support/server-process.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+
+// One for each test, since a database is bound to its first log.
+let database: TestDatabase
+let settings: Record<string, string>
+beforeEach(async () => {
+  database = await createTestDatabase()
+  settings = {
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    KAFKA_BROKERS: '',
+    LOG_LEVEL: 'warn',
+  }
+})
+afterEach(() => database.drop())
+
+describe.skipIf(inject('kafkaBrokers') === null)('a broker that does not answer yet', () => {
+  it('is waited for, and whoever asks meanwhile is told so as by the running server', async () => {
+    const { brokers, prefix } = await kafkaPlace()
+    const broker = await startTcpProxy(`kafka://${brokers}`)
+    broker.cut()
+    const port = await freePort()
+    const child = startCli(['serve', '--roles', 'collect'], {
+      ...settings,
+      PORT: String(port),
+      KAFKA_BROKERS: new URL(broker.url).host,
+      KAFKA_TOPIC_PREFIX: prefix,
+    })
+    let output = ''
+    child.stdout?.on('data', (data) => {
+      output += data
+    })
+    const says = (text: string) =>
+      eventually(() => expect(output).toContain(text), { timeoutMs: 40_000, intervalMs: 50 })
+    // Its first attempt has failed by then, which ended the start before.
+    await says('the log does not answer yet')
+    const answer = await fetch(`http://127.0.0.1:${port}/v2/collect/sessions`, {
+      method: 'POST',
+      headers: { origin: 'https://shop.example' },
+    })
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'service.unavailable', request_id: answer.headers.get('x-request-id') },
+    })
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+      503,
+      'https://shop.example',
+    ])
+    broker.mend()
+    await says('Tidegate is ready')
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+    child.kill('SIGTERM')
+    expect((await child.result).code).toBe(0)
+    await broker.close()
+    await deleteTopics(brokers.split(','), prefix)
+  }, 90_000)
+})
+
+it('is not waited for longer than LOG_WAIT_MS says, and the hint names the setting', async () => {
+  const { code, stdout } = await startCli(['serve', '--roles', 'collect'], {
+    ...settings,
+    PORT: '0',
+    LOG_WAIT_MS: '0',
+    KAFKA_BROKERS: '127.0.0.1:1',
+  }).result
+  expect(code).toBe(1)
+  const lines = stdout.split('\n').filter((line) => line.includes('"fatal"'))
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ hint: expect.stringMatching(/KAFKA_BROKERS/) })
+}, 30_000)
+
+describe('METRICS_PORT', () => {
+  it('moves /metrics away from the port that others reach, and a second process is refused it', async () => {
+    const port = String(await freePort())
+    const start = () =>
+      startServerProcess(['serve', '--roles', 'collect'], { ...settings, METRICS_PORT: port })
+    const server = await start()
+    expect((await fetch(`${server.baseUrl}/metrics`)).status).toBe(404)
+    const scraped = await fetch(`http://127.0.0.1:${port}/metrics`)
+    expect(await scraped.text()).toContain('tidegate_collect_in_flight')
+    expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(404)
+    await expect(start()).rejects.toThrow(
+      `Port ${port} of 127.0.0.1 is in use: is Tidegate running already? METRICS_PORT`,
+    )
+    expect(await server.end('SIGTERM')).toBe(0)
+  }, 60_000)
+})
