@@ -22,12 +22,18 @@ export interface Manifest {
     template?: PodTemplate
     selector?: { matchLabels?: Record<string, string> }
     scaleTargetRef?: { name: string }
+    /** Of a NetworkPolicy. */
+    podSelector?: unknown
+    ingress?: { ports: { port: string }[]; from?: unknown[] }[]
+    /** Of a service without an address of its own. */
+    clusterIP?: string
   }
 }
 
 export interface PodTemplate {
   metadata: { labels: Record<string, string> }
   spec: {
+    initContainers?: { command: string[] }[]
     containers: [
       {
         args: string[]

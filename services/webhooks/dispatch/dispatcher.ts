@@ -49,7 +49,7 @@ export interface RunningDispatcher {
 // A database that crashes may lose visibility timeouts, and only together with all that was written after them. Rows of
 // queues come and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
 // scan would fetch all of them each time.
-const poolOptions = {
+export const dispatchPoolOptions = {
   max: 4,
   applicationName: 'tidegate webhooks',
   queryTimeoutMs: 10_000,
@@ -73,7 +73,7 @@ const pollMs = 500
  */
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
   const { config, applied, logger } = options
-  const pool = createPool({ url: options.databaseUrl, ...poolOptions })
+  const pool = createPool({ url: options.databaseUrl, ...dispatchPoolOptions })
   const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
   const client = createWebhookClient({ rules, timeoutMs: config.WEBHOOK_TIMEOUT_MS })
   const stopping = new AbortController()

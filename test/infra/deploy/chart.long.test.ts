@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
+import { connectionsOf } from '../../../services/server/connections.ts'
 import { allRoles } from '../../../services/server/roles.ts'
 import {
   createManifestCheck,
@@ -9,6 +13,7 @@ import {
   type PodTemplate,
 } from '../../support/helm.ts'
 import { needs } from '../../support/needs.ts'
+import { root } from '../../support/test-projects.ts'
 
 const { describe, it } = needs('helm')
 
@@ -34,11 +39,19 @@ const most = [
   'imagePullSecrets[0].name=pull',
   'nodeSelector.disk=fast',
   'tolerations[0].operator=Exists',
+  'serviceMonitor.enabled=true',
+  'serviceMonitor.labels.release=prometheus',
+  'networkPolicy.enabled=true',
+  'networkPolicy.ingressFrom[0].namespaceSelector.matchLabels.name=ingress-nginx',
+  'networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring',
   'affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1',
   'affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey=zone',
 ]
 
 const ofKind = (manifests: Manifest[], kind: string) => manifests.filter((one) => one.kind === kind)
+/** Those that answer; the others are headless, and tell who waits for a role whether it is replaced. */
+const answering = (manifests: Manifest[]) =>
+  ofKind(manifests, 'Service').filter(({ spec }) => spec.clusterIP !== 'None')
 const names = (manifests: Manifest[]) => manifests.map(({ metadata }) => metadata.name).sort()
 const ofRoles = allRoles.map((role) => `shop-tidegate-${role}`).sort()
 
@@ -67,7 +80,10 @@ describe('the chart', () => {
 
   it('is without fault for Kubernetes', async () => {
     const faults = (manifests: Manifest[]) =>
-      manifests.flatMap((one) => check(one).map((fault) => `${one.kind} ${one.metadata.name}: ${fault}`))
+      manifests
+        // Of the Prometheus operator, and not of Kubernetes.
+        .filter(({ kind }) => kind !== 'ServiceMonitor')
+        .flatMap((one) => check(one).map((fault) => `${one.kind} ${one.metadata.name}: ${fault}`))
     expect(faults(little)).toEqual([])
     expect(faults(all)).toEqual([])
     const [deployment] = structuredClone(ofKind(little, 'Deployment'))
@@ -80,8 +96,9 @@ describe('the chart', () => {
   }, 60_000)
 
   it('has a deployment, a service and a disruption budget for each role', () => {
-    for (const kind of ['Deployment', 'Service', 'PodDisruptionBudget'])
+    for (const kind of ['Deployment', 'PodDisruptionBudget'])
       expect(names(ofKind(little, kind))).toEqual(ofRoles)
+    expect(names(answering(little))).toEqual(ofRoles)
     expect(ofKind(little, 'Ingress')).toEqual([])
     expect(ofKind(little, 'HorizontalPodAutoscaler')).toEqual([])
     const roles = ofKind(little, 'Deployment').map((one) => containerOf(one).args.join(' '))
@@ -92,7 +109,7 @@ describe('the chart', () => {
     const labels = new Map(
       ofKind(all, 'Deployment').map((one) => [one.metadata.name, podOf(one).metadata.labels]),
     )
-    for (const { metadata, spec } of ofKind(all, 'Service'))
+    for (const { metadata, spec } of answering(all))
       expect(labels.get(metadata.name)).toMatchObject(Object(spec.selector))
     for (const { metadata, spec } of [...ofKind(all, 'Deployment'), ...ofKind(all, 'PodDisruptionBudget')])
       expect(labels.get(metadata.name)).toMatchObject(spec.selector?.matchLabels ?? { none: '' })
@@ -155,6 +172,91 @@ describe('the chart', () => {
     expect(others).toEqual([])
     expect(job?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' })
     expect(job && containerOf(job).args).toEqual(['migrate', '--grant', 'serving'])
+  })
+
+  it('replaces the roles in the order of docs/production.md, each after all pods of the one before', async () => {
+    const page = await readFile(path.join(root, 'docs/production.md'), 'utf8')
+    const [, listed = ''] = /^4\. Replace one role after the other: ([^.]*)\./m.exec(page) ?? []
+    const order = [...listed.matchAll(/`(\w+)`/g)].map(([, role]) => String(role))
+    expect(order.toSorted()).toEqual(allRoles.toSorted())
+    const headless = new Map(
+      ofKind(little, 'Service').map(({ metadata, spec }) => [metadata.name, Object(spec.selector)]),
+    )
+    for (const deployment of ofKind(little, 'Deployment')) {
+      const [role] = containerOf(deployment).args.slice(-1)
+      const before = order[order.indexOf(String(role)) - 1]
+      const [wait, ...others] = podOf(deployment).spec.initContainers ?? []
+      expect(others).toEqual([])
+      if (before === undefined) {
+        expect(wait).toBeUndefined()
+        continue
+      }
+      const [, program = '', all = '', updated = ''] = wait?.command ?? []
+      expect(existsSync(path.join(root, program.replace('/app/', '')))).toBe(true)
+      const labels = podOf(deployment).metadata.labels
+      expect(headless.get(all)).toMatchObject({ 'app.kubernetes.io/component': before })
+      expect(headless.get(updated)).toEqual({
+        ...headless.get(all),
+        'tidegate/release': labels['tidegate/release'],
+      })
+    }
+    const releaseOf = (manifests: Manifest[]) =>
+      new Set(ofKind(manifests, 'Deployment').map((one) => podOf(one).metadata.labels['tidegate/release']))
+    const next = await helm.render([...least, 'image.tag=next'])
+    expect([releaseOf(little).size, releaseOf(next).size]).toEqual([1, 1])
+    expect(releaseOf(next)).not.toEqual(releaseOf(little))
+  })
+
+  it('measures on a port that no service of the ingress leads to', () => {
+    const [monitor] = ofKind(all, 'ServiceMonitor')
+    expect(monitor).toMatchObject({
+      metadata: { labels: { release: 'prometheus' } },
+      spec: {
+        endpoints: [{ port: 'metrics', relabelings: [{ targetLabel: 'job', replacement: 'tidegate' }] }],
+      },
+    })
+    for (const service of answering(all))
+      expect(service.spec).toMatchObject({ ports: [{ name: 'http' }, { name: 'metrics', port: 9464 }] })
+    for (const deployment of ofKind(all, 'Deployment'))
+      expect(containerOf(deployment).env).toContainEqual({ name: 'METRICS_PORT', value: '9464' })
+    expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('metrics')
+    expect(ofKind(little, 'ServiceMonitor')).toEqual([])
+  })
+
+  it('lets who is named reach the pods, and nobody else', () => {
+    const of = (name: string) => [{ namespaceSelector: { matchLabels: { name } } }]
+    const [metrics, open] = ofKind(all, 'NetworkPolicy').map(({ spec }) => spec)
+    expect(metrics?.ingress).toEqual([{ ports: [{ port: 'metrics' }], from: of('monitoring') }])
+    expect(metrics?.podSelector).not.toHaveProperty('matchExpressions')
+    expect(open?.ingress).toEqual([{ ports: [{ port: 'http' }], from: of('ingress-nginx') }])
+    expect(open?.podSelector).toMatchObject({
+      matchExpressions: [{ key: 'app.kubernetes.io/component', values: ['collect', 'gate', 'api'] }],
+    })
+    expect(ofKind(little, 'NetworkPolicy')).toEqual([])
+  })
+
+  it('gives each role its connections, and refuses more pods than the database takes', async () => {
+    const given = (manifests: Manifest[]) =>
+      Object.fromEntries(
+        ofKind(manifests, 'Deployment').map((one) => [
+          containerOf(one).args.at(-1),
+          Number(containerOf(one).env.find(({ name }) => name === 'DATABASE_MAX_CONNECTIONS')?.value),
+        ]),
+      )
+    const needed = (isLogEmbedded: boolean) =>
+      allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all] as const)
+    // `all` is on Kafka.
+    expect(given(all)).toEqual(Object.fromEntries(needed(false)))
+    const embedded = given(little)
+    for (const [role, connections] of needed(true)) expect(embedded[role]).toBeGreaterThanOrEqual(connections)
+
+    const onKafka = [...least, 'settings.KAFKA_BROKERS=one:9092']
+    const sum = needed(false).reduce((total, [, connections]) => total + 3 * connections, 10)
+    await helm.render([...onKafka, `database.maxConnections=${sum}`])
+    const refused = helm.render([...onKafka, `database.maxConnections=${sum - 1}`])
+    await expect(refused).rejects.toThrow(`may open ${sum} connections`)
+    const many = [...onKafka, 'autoscaling.enabled=true', 'roles.api.autoscaling.max=40']
+    await expect(helm.render(many)).rejects.toThrow(/may open \d{4} connections/)
   })
 
   it('scales every role, and those that consume by their lag', () => {

@@ -9,6 +9,21 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
+{{/* In the order in which an upgrade replaces them (docs/production.md): each waits for the one before. */}}
+{{- define "tidegate.order" -}}
+projections collect scoring api gate webhooks
+{{- end }}
+
+{{/* Pods of one image have the same. */}}
+{{- define "tidegate.release" -}}
+{{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | sha256sum | trunc 10 }}
+{{- end }}
+
+{{/* `root` and `values`: the connections to the database that a pod of the role opens at most. */}}
+{{- define "tidegate.connections" -}}
+{{ empty .root.Values.settings.KAFKA_BROKERS | ternary 4 0 | add .values.connections }}
+{{- end }}
+
 {{- define "tidegate.labels" -}}
 {{ include "tidegate.selector" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
