@@ -1,14 +1,19 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { deflateRawSync } from 'node:zlib'
 import { Agent, fetch as fetchBy, type RequestInit } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../infra/config.ts'
+import { type HeldPort, holdPort } from '../../infra/http/listening.ts'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { answerWhileStarting } from '../../services/server/starting.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { createReverseProxies, type ReverseProxies, recipe } from '../support/reverse-proxies.ts'
 import { createAuthority } from '../support/tls-certificates.ts'
@@ -140,6 +145,40 @@ describe.each([
     })
     // Read whole, and refused for a header that is not there.
     expect(await answer.json()).toMatchObject({ error: { code: 'request.validation_failed' } })
+  })
+})
+
+describe.each([
+  ['nginx', needs('nginx')],
+  ['caddy', needs('caddy')],
+] as const)('with a process that starts, the recipe for %s', (name, { it }) => {
+  let starting: HeldPort
+  let url = ''
+  beforeAll(async () => {
+    const config = readConfig({})
+    starting = await holdPort(
+      { port: 0, host: '127.0.0.1' },
+      answerWhileStarting({ config, random: randomBytes }),
+    )
+    const both = { nginx: 'server $& max_fails=0; server ', caddy: '$& ' }[name]
+    const text = recipe(name).replaceAll(/10\.0\.0\.1[123]:8787/g, `${both}127.0.0.1:${starting.port}`)
+    url = await proxies[name](serverOf(), text.replaceAll('server server', 'server'))
+  })
+  afterAll(() => starting.release())
+
+  it('passes on to the next', async () => {
+    // Caddy learns of it by its first look.
+    const statuses = async () =>
+      new Set(
+        await Promise.all(Array.from({ length: 20 }, async () => (await request(`${url}/t.js`)).status)),
+      )
+    await eventually(async () => expect(await statuses()).toEqual(new Set([200])))
+    if (name === 'caddy') await visit(url)
+  })
+
+  it('passes on what is sent as well while a process refuses connections', async () => {
+    await starting.release()
+    for (let i = 0; i < 4; i++) await visit(url)
   })
 })
 

@@ -37,7 +37,7 @@ function caddyRole(caddyfile: string, url: string): string | undefined {
     [...caddyfile.matchAll(/^\t(@\w+) path (.*)$/gm)].map(([, name, list]) => [name, list]),
   )
   const blocks = [
-    ...caddyfile.matchAll(/^\thandle ?(\S*) \{\n\t\t(?:reverse_proxy (\w+):8787|respond 404)$/gm),
+    ...caddyfile.matchAll(/^\thandle ?(\S*) \{\n\t\t(?:reverse_proxy (\w+):8787 \{|respond 404)$/gm),
   ]
   const fits = (pattern: string) =>
     pattern.endsWith('*') ? url.startsWith(pattern.slice(0, -1)) : url === pattern
@@ -95,9 +95,9 @@ describe('requests from outside', () => {
     },
   )
 
-  it('never reach what a process measures', () => {
-    expect(ingressRole(values, '/metrics')).toBeUndefined()
-    expect(caddyRole(caddyfile, '/metrics')).toBeUndefined()
+  it.each(['/metrics', '/livez', '/readyz'])('never reach what is of a process: %s', (url) => {
+    expect(ingressRole(values, url)).toBeUndefined()
+    expect(caddyRole(caddyfile, url)).toBeUndefined()
   })
 
   it('leave lags that the chart scales by, each of a group that is measured', async () => {

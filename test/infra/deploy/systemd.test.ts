@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { readConfig, settingNames } from '../../../infra/config.ts'
+import { stopWithinMs } from '../../../services/server/server.ts'
+import { root } from '../../support/test-projects.ts'
+
+const page = await readFile(path.join(root, 'docs/deploying.md'), 'utf8')
+const unit = /<!-- unit: tidegate@\.service -->\n```ini\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
+
+it('the unit gives a stop its time, and secrets as files of settings that there are', () => {
+  const longest = stopWithinMs(
+    readConfig({ DRAIN_MS: '60000', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }),
+  )
+  expect(Number(settingOf('TimeoutStopSec')) * 1000).toBeGreaterThan(longest)
+  const given = settingOf('Environment')
+    .split(' ')
+    .map((one) => one.split('=')[0])
+  expect(given).toEqual(['DATABASE_URL_FILE', 'TIDEGATE_MASTER_KEYS_FILE'])
+  for (const name of given) expect(settingNames).toContain(name?.replace(/_FILE$/, ''))
+  expect(settingOf('ExecStart')).toMatch(/tidegate serve --roles %i$/)
+})
+
+const analyze = '/usr/bin/systemd-analyze'
+it.skipIf(!existsSync(analyze))(
+  'systemd finds no fault in it',
+  async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-unit-'))
+    const file = path.join(folder, 'tidegate@.service')
+    // What it names is not installed here.
+    await writeFile(file, unit.replace('/opt/tidegate/bin/tidegate', process.execPath))
+    const { stderr } = await promisify(execFile)(analyze, ['verify', '--man=no', file]).catch(
+      (error) => error,
+    )
+    await rm(folder, { recursive: true, force: true })
+    expect(stderr.split('\n').filter((line: string) => line.includes('tidegate@'))).toEqual([])
+  },
+  30_000,
+)
