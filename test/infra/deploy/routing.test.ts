@@ -20,7 +20,15 @@ const read = (file: string) => readFile(path.join(root, 'infra/deploy', file), '
 const publicRoles = ['collect', 'gate', 'api']
 /** What the description leaves out. */
 const pages = {
-  api: ['/', '/assets/site.css', '/docs/errors', '/docs/', '/docs/static/swagger-ui.css', '/llms.txt', '/docs/production.md'],
+  api: [
+    '/',
+    '/assets/site.css',
+    '/docs/errors',
+    '/docs/',
+    '/docs/static/swagger-ui.css',
+    '/llms.txt',
+    '/docs/production.md',
+  ],
   gate: ['/gate/assets/consent.css'],
 }
 
