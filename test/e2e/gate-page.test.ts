@@ -252,7 +252,7 @@ describe('a service that means harm', () => {
       logo_url: 'https://logos.example/logo.svg',
       primary_color: '#ffffff',
       secondary_color: 'red;}body{display:none',
-      ascii_art: `${script}\n${`${'#'.repeat(5000)}\n`.repeat(3000)}`,
+      ascii_art: `${script}\n${`${'#'.repeat(1000)}\n`.repeat(300)}`,
     },
     consent: { terms_url: address, privacy_url: 'https://user@evil.example/' },
   }

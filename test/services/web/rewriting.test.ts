@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Snapshot } from '../../../schemas/observations.ts'
+import { isLong } from '../../support/long.ts'
 import { needs } from '../../support/needs.ts'
 import { evaluateClient, slugs } from '../scoring/support/sessions.ts'
 import { answers } from '../scoring/support/snapshots.ts'
-import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+import { createSdkBench, handOver, lastSnapshot, type SdkBench } from './sdk-page.ts'
+
+/** A driver reaches every frame; a script of the page alone is the weaker case. */
+const scopes: Script['of'][] = isLong ? ['page', 'every frame'] : ['every frame']
 
 const { describe, test } = needs('chromium')
 
@@ -27,11 +31,9 @@ async function snapshotAfter(script?: Script): Promise<Snapshot> {
   const { page, problems } = await bench.open({
     ...(script && { script: script.of === 'page' ? inPage(script.text) : `{${script.text}}` }),
   })
-  await page.evaluate(`run({ publishableKey: '${bench.server.publishableKey}' }).getSession()`)
+  await handOver(bench, page)
   expect(problems).toEqual([])
-  const snapshot = observationsOf(bench.server).findLast((sent) => sent.snapshot)?.snapshot
-  if (!snapshot) throw new Error('no snapshot has arrived')
-  return snapshot
+  return lastSnapshot(bench.server)
 }
 
 /** Without the marks of the browser under test that have nothing to do with the script. */
@@ -71,7 +73,7 @@ describe('a script before the SDK', () => {
         Reflect.apply(target, self, all)?.replace('"webdriver":true', '"webdriver":false') })`,
     ],
   ])('%s: the flag arrives, and so does the name', async (_, text) => {
-    for (const of of ['page', 'every frame'] as const) {
+    for (const of of scopes) {
       const snapshot = await snapshotAfter({ of, text })
       expect(snapshot.automation).toMatchObject({ webdriver: true, webdriver_iframe: true })
       expect(snapshot.tamper.foreign_primitives).toContain('JSON.stringify')
@@ -123,7 +125,7 @@ describe('a script before the SDK', () => {
           : Reflect.apply(target, self === Function.prototype.toString ? toString : self, all) })`,
     ],
   ])('%s: the session is a bot', async (_, text) => {
-    for (const of of ['page', 'every frame'] as const) {
+    for (const of of scopes) {
       const snapshot = await snapshotAfter({ of, text })
       if (of === 'page') expect(snapshot.automation.webdriver).toBe(true)
       const evaluation = evaluated(snapshot)

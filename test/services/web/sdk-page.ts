@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Disposable, Page } from 'playwright-core'
-import { observationsSchema } from '../../../schemas/observations.ts'
+import { observationsSchema, type Snapshot } from '../../../schemas/observations.ts'
 import { webRoutes } from '../../../services/web/routes.ts'
 import { createProfile, openHeadless } from '../../support/chromium.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'
@@ -103,4 +103,18 @@ export async function createSdkBench(): Promise<SdkBench> {
 /** The observations of all accepted bodies, as the server reads them. */
 export function observationsOf(server: CollectServer) {
   return server.plaintexts().map((text) => observationsSchema.parse(JSON.parse(text)))
+}
+
+export function lastSnapshot(server: CollectServer): Snapshot {
+  const snapshot = observationsOf(server).findLast((sent) => sent.snapshot)?.snapshot
+  if (!snapshot) throw new Error('no snapshot has arrived')
+  return snapshot
+}
+
+/** Starts the SDK in the page and hands over; the answer of getSession. */
+export function handOver(
+  { server }: SdkBench,
+  page: Page,
+): Promise<{ sessionId: string; sealedToken: string }> {
+  return page.evaluate(`run({ publishableKey: '${server.publishableKey}' }).getSession()`)
 }

@@ -1,10 +1,8 @@
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type Snapshot, snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { bindingOf } from '../../support/gate-proof.ts'
 import { needs } from '../../support/needs.ts'
-import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
+import { createSdkBench, handOver, lastSnapshot, type SdkBench } from './sdk-page.ts'
 
 const { describe, test } = needs('chromium')
 
@@ -16,11 +14,6 @@ beforeAll(async () => {
 afterAll(() => bench.close())
 
 const key = () => bench.server.publishableKey
-
-/** Starts the SDK in the page and hands over; the answer of getSession. */
-function handOver(page: Page): Promise<{ sessionId: string; sealedToken: string }> {
-  return page.evaluate(`run({ publishableKey: '${key()}' }).getSession()`)
-}
 
 const ofSession = (sessionId: string) =>
   bench.server.events().filter(({ data }) => 'session_id' in data && data.session_id === sessionId)
@@ -41,7 +34,7 @@ describe('the client', () => {
       run({ publishableKey: '${key()}' }), Promise.all([client.getSession(), client.getSession()])`)
     expect(first).toEqual(second)
     expect(bench.server.handOffs() - before).toBe(1)
-    const later = await handOver(page)
+    const later = await handOver(bench, page)
     expect(later.sealedToken).not.toBe(first?.sealedToken)
   })
 
@@ -137,9 +130,9 @@ describe('what fails', () => {
       Object.defineProperty(window, 'OfflineAudioContext', { value: undefined })
       Object.defineProperty(window, 'localStorage', { get() { throw new Error('blocked') } })
       Object.defineProperty(window, 'indexedDB', { get() { throw new Error('blocked') } })`)
-    const { sessionId } = await handOver(page)
+    const { sessionId } = await handOver(bench, page)
     expect(sessionId).toMatch(/^sid_/)
-    const snapshot = lastSnapshot()
+    const snapshot = lastSnapshot(bench.server)
     expect(snapshot.canvas.hash).toBeNull()
     expect(snapshot.audio.hash).toBeNull()
     expect(snapshot.storage).toMatchObject({ local_storage: false, indexed_db: false })
@@ -150,8 +143,8 @@ describe('what fails', () => {
 
   test('a policy that forbids workers leaves the worker unknown, not false', async () => {
     const { page, problems } = await bench.open({ path: '/strict' })
-    await handOver(page)
-    const { worker, automation, iframe } = lastSnapshot()
+    await handOver(bench, page)
+    const { worker, automation, iframe } = lastSnapshot(bench.server)
     expect(worker).toMatchObject({ available: null, user_agent: null })
     expect(automation.webdriver_worker).toBeNull()
     expect(iframe.available).toBe(true)
@@ -160,7 +153,7 @@ describe('what fails', () => {
 
   test('a session that the server has ended is replaced once, in silence', async () => {
     const { page } = await bench.open()
-    const first = await handOver(page)
+    const first = await handOver(bench, page)
     let refusals = 0
     await page.route('**/results', (route) =>
       refusals++ === 0
@@ -170,143 +163,25 @@ describe('what fails', () => {
           })
         : route.continue(),
     )
-    const second = await handOver(page)
+    const second = await handOver(bench, page)
     expect(second.sessionId).not.toBe(first.sessionId)
     expect(refusals).toBe(2)
   })
 })
 
-function lastSnapshot(): Snapshot {
-  const snapshot = observationsOf(bench.server).findLast(({ snapshot }) => snapshot)?.snapshot
-  if (!snapshot) throw new Error('no snapshot has arrived')
-  return snapshot
-}
-
-describe('the snapshot', () => {
-  /** Answered when a document is opened, and by apps. */
-  const notAsked = ['collection', 'proofs', 'native']
-  /** What this Chromium, headless and on a bare machine, has no value for. */
-  const empty = [
-    'audio.default_voice_lang',
-    'automation.webdriver_worker',
-    // Only SDKs before 0.2 give these back.
-    'proofs.challenge',
-    'proofs.timing_nonce',
-    /^webgpu\.(?!available)/,
-    /^native$/,
-  ]
-
-  const missing = () =>
-    nulls(lastSnapshot()).filter(
-      (path) => !empty.some((known) => (typeof known === 'string' ? known === path : known.test(path))),
-    )
-
-  // A family that is late on an overloaded machine is null by design.
-  test('has a value wherever Chromium has one', async () => {
-    await eventually(
-      async () => {
-        const { page } = await bench.open()
-        await handOver(page)
-        expect(missing()).toEqual([])
-      },
-      { timeoutMs: 40_000 },
-    )
-  }, 60_000)
-
-  test('is the same the next time, apart from the proofs', async () => {
-    const { page } = await bench.open()
-    await handOver(page)
-    const { proofs: firstProofs, ...first } = lastSnapshot()
-    await page.reload()
-    await page.waitForSelector('html[data-ready]')
-    await handOver(page)
-    const { proofs, ...second } = lastSnapshot()
-    for (const family of ['canvas', 'webgl', 'audio', 'fonts', 'engine', 'tamper'] as const)
-      expect(second[family]).toEqual(first[family])
-    expect(proofs.answer_mac).not.toBe(firstProofs.answer_mac)
-    expect(proofs.engine_answers).toHaveLength(12)
-  })
-
-  test.each([
-    ['1 ms, as in every Firefox', 'Math.floor(now())', false],
-    ['16.67 ms, as with resistance to fingerprinting', 'Math.floor(now() / (50 / 3)) * (50 / 3)', true],
-    ['nothing, as where it stands still', '1000', null],
-  ])('of a clock in steps of %s', async (_, reading, expected) => {
-    const { page } = await bench.open()
-    await page.evaluate(`(() => {
-      const now = performance.now.bind(performance)
-      // A browser that rounds reads its clock more slowly; too quick a machine would see no step in so many reads.
-      performance.now = () => (now(), now(), now(), ${reading})
-    })()`)
-    await handOver(page)
-    expect(lastSnapshot().tamper.timer_precision_reduced).toBe(expected)
-  })
-
-  test('has of globals only those with the exact marks of a driver', async () => {
-    const { page } = await bench.open()
-    await page.evaluate(`Object.assign(window, {
-      app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
-    await handOver(page)
-    expect(lastSnapshot().automation.globals).toEqual(['cdc_adoQpoasnfa76pfcZLmcfl_Array'])
-  })
-
-  test('asks all families side by side, each in an idle moment of its own', async () => {
-    const { page } = await bench.open()
-    const families = Object.keys(snapshotSchema.parse({})).filter((name) => !notAsked.includes(name))
-    // Before the families come two moments for the code of the snapshot and of the document.
-    await page.evaluate(`(() => {
-      let loaders = 2
-      window.waiting = []
-      window.requestIdleCallback = (callback) => (loaders-- > 0 ? setTimeout(callback) : waiting.push(callback))
-      run({ publishableKey: '${key()}' })
-    })()`)
-    await page.waitForFunction(`waiting.length >= ${families.length}`)
-    await page.evaluate(`(() => {
-      window.requestIdleCallback = (callback) => setTimeout(callback)
-      for (const callback of waiting) setTimeout(callback)
-    })()`)
-    await handOver(page)
-    expect(lastSnapshot().canvas.hash).not.toBeNull()
-  })
-
-  test('comes with an address of at most 2048 characters, however long that of the page is', async () => {
-    const { page } = await bench.open()
-    await page.evaluate(`history.replaceState(null, '', '/page?' + 'q'.repeat(20_000)), undefined`)
-    const opening = page.waitForRequest('**/v2/collect/sessions')
-    await handOver(page)
-    expect((await opening).postDataJSON().page).toEqual({ url: `${bench.server.url}/page`, referrer: null })
-  })
-
-  test('shows the driver', async () => {
-    const { page } = await bench.open()
-    await handOver(page)
-    expect(lastSnapshot().automation).toMatchObject({
-      webdriver: true,
-      webdriver_iframe: true,
-      cdp_runtime: true,
-    })
-  })
-})
-
-function nulls(value: unknown, path = ''): string[] {
-  if (value === null) return [path]
-  if (typeof value !== 'object') return []
-  return Object.entries(value).flatMap(([name, item]) => nulls(item, path ? `${path}.${name}` : name))
-}
-
 describe('sessions and visitors', () => {
   test('a reload is a new document of the same session; a new tab is a new session of the same browser', async () => {
     const { page } = await bench.open()
-    const first = await handOver(page)
+    const first = await handOver(bench, page)
     await page.reload()
     await page.waitForSelector('html[data-ready]')
-    const reloaded = await handOver(page)
+    const reloaded = await handOver(bench, page)
     expect(reloaded.sessionId).toBe(first.sessionId)
     const documents = ofSession(first.sessionId).filter(({ type }) => type === 'DocumentOpened')
     expect(documents).toHaveLength(2)
 
     const next = await bench.openTab()
-    const second = await handOver(next.page)
+    const second = await handOver(bench, next.page)
     expect(second.sessionId).not.toBe(first.sessionId)
     expect(continuityOf(second.sessionId)).toEqual(continuityOf(first.sessionId))
     await next.page.close()
@@ -314,13 +189,13 @@ describe('sessions and visitors', () => {
 
   test('the browser is known again when only one of its stores is left', async () => {
     const { page } = await bench.open()
-    const first = await handOver(page)
+    const first = await handOver(bench, page)
     for (const forget of ['localStorage.clear()', "indexedDB.deleteDatabase('tidegate')"]) {
       await bench.forgetCookies()
       await page.evaluate(`sessionStorage.clear(), ${forget}, undefined`)
       await page.reload()
       await page.waitForSelector('html[data-ready]')
-      const next = await handOver(page)
+      const next = await handOver(bench, page)
       expect(next.sessionId).not.toBe(first.sessionId)
       expect(continuityOf(next.sessionId)).toEqual(continuityOf(first.sessionId))
     }
@@ -337,7 +212,7 @@ describe('behaviour', () => {
 
   test('is sent as timings and counts, without a typed, pasted or stored value', async () => {
     const { page } = await bench.open()
-    const { sessionId } = await handOver(page)
+    const { sessionId } = await handOver(bench, page)
     const before = bench.server.plaintexts().length
     await page.mouse.move(10, 10)
     await page.mouse.move(200, 40, { steps: 8 })
@@ -348,7 +223,7 @@ describe('behaviour', () => {
     await page.evaluate(`document.querySelector('button').click()`)
     await page.mouse.wheel(0, 400)
     await page.keyboard.press('Tab')
-    await handOver(page)
+    await handOver(bench, page)
     const sent = bench.server.plaintexts().slice(before)
     expect(bench.server.plaintexts().join('\n')).not.toContain(planted)
     const behaviors = sent.map((text) => JSON.parse(text).behavior).filter(Boolean)
@@ -370,11 +245,11 @@ describe('behaviour', () => {
 
   test('says that a button was pressed without a pointer, as a screen reader presses it', async () => {
     const { page } = await bench.open()
-    await handOver(page)
+    await handOver(bench, page)
     const before = bench.server.plaintexts().length
     await page.evaluate(`addEventListener('keydown', (event) => event.stopImmediatePropagation(), true)`)
     await page.locator('button').press('Enter')
-    await handOver(page)
+    await handOver(bench, page)
     const [sent] = bench.server.plaintexts().slice(before)
     expect(JSON.parse(sent ?? '').behavior.mouse).toMatchObject({ events: 0, clicks: 0, activations: 1 })
   })
@@ -395,7 +270,7 @@ describe('behaviour', () => {
 
   test('goes in batches at the interval that the server names, and only when something happened', async () => {
     const { page } = await bench.open()
-    const { sessionId } = await handOver(page)
+    const { sessionId } = await handOver(bench, page)
     const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
     const before = batches()
     await page.mouse.move(50, 50, { steps: 5 })
@@ -404,7 +279,7 @@ describe('behaviour', () => {
 
   test('a page that comes back from the back/forward cache goes on with its document', async () => {
     const { page } = await bench.open()
-    const { sessionId } = await handOver(page)
+    const { sessionId } = await handOver(bench, page)
     const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
     await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })), undefined`)
     const before = batches()
@@ -416,7 +291,7 @@ describe('behaviour', () => {
 
   test('what is left goes out when the page is left', async () => {
     const { page } = await bench.open()
-    const { sessionId } = await handOver(page)
+    const { sessionId } = await handOver(bench, page)
     // Held back, so that only leaving can send it.
     await page.evaluate('setTimeout = () => 0, undefined')
     await page.mouse.move(50, 50, { steps: 5 })

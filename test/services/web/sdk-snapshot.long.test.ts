@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect } from 'vitest'
+import { snapshotSchema } from '../../../schemas/observations.ts'
+import { eventually } from '../../support/eventually.ts'
+import { needs } from '../../support/needs.ts'
+import { createSdkBench, handOver, lastSnapshot, type SdkBench } from './sdk-page.ts'
+
+const { describe, test } = needs('chromium')
+
+let bench: SdkBench
+
+beforeAll(async () => {
+  bench = await createSdkBench()
+})
+afterAll(() => bench.close())
+
+describe('the snapshot', () => {
+  /** Answered when a document is opened, and by apps. */
+  const notAsked = ['collection', 'proofs', 'native']
+  /** What this Chromium, headless and on a bare machine, has no value for. */
+  const empty = [
+    'audio.default_voice_lang',
+    'automation.webdriver_worker',
+    // Only SDKs before 0.2 give these back.
+    'proofs.challenge',
+    'proofs.timing_nonce',
+    /^webgpu\.(?!available)/,
+    /^native$/,
+  ]
+
+  const missing = () =>
+    nulls(lastSnapshot(bench.server)).filter(
+      (path) => !empty.some((known) => (typeof known === 'string' ? known === path : known.test(path))),
+    )
+
+  // A family that is late on an overloaded machine is null by design.
+  test('has a value wherever Chromium has one', async () => {
+    await eventually(
+      async () => {
+        const { page } = await bench.open()
+        await handOver(bench, page)
+        expect(missing()).toEqual([])
+      },
+      { timeoutMs: 40_000 },
+    )
+  }, 60_000)
+
+  test('is the same the next time, apart from the proofs', async () => {
+    const { page } = await bench.open()
+    await handOver(bench, page)
+    const { proofs: firstProofs, ...first } = lastSnapshot(bench.server)
+    await page.reload()
+    await page.waitForSelector('html[data-ready]')
+    await handOver(bench, page)
+    const { proofs, ...second } = lastSnapshot(bench.server)
+    for (const family of ['canvas', 'webgl', 'audio', 'fonts', 'engine', 'tamper'] as const)
+      expect(second[family]).toEqual(first[family])
+    expect(proofs.answer_mac).not.toBe(firstProofs.answer_mac)
+    expect(proofs.engine_answers).toHaveLength(12)
+  })
+
+  test.each([
+    ['1 ms, as in every Firefox', 'Math.floor(now())', false],
+    ['16.67 ms, as with resistance to fingerprinting', 'Math.floor(now() / (50 / 3)) * (50 / 3)', true],
+    ['nothing, as where it stands still', '1000', null],
+  ])('of a clock in steps of %s', async (_, reading, expected) => {
+    const { page } = await bench.open()
+    await page.evaluate(`(() => {
+      const now = performance.now.bind(performance)
+      // A browser that rounds reads its clock more slowly; too quick a machine would see no step in so many reads.
+      performance.now = () => (now(), now(), now(), ${reading})
+    })()`)
+    await handOver(bench, page)
+    expect(lastSnapshot(bench.server).tamper.timer_precision_reduced).toBe(expected)
+  })
+
+  test('has of globals only those with the exact marks of a driver', async () => {
+    const { page } = await bench.open()
+    await page.evaluate(`Object.assign(window, {
+      app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
+    await handOver(bench, page)
+    expect(lastSnapshot(bench.server).automation.globals).toEqual(['cdc_adoQpoasnfa76pfcZLmcfl_Array'])
+  })
+
+  test('asks all families side by side, each in an idle moment of its own', async () => {
+    const { page } = await bench.open()
+    const families = Object.keys(snapshotSchema.parse({})).filter((name) => !notAsked.includes(name))
+    // Before the families come two moments for the code of the snapshot and of the document.
+    await page.evaluate(`(() => {
+      let loaders = 2
+      window.waiting = []
+      window.requestIdleCallback = (callback) => (loaders-- > 0 ? setTimeout(callback) : waiting.push(callback))
+      run({ publishableKey: '${bench.server.publishableKey}' })
+    })()`)
+    await page.waitForFunction(`waiting.length >= ${families.length}`)
+    await page.evaluate(`(() => {
+      window.requestIdleCallback = (callback) => setTimeout(callback)
+      for (const callback of waiting) setTimeout(callback)
+    })()`)
+    await handOver(bench, page)
+    expect(lastSnapshot(bench.server).canvas.hash).not.toBeNull()
+  })
+
+  test('comes with an address of at most 2048 characters, however long that of the page is', async () => {
+    const { page } = await bench.open()
+    await page.evaluate(`history.replaceState(null, '', '/page?' + 'q'.repeat(20_000)), undefined`)
+    const opening = page.waitForRequest('**/v2/collect/sessions')
+    await handOver(bench, page)
+    expect((await opening).postDataJSON().page).toEqual({ url: `${bench.server.url}/page`, referrer: null })
+  })
+
+  test('shows the driver', async () => {
+    const { page } = await bench.open()
+    await handOver(bench, page)
+    expect(lastSnapshot(bench.server).automation).toMatchObject({
+      webdriver: true,
+      webdriver_iframe: true,
+      cdp_runtime: true,
+    })
+  })
+})
+
+function nulls(value: unknown, path = ''): string[] {
+  if (value === null) return [path]
+  if (typeof value !== 'object') return []
+  return Object.entries(value).flatMap(([name, item]) => nulls(item, path ? `${path}.${name}` : name))
+}
