@@ -101,7 +101,8 @@ describe('handshakes', () => {
   ])('%s: a receiver that %s', async (reason, _what, serve) => {
     const outcome = await outcomeOf(serve)
     expect(outcome).toMatchObject({ kind: 'failure', reason })
-    expect(outcome.durationMs).toBeLessThan(5000)
+    // The time of the whole post, which is longer.
+    expect(outcome).not.toMatchObject({ message: 'The receiver did not answer in time.' })
   })
 })
 
