@@ -68,6 +68,7 @@ const settings = z.object({
   SESSION_RETENTION_DAYS: retentionDays.optional(),
   DECISION_RETENTION_DAYS: retentionDays.optional(),
   VISITOR_RETENTION_DAYS: retentionDays.optional(),
+  GATE_RETENTION_DAYS: retentionDays.default(30),
   WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(7).max(30).optional(),
   /** Not set = made once and kept in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,

@@ -1046,6 +1046,10 @@ export interface GateServiceDefinition {
   sdks: GateSdk[]
   branding: GateBranding
   consent: GateConsentLinks
+  /** Whether every approval is claimed with the code that the consent page shows. */
+  claim_required: boolean
+  /** human: nobody else approves; null = inconclusive, too. */
+  minimum_verdict: null | string
 }
 
 /** A service is described anew, as a whole. */
@@ -1121,6 +1125,38 @@ export interface GateSessionApproved {
   approved_at: number
 }
 
+/** The agent told the right code; the service is asked for the account. */
+export interface GateSessionClaimed {
+  gate_session_id: string
+  gate_account_id: string
+  /** we_... that is asked; null = the built-in service. */
+  webhook_endpoint_id: null | string
+  claimed_at: number
+}
+
+/** The agent told a wrong code. */
+export interface GateSessionClaimFailed {
+  gate_session_id: string
+  gate_account_id: string
+  failed_at: number
+}
+
+/** A person approved the signup; the service is asked once the agent has told the code that the consent page shows. The session stays pending. */
+export interface GateSessionClaimRequested {
+  gate_session_id: string
+  gate_account_id: string
+  approve_token_hash: string
+  claim_code_hash: string
+  /** Of the session that approved: human or inconclusive. */
+  verdict: string
+  risk_score: number
+  /** sid_... of the consent page. */
+  proof_session_id: string
+  /** evt_... of its decision. */
+  proof_decision_id: string
+  requested_at: number
+}
+
 /** Nobody decided within the session's time. */
 export interface GateSessionExpired {
   gate_session_id: string
@@ -1150,14 +1186,16 @@ export interface GateSessionOpened {
   expires_at: number
   /** Shown where it was asked for and on the consent page; null before codes were random. */
   confirmation_code: null | string
+  /** supported: the agent can be told the code that the consent page shows; null = it did not say so. */
+  claim: null | string
 }
 
-export type GateRejection = 'declined' | 'closed' | 'integrator_failed'
+export type GateRejection = 'declined' | 'closed' | 'integrator_failed' | 'claim_failed'
 
 /** A signup or login that was pending ended without an approval. */
 export interface GateSessionRejected {
   gate_session_id: string
-  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not answer an approval as it must. */
+  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not answer an approval as it must; claim_failed: five wrong codes were told. */
   reason: GateRejection
   /** What was wrong with the service's answers, in words; never quotes them. */
   problem: null | string
@@ -1212,6 +1250,8 @@ export interface LoginSessionOpened {
   expires_at: number
   /** Shown where it was asked for and on the consent page; null before codes were random. */
   confirmation_code: null | string
+  /** Where the browser goes once it is approved, as the consent page shows it; null in those of before. */
+  dashboard_login_url: null | string
 }
 
 export type WebhookAttemptOutcome = 'succeeded' | 'retrying' | 'failed'
@@ -1491,6 +1531,9 @@ export const causedNames = [
   'GateServiceVerified',
   'GateSessionApprovalStarted',
   'GateSessionApproved',
+  'GateSessionClaimed',
+  'GateSessionClaimFailed',
+  'GateSessionClaimRequested',
   'GateSessionExpired',
   'GateSessionOpened',
   'GateSessionRejected',
@@ -1554,6 +1597,9 @@ export interface EventTypes {
   GateServiceVerified: GateServiceVerified
   GateSessionApprovalStarted: GateSessionApprovalStarted
   GateSessionApproved: GateSessionApproved
+  GateSessionClaimed: GateSessionClaimed
+  GateSessionClaimFailed: GateSessionClaimFailed
+  GateSessionClaimRequested: GateSessionClaimRequested
   GateSessionExpired: GateSessionExpired
   GateSessionOpened: GateSessionOpened
   GateSessionRejected: GateSessionRejected
@@ -1620,6 +1666,9 @@ export const eventTopics = {
   GateServiceVerified: 'tidegate.gate.v1',
   GateSessionApprovalStarted: 'tidegate.gate.v1',
   GateSessionApproved: 'tidegate.gate.v1',
+  GateSessionClaimed: 'tidegate.gate.v1',
+  GateSessionClaimFailed: 'tidegate.gate.v1',
+  GateSessionClaimRequested: 'tidegate.gate.v1',
   GateSessionExpired: 'tidegate.gate.v1',
   GateSessionOpened: 'tidegate.gate.v1',
   GateSessionRejected: 'tidegate.gate.v1',

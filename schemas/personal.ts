@@ -3,7 +3,8 @@ import type { EventTypes } from './events.ts'
 type FieldsByEvent = { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
 
 /**
- * What events say about a person, by event and field: also whatever a client can fill with a text of its own. It is encrypted under the data key of the session. Everything
+ * What events say about a person, by event and field: also whatever a client can fill with a text of its own. It is
+ * encrypted under the data key of the session, or of the Gate session. Everything
  * else has to be readable for ever, as read models are made of it also where the key is gone.
  */
 export const personalFields = {
@@ -42,6 +43,8 @@ export const personalFields = {
   ],
   ClientUserAttached: ['client_user_id'],
   VisitorLinked: ['continuity_id', 'presented_continuity_ids', 'install_id', 'components', 'network'],
+  GateSessionOpened: ['account_name', 'metadata', 'requested_ip', 'requested_user_agent'],
+  LoginSessionOpened: ['account_name', 'requested_ip', 'requested_user_agent'],
   WebhookEventRaised: ['data'],
   WebhookDeliveryAttempted: ['response_body'],
 } as const satisfies FieldsByEvent

@@ -10,6 +10,7 @@ const shapes = {
   gtapr: { random: 32, checksum: 8 },
   gtack: { random: 32, checksum: 8 },
   gtcode: { random: 32, checksum: 8 },
+  gtrcpt: { random: 32, checksum: 8 },
 } as const
 
 export type TokenKind = keyof typeof shapes

@@ -146,10 +146,16 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     return value
   }
 
+  // Programs that do not know keys of Gate sessions would take what is encrypted under one for blank.
+  function writtenUnder(event: DomainEvent): string | undefined {
+    const session = sessionOf(event)
+    return session?.startsWith('gate_') && !written.get('GateSessionOpened')?.sealer() ? undefined : session
+  }
+
   // As it is where nothing is encrypted. `encrypt` = into the room that the encoded data have for it.
   function sealed(version: SchemaVersion, event: DomainEvent): { data: object; encrypt?: Encrypt } {
     const sealer = sealing && version.sealer()
-    const session = sealer && sessionOf(event)
+    const session = sealer && writtenUnder(event)
     if (!sealing || !sealer || !session) return event
     const dataKey = sealing.keys.get(session)
     if (dataKey === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
@@ -238,7 +244,7 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
       return sealing?.keys.ensure(
         events.flatMap((event) => {
-          const sessionId = written.get(event.type)?.sealer() && sessionOf(event)
+          const sessionId = written.get(event.type)?.sealer() && writtenUnder(event)
           return sessionId ?? []
         }),
       )
@@ -310,12 +316,16 @@ function shown(data: Record<string, unknown>): Record<string, unknown> {
   return data
 }
 
-// The session whose data key an event is encrypted under, if it says anything about a person.
+// The session, or Gate session, whose data key an event is encrypted under, if it says anything about a person.
 export function sessionOf({ type, data }: DomainEvent): string | undefined {
-  if (type === 'WebhookEventRaised') return data.subject_type === 'session' ? data.subject_id : undefined
+  if (type === 'WebhookEventRaised') return isPersonalSubject(data.subject_type) ? data.subject_id : undefined
   if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined
+  if ('gate_session_id' in data) return data.gate_session_id
   return 'session_id' in data ? data.session_id : undefined
 }
+
+export const isPersonalSubject = (subjectType: string) =>
+  subjectType === 'session' || subjectType === 'gate_session'
 
 export type EventCodec = ReturnType<typeof createCodec>
 

@@ -3,6 +3,7 @@ import { asId } from '../../infra/ids.ts'
 import type {
   GateServiceDefinition,
   GateSessionApproved,
+  GateSessionClaimRequested,
   GateSessionOpened,
   LoginSessionOpened,
 } from '../../schemas/events.ts'
@@ -64,6 +65,9 @@ const sessionEventTypes = [
   'GateSessionOpened',
   'LoginSessionOpened',
   'GateSessionApprovalStarted',
+  'GateSessionClaimRequested',
+  'GateSessionClaimFailed',
+  'GateSessionClaimed',
   'GateSessionApproved',
   'GateSessionRejected',
   'GateSessionExpired',
@@ -89,10 +93,21 @@ export function evolveSession(
   if (!state) return undefined
   switch (event.type) {
     case 'GateSessionApprovalStarted': {
-      const { webhook_endpoint_id, approve_token_hash, verdict, risk_score, started_at } = event.data
-      const gate_account_id = asId('gacct', event.data.gate_account_id)
-      const decided = { gate_account_id, approve_token_hash, verdict, risk_score }
-      return { ...state, ...decided, webhook_endpoint_id, approval_started_at: started_at }
+      const { webhook_endpoint_id, started_at } = event.data
+      return { ...state, ...decided(event.data), webhook_endpoint_id, approval_started_at: started_at }
+    }
+    case 'GateSessionClaimRequested':
+      return {
+        ...state,
+        ...decided(event.data),
+        claim: 'waiting',
+        claim_code_hash: event.data.claim_code_hash,
+      }
+    case 'GateSessionClaimFailed':
+      return { ...state, claim_failures: state.claim_failures + 1 }
+    case 'GateSessionClaimed': {
+      const { webhook_endpoint_id, claimed_at } = event.data
+      return { ...state, claim: 'claimed', webhook_endpoint_id, approval_started_at: claimed_at }
     }
     case 'GateSessionApproved': {
       const { delivery_sealed, delivery_expires_at, ack_token_hash, approved_at } = event.data
@@ -117,9 +132,10 @@ export function evolveSession(
       return { ...state, delivery: 'expired', delivery_sealed: null }
     case 'LoginSessionApproved': {
       const { code_hash, code_expires_at, approve_token_hash, verdict, risk_score, approved_at } = event.data
+      const { proof_session_id } = event.data
       const issued = { code: 'issued', code_hash, code_expires_at } as const
-      const decided = { approve_token_hash, verdict, risk_score }
-      return { ...state, ...issued, ...decided, status: 'approved', resolved_at: approved_at }
+      const by = { approve_token_hash, verdict, risk_score, proof_session_id }
+      return { ...state, ...issued, ...by, status: 'approved', resolved_at: approved_at }
     }
     case 'LoginCodeConsumed':
       return { ...state, code: 'consumed', code_consumption_id: event.data.consumption_id }
@@ -130,7 +146,42 @@ export function evolveSession(
   }
 }
 
+/**
+ * What is left of an erased session: nothing that says who asked for it. It has ended, whatever it was before. Of the
+ * columns that later events look at none is left either, so that the order of events does not matter.
+ */
+export function erasedSession(session: GateSessionRow): GateSessionRow {
+  const { status, delivery, code } = session
+  return {
+    ...session,
+    is_erased: true,
+    account_name: '',
+    metadata: null,
+    requested_ip: null,
+    requested_user_agent: null,
+    status: status === 'pending' ? 'expired' : status,
+    delivery: delivery === 'waiting' ? 'expired' : delivery,
+    delivery_sealed: null,
+    ack_token_hash: null,
+    code: code === 'issued' ? 'expired' : code,
+    code_hash: null,
+    claim_code_hash: null,
+  }
+}
+
+type Decision = Pick<
+  GateSessionClaimRequested,
+  'gate_account_id' | 'approve_token_hash' | 'verdict' | 'risk_score' | 'proof_session_id'
+>
+
+// What a person's approval of a signup says of itself.
+function decided({ approve_token_hash, verdict, risk_score, proof_session_id, ...data }: Decision) {
+  const gate_account_id = asId('gacct', data.gate_account_id)
+  return { gate_account_id, approve_token_hash, verdict, risk_score, proof_session_id }
+}
+
 const unresolved = {
+  is_erased: false,
   status: 'pending',
   resolved_at: null,
   rejection: null,
@@ -140,6 +191,9 @@ const unresolved = {
   approve_token_hash: null,
   verdict: null,
   risk_score: null,
+  proof_session_id: null,
+  claim_code_hash: null,
+  claim_failures: 0,
   delivery: null,
   delivery_sealed: null,
   delivery_expires_at: null,
@@ -159,6 +213,8 @@ function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow
     id: asId('gate', gate_session_id),
     kind: 'signup',
     gate_account_id: null,
+    dashboard_login_url: null,
+    claim: data.claim === 'supported' ? 'supported' : null,
   }
 }
 
@@ -171,6 +227,7 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
     gate_account_id: asId('gacct', gate_account_id),
     confirmation_code: data.confirmation_code ?? '',
     metadata: null,
+    claim: null,
     delivery_key_id: null,
     delivery_public_key: null,
     poll_token_hash: null,

@@ -1,19 +1,22 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import { type Part, runTogether } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
-import { eventTopics } from '../../schemas/events.ts'
+import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
 import {
+  erasedSession,
   evolveAgentToken,
   evolveService,
   evolveSession,
+  type GateSessionEvent,
   isGateSessionEvent,
   isServiceEvent,
   isTokenEvent,
 } from './evolve.ts'
 import {
   type GateServiceRow,
+  type GateSessionRow,
   gateAgentTokens,
   gateAppliedEvents,
   gateReadIndexes,
@@ -25,13 +28,14 @@ const tables = [gateServices, gateSessions, gateAgentTokens, gateAppliedEvents]
 
 export const gateProjection: Projection = {
   name: 'gate',
-  version: 2,
-  topics: [eventTopics.GateSessionOpened],
+  version: 3,
+  topics: [eventTopics.GateSessionOpened, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),
   indexes: gateReadIndexes,
   appliedIn: [gateAppliedEvents.name],
   apply,
+  erase,
 }
 
 // One partition has all events of a service, and all of a session with the agent token that it issued.
@@ -49,7 +53,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
     if (isServiceEvent(event))
       evolveIn(services, event.data.service_id, (state) => evolveService(state, event))
     if (isGateSessionEvent(event))
-      evolveIn(sessions, event.data.gate_session_id, (state) => evolveSession(state, event))
+      evolveIn(sessions, event.data.gate_session_id, (state) => evolved(state, event))
     if (isTokenEvent(event)) {
       const { gate_account_id, gate_session_id } = event.data
       const session = sessions.get(gate_session_id)
@@ -62,6 +66,23 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
     ...saveRows(gateAgentTokens, [...tokens.values()]),
     ...insertRows(gateAppliedEvents, events.map(appliedRow)),
   ]
+}
+
+function evolved(state: GateSessionRow | undefined, event: GateSessionEvent): GateSessionRow | undefined {
+  const next = evolveSession(state, event)
+  return next && event.isErased ? erasedSession(next) : next
+}
+
+async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
+  const ids = erased.flatMap(({ session_ids }) => session_ids)
+  const sessions = await loadRows(tx, gateSessions, { by: 'id', ids })
+  if (sessions.size === 0) return
+  const rows = [...sessions.values()].map(erasedSession)
+  await runTogether(tx, saveRows(gateSessions, rows))
+  await tx.query(
+    `update gate_agent_tokens set account_name = '' where gate_account_id = any($1) and gate_session_id = any($2)`,
+    [rows.flatMap(({ gate_account_id }) => gate_account_id ?? []), rows.map(({ id }) => id)],
+  )
 }
 
 function saveServices(services: GateServiceRow[]): Part[] {

@@ -116,6 +116,45 @@ export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSes
   return rows[0]
 }
 
+/** A Gate session that can be erased, and the consent page's session that approved it. */
+export type ErasableSession = Pick<
+  GateSessionRow,
+  'id' | 'organization_id' | 'environment' | 'gate_account_id' | 'proof_session_id' | 'is_erased'
+>
+
+const erasable =
+  's.gate_session_id as id, s.organization_id, s.environment, s.gate_account_id, s.proof_session_id, s.is_erased'
+
+/** The signup of an account with all of its logins, or one session. */
+export async function erasableSessions(
+  db: Db,
+  of: { gateAccountId: string } | { gateSessionId: string },
+): Promise<ErasableSession[]> {
+  const [column, id] =
+    'gateAccountId' in of ? ['gate_account_id', of.gateAccountId] : ['gate_session_id', of.gateSessionId]
+  const { rows } = await db.query<ErasableSession>(
+    `select ${erasable} from read.gate_sessions s where s.${column} = $1 order by s.gate_session_id`,
+    [id],
+  )
+  return rows
+}
+
+/**
+ * Sessions that ended before the time, longest ago first; a signup whose agent token has been usable since is not among
+ * them.
+ */
+export async function agedSessions(db: Db, before: number, limit: number): Promise<ErasableSession[]> {
+  const { rows } = await db.query<ErasableSession>(
+    `select ${erasable} from read.gate_sessions s
+     where not s.is_erased and s.expires_at < $1 and s.status <> 'pending' and s.delivery is distinct from 'waiting'
+       and not exists (select from read.gate_agent_tokens t where t.gate_account_id = s.gate_account_id
+         and t.gate_session_id = s.gate_session_id and t.status = 'active' and t.expires_at >= $1)
+     order by s.expires_at, s.gate_session_id limit $2`,
+    [before, limit],
+  )
+  return rows
+}
+
 interface Due {
   now: number
   limit: number

@@ -30,6 +30,8 @@ export type GateServiceRow = Omit<RowOf<typeof gateServices>, 'discoverable' | '
 
 export type GateSessionStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
+type GateClaim = 'supported' | 'waiting' | 'claimed'
+
 /** A signup, or a login to an account that a signup made. */
 export const gateSessions = table('gate_sessions', {
   id: primaryKey(column.id<GateSessionId>(), 'gate_session_id'),
@@ -49,8 +51,16 @@ export const gateSessions = table('gate_sessions', {
   requested_user_agent: nullable(foreign(column.text())),
   opened_at: column.bigint(),
   expires_at: column.bigint(),
+  /** Where the browser goes once a login is approved, as the consent page shows it. */
+  dashboard_login_url: nullable(foreign(column.text())),
+  /** supported: the agent can be told a code; waiting: a person approved, and it has not told it yet. */
+  claim: nullable(column.text<GateClaim>()),
+  claim_code_hash: nullable(column.text()),
+  claim_failures: column.integer(),
   /** Empty where it was opened before codes were random. */
   confirmation_code: column.text(),
+  /** Nothing of it says who asked any more, and it has ended. */
+  is_erased: column.boolean(),
   /** A session is pending for some seconds after its time is over: its end is an event. */
   status: column.text<GateSessionStatus>(),
   resolved_at: nullable(column.bigint()),
@@ -63,6 +73,8 @@ export const gateSessions = table('gate_sessions', {
   approve_token_hash: nullable(column.text()),
   verdict: nullable(column.text()),
   risk_score: nullable(column.integer()),
+  /** sid_... of the consent page that approved. */
+  proof_session_id: nullable(column.text()),
   delivery: nullable(column.text<'waiting' | 'acknowledged' | 'expired'>()),
   /** Both envelopes under the vault's data key; null once the delivery has ended. */
   delivery_sealed: nullable(column.bytea()),
@@ -103,5 +115,7 @@ export const gateReadIndexes = `
   create index on gate_sessions (delivery_expires_at) where delivery = 'waiting';
   create index on gate_sessions (code_expires_at) where code = 'issued';
   create index on gate_sessions (code_hash) where code_hash is not null;
+  create index on gate_sessions (gate_account_id) where gate_account_id is not null;
+  create index on gate_sessions (expires_at) where not is_erased;
   create index on gate_agent_tokens (token_hash);
 `

@@ -4,8 +4,8 @@ import { userTextId } from './apply-visitors.ts'
 import type { DataScope } from './scope.ts'
 import { readEvent } from './stored-event.ts'
 
-// A visitor, or a customer's user.
-export type Person = { visitorId: string } | { clientUserId: string }
+// A visitor, a customer's user, or whoever had the sessions.
+export type Person = { visitorId: string } | { clientUserId: string } | { sessionIds: string[] }
 
 export interface PersonSession {
   session_id: string
@@ -15,12 +15,18 @@ export interface PersonSession {
 
 // All sessions of a visitor; those that were ever attached to a user.
 export async function sessionsOf(db: Db, scope: DataScope, person: Person): Promise<PersonSession[]> {
-  const { rows } = await db.query<PersonSession>(
-    'visitorId' in person
-      ? sessionsOfVisitor(scope, person.visitorId)
-      : sessionsOfUser(scope, person.clientUserId),
-  )
+  const { rows } = await db.query<PersonSession>(queryOf(scope, person))
   return rows
+}
+
+function queryOf(scope: DataScope, person: Person) {
+  if ('visitorId' in person) return sessionsOfVisitor(scope, person.visitorId)
+  if ('clientUserId' in person) return sessionsOfUser(scope, person.clientUserId)
+  return {
+    text: `select session_id, visitor_id from read.sessions
+      where organization_id = $1 and environment = $2 and session_id = any($3) order by session_id`,
+    values: [scope.organizationId, scope.environment, person.sessionIds],
+  }
 }
 
 // These sessions, with the visitors that they have by now.

@@ -183,7 +183,7 @@ export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<
   for (const { organization_id, environment, session_ids } of erased) {
     const { rows } = await tx.query<{ event_id: string }>(
       `delete from webhook_events where organization_id = $1 and environment = $2
-         and subject_type = 'session' and subject_id = any($3) returning event_id`,
+         and subject_type in ('session', 'gate_session') and subject_id = any($3) returning event_id`,
       [organization_id, environment, session_ids],
     )
     if (rows.length > 0)

@@ -59,7 +59,7 @@ export async function erase(deps: ErasureDeps, asked: Erase): Promise<ErasureRow
   await allScored(deps)
   const openIds = await hide(deps, asked)
   await eraseKnown(deps, { ...asked, openIds })
-  await allShown(deps)
+  await allShown(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
   return findErasure(deps.pool, scope, askedOf(deps.keyring, asked))
 }
 
@@ -88,7 +88,10 @@ async function hide({ pool, hideVisitors, keyring }: ErasureDeps, asked: Erase):
   return transaction(pool, (tx) => hideVisitors(tx, hidden))
 }
 
-async function eraseKnown(deps: ErasureDeps, asked: Erase & { openIds: string[] }): Promise<void> {
+export async function eraseKnown(
+  deps: Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'>,
+  asked: Erase & { openIds: string[] },
+): Promise<void> {
   const { organizationId } = asked.scope
   const now = deps.clock()
   const erasureId = timeOrderedId('ers', now, deps.random)
@@ -139,26 +142,34 @@ async function load(
   }
 }
 
-async function allShown({ pool, log, applied }: ErasureDeps): Promise<void> {
+export async function allShown(
+  { pool, log, applied }: Pick<ErasureDeps, 'pool' | 'log' | 'applied'>,
+  projections: readonly string[],
+): Promise<void> {
   const records = lastBefore(await log.endPositions(topic))
-  for (const projection of ['erasures', 'sessions', 'repeats', 'webhooks'])
+  for (const projection of projections)
     await catchUp(pool, { applied, projection, records, timeoutMs: waitMs })
 }
 
 function subjectOf(master: MasterKey, { scope, person }: Erase) {
-  return 'visitorId' in person
-    ? { visitorId: person.visitorId, userDigest: null }
-    : { visitorId: null, userDigest: userDigest(master, scope, person.clientUserId) }
+  if ('visitorId' in person) return { visitorId: person.visitorId, userDigest: null }
+  const isUser = 'clientUserId' in person
+  return { visitorId: null, userDigest: isUser ? userDigest(master, scope, person.clientUserId) : null }
 }
 
 // Under any master key: the receipt stays when they are changed.
 function askedOf(keyring: Keyring, { scope, person }: Erase) {
   if ('visitorId' in person) return { visitorId: person.visitorId }
-  return { userDigests: keyring.all.map((master) => userDigest(master, scope, person.clientUserId)) }
+  const user = 'clientUserId' in person ? person.clientUserId : ''
+  return { userDigests: keyring.all.map((master) => userDigest(master, scope, user)) }
 }
 
 // Ids of users are guessed: without the master key nobody can try them.
-function userDigest(master: MasterKey, { organizationId, environment }: DataScope, user: string): string {
+export function userDigest(
+  master: MasterKey,
+  { organizationId, environment }: DataScope,
+  user: string,
+): string {
   const text = [organizationId, environment, user].join('\0')
   return createHmac('sha256', master.secretKey('erased-user')).update(text).digest('hex')
 }

@@ -11,11 +11,13 @@ import type { Person } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { type ErasureDeps, erase } from './commands.ts'
 import { type ExportDeps, exportPerson, type PersonExport } from './export.ts'
+import { eraseGateAccount } from './gate.ts'
 
 export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   auth: Auth
   decideAs: DecideAs
   exporting: ExportDeps
+  ownOrganizationId: string
 }
 
 interface PersonParams {
@@ -53,6 +55,7 @@ const users: PersonKind = {
 export function erasureRoutes(app: FastifyInstance, options: ErasureOptions): void {
   personRoutes(app, options, visitors)
   personRoutes(app, options, users)
+  eraseAccountRoute(app, options)
 }
 
 function personRoutes(app: FastifyInstance, options: ErasureOptions, kind: PersonKind): void {
@@ -93,6 +96,36 @@ function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonK
   })
 }
 
+const accountParams = organizationParams.extend({ gateAccountId: pathId('gacct') })
+
+interface AccountParams {
+  organizationId: string
+  gateAccountId: string
+}
+
+function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void {
+  const schema = {
+    operationId: 'eraseGateAccount',
+    summary: 'Erase who asked for an account through Gate, and who approved it',
+    description:
+      "Requires the `visitors:erase` secret-key scope. Erases the agents' addresses and user agents, the account's name and what was sent along, of the signup and of all logins, and the consent pages' sessions. What of them waits ends. It cannot be undone; the account at the service and its agent token stay. Repeated, it erases what came since, or returns the same receipt.",
+    tags,
+    security,
+    params: accountParams,
+    response: { 200: single(erasureSchema), ...errorResponses(401, 403, 404) },
+  }
+  const path = '/v1/organizations/:organizationId/gate-accounts/:gateAccountId'
+  const onRequest = options.auth.requireOwnOrganization('visitors:erase')
+  app.delete<{ Params: AccountParams }>(path, { schema, onRequest }, async (request) => {
+    const deps = { ...options, decide: options.decideAs(options.auth.actor(request), request) }
+    const { gateAccountId } = request.params
+    const known = isId('gacct', gateAccountId)
+    const asked = { scope: scopeOf(request, options), gateAccountId }
+    const rows = known ? await eraseGateAccount(deps, asked) : []
+    return { data: receiptOf(rows), meta: { request_id: request.id } }
+  })
+}
+
 function receiptOf(rows: ErasureRow[]): z.output<typeof erasureSchema> {
   const [first] = rows
   if (!first) throw nobody()
@@ -107,7 +140,9 @@ function receiptOf(rows: ErasureRow[]): z.output<typeof erasureSchema> {
 }
 
 const nobody = () =>
-  new ApiError('request.not_found', { message: 'No such visitor or user was observed in this environment.' })
+  new ApiError('request.not_found', {
+    message: 'No such visitor, user or account is known in this environment.',
+  })
 
 const exportSchema: z.ZodType<PersonExport> = z
   .strictObject({

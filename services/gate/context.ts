@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Applied } from '../../infra/event-store/applied.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { CommandDeps, Decide, DecideAs, DecisionGuard } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
@@ -10,6 +11,7 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
+import type { ErasableSession } from '../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { GateLimits } from './limits.ts'
@@ -47,6 +49,7 @@ export interface GateOptions {
   applied: Applied
   log: Pick<EventLog, 'endPositions'>
   decideAs: DecideAs
+  codec: Pick<EventCodec, 'mayWrite'>
   keyring: Keyring
   clock: Clock
   random: Random
@@ -64,6 +67,11 @@ export interface GateOptions {
    * wanted any more.
    */
   signUpOrganization: (signup: OrganizationSignup) => Promise<SignedUpOrganization | undefined>
+  /** Erases who asked and approved, of the session and of all others of its account. False where there is no such one. */
+  eraseSession: (decide: Decide, gateSessionId: GateSessionId) => Promise<boolean>
+  eraseSessions: (decide: Decide, sessions: ErasableSession[]) => Promise<void>
+  /** How long it is known who asked and approved. */
+  retentionMs: number
 }
 
 export interface Approvals {

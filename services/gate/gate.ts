@@ -1,9 +1,11 @@
+import { within } from '../../infra/timing.ts'
 import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
+import { runGateRetention } from './erasure/retention.ts'
 import { createGateLimits } from './limits.ts'
 import { measuredCalls } from './metrics.ts'
 import { createPages } from './store.ts'
-import { runTimeOuts } from './time-outs.ts'
+import { purgeGate, runTimeOuts } from './time-outs.ts'
 import { createVault } from './vault.ts'
 
 export { createGateTables } from './store.ts'
@@ -24,12 +26,24 @@ export function startGate(options: GateOptions): Gate {
   }
   const approvals = startApprovals(shared)
   const parts = { ...shared, approvals }
-  const workers: { stop(): Promise<void> }[] = [approvals, runTimeOuts(parts)]
+  const workers: { stop(): Promise<void> }[] = [approvals, runTimeOuts(parts), runGateRetention(parts)]
   return {
     parts,
     async stop() {
       await Promise.all(workers.map((worker) => worker.stop()))
+      await shredAtEnd(parts)
       await options.endCalls?.()
     },
   }
+}
+
+// A database that does not answer must not hold up the end.
+const shredWithinMs = 2000
+
+// Where Postgres ends with this process, its files stay as they are now.
+async function shredAtEnd(parts: GateParts): Promise<void> {
+  const shredded = purgeGate(parts).then(parts.vault.shred)
+  await within(shredded, shredWithinMs).catch((err) => {
+    parts.logger.warn({ err }, 'keys of ended deliveries may still be on the disk')
+  })
 }

@@ -8,7 +8,7 @@ const minute = 60
 // No session lives longer, so nobody has to wait longer.
 const sessionTtl = sessionTtlMs / 1000
 
-// Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`.
+// Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`, `claim` and `erase`.
 const rules = {
   create_session: { points: 5, seconds: minute },
   poll: { points: 30, seconds: minute },
@@ -18,6 +18,9 @@ const rules = {
   /** By IP address, of pending sessions. High, because a page that is being closed sends it, too. */
   cancel: { points: 60, seconds: minute },
   ack: { points: 20, seconds: minute },
+  claim: { points: 20, seconds: minute },
+  /** By IP address. */
+  erase: { points: 10, seconds: minute },
   create_login: { points: 10, seconds: minute },
   verify: { points: 60, seconds: minute },
   revoke: { points: 20, seconds: minute },

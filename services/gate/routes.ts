@@ -4,7 +4,9 @@ import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { createReadCurrent } from './accounts/commands.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { approvalRoutes } from './approval/routes.ts'
+import { claimRoutes } from './claim/routes.ts'
 import type { GateContext } from './context.ts'
+import { gateErasureRoutes } from './erasure/routes.ts'
 import type { Gate } from './gate.ts'
 import { loginRoutes } from './login/routes.ts'
 import { consentPageRoutes } from './page/routes.ts'
@@ -27,6 +29,8 @@ const all: AddRoutes[] = [
   accountRoutes,
   loginRoutes,
   approvalRoutes,
+  claimRoutes,
+  gateErasureRoutes,
   consentPageRoutes,
 ]
 

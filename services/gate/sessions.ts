@@ -5,6 +5,8 @@ import { derivedId } from '../../infra/ids.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import { type Actor, eventTopics } from '../../schemas/events.ts'
 
+export const createParameterSet = 'gate_session_create'
+
 export const sessionTtlMs = 15 * 60 * 1000
 export const deliveryTtlMs = 24 * 60 * 60 * 1000
 export const codeTtlMs = 5 * 60 * 1000
@@ -35,6 +37,15 @@ export function pendingSession(session: GateSessionRow | undefined, now: number)
   // Once it has started, the approval ends it: an answer that arrives late still counts.
   if (expires_at <= now && session?.approval_started_at == null) throw new ApiError('gate.session_expired')
   return foundSession(session)
+}
+
+/** How far an approval is. In `claiming` a person has approved, and the agent has yet to tell the code. */
+export type ApprovalPhase = 'undecided' | 'claiming' | 'in_progress' | 'ended'
+
+export function phaseOf({ status, claim, approval_started_at }: GateSessionRow): ApprovalPhase {
+  if (status !== 'pending') return 'ended'
+  if (approval_started_at !== null) return 'in_progress'
+  return claim === 'waiting' ? 'claiming' : 'undecided'
 }
 
 /** Whether credentials wait for their agent. */

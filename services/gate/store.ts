@@ -113,7 +113,8 @@ export async function longClosing(
     `select p.gate_session_id as id
      from tidegate.gate_pages p join read.gate_sessions s using (gate_session_id)
      where p.closed_at <= ${databaseNow} - $1 and p.gate_session_id <> all($4)
-       and s.status = 'pending' and s.approval_started_at is null and s.expires_at > $2
+       and s.status = 'pending' and s.approval_started_at is null
+       and s.claim is distinct from 'waiting' and s.expires_at > $2
      order by p.closed_at, p.gate_session_id limit $3`,
     [forMs, now, limit, except],
   )

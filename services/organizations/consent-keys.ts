@@ -29,6 +29,8 @@ type ConsentDeps = Omit<ConsentKeysOptions, 'decideAs'> & { decide: Decide }
 const zeros: Random = (size) => Buffer.alloc(size)
 // The organization of the server itself has this id in every installation. Nobody else can have it.
 const organizationId = timeOrderedId('org', 0, zeros)
+/** It has the sessions of consent pages, and what is erased of them. */
+export const ownOrganizationId: string = organizationId
 const slug = 'tidegate-consent'
 /** Everybody can read the key of a consent page, and a program that is no browser can send its origin. */
 export function isConsentPageKey({ organizationId: owner, type }: Principal): boolean {

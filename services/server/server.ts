@@ -13,6 +13,7 @@ import type { HandOff } from '../collect/hand-off.ts'
 import { firstContinuityId } from '../collect/sealed-ids.ts'
 import { correctionRoutes } from '../corrections/routes.ts'
 import type { Hidden } from '../erasure/commands.ts'
+import { eraseGateSession, eraseGateSessions } from '../erasure/gate.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { type Gate, startGate } from '../gate/gate.ts'
@@ -20,7 +21,7 @@ import { measureGate } from '../gate/metrics.ts'
 import { gateRoutes } from '../gate/routes.ts'
 import { consentingPerson } from '../gate/sessions.ts'
 import { auditRoutes } from '../organizations/audit-routes.ts'
-import { createConsentKeys } from '../organizations/consent-keys.ts'
+import { createConsentKeys, ownOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
@@ -195,6 +196,7 @@ export function erasureParts(core: Core) {
           keyring.all.map((master) => firstContinuityId(master, id)),
         ),
       }),
+    ownOrganizationId,
     exporting: {
       pool: core.readPool,
       readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
@@ -230,5 +232,9 @@ export function gateOptions(
       const decide = core.decideAs(consentingPerson)
       return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)
     },
+    eraseSession: (decide, id) => eraseGateSession({ ...core, decide, ownOrganizationId }, id),
+    eraseSessions: (decide, sessions) =>
+      eraseGateSessions({ ...core, decide, ownOrganizationId }, { sessions, name: null }),
+    retentionMs: config.GATE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
   }
 }

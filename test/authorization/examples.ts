@@ -157,6 +157,12 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 404,
     example: async (context) => ({ method: 'DELETE', url: await user(context, { fresh: context.succeeds }) }),
   },
+  eraseGateAccount: {
+    scope: 'visitors:erase',
+    success: 404,
+    elsewhere: 404,
+    example: (context) => ({ method: 'DELETE', url: own(context, `/gate-accounts/gacct_${'0'.repeat(26)}`) }),
+  },
   exportVisitor: {
     scope: 'visitors:export',
     success: 200,

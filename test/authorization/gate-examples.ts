@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken } from '../../infra/crypto/tokens.ts'
+import { asId } from '../../infra/ids.ts'
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../infra/wire/gate.ts'
+import { receiptUrl } from '../../services/gate/erasure/receipt.ts'
 import type { Context, Endpoint, OpenEndpoint } from './examples.ts'
 
 const services = '/v1/gate/services'
@@ -70,6 +72,12 @@ export const gateEndpoints: Record<string, Endpoint> = {
       url: session(context, '/ack'),
       body: { ack_token: context.gate.signup.ackToken },
     }),
+  },
+  claimGateSession: {
+    token: 'poll',
+    success: 200,
+    elsewhere: 401,
+    example: (context) => ({ method: 'POST', url: session(context, '/claim'), body: { code: '000 000' } }),
   },
   createGateLoginSession: {
     token: 'agent',
@@ -149,6 +157,15 @@ export const openGateEndpoints: Record<string, OpenEndpoint> = {
     example: async ({ world: { gate } }) => {
       const { id } = await gate.open(systemServiceId)
       return { method: 'POST', url: `/v1/gate/sessions/${id}/approve`, body: await gate.approval(id) }
+    },
+  },
+  eraseGateSession: {
+    success: 200,
+    example: async ({ world: { gate, deps, publicUrl } }) => {
+      const { id } = await gate.open(systemServiceId)
+      const { hash } = new URL(receiptUrl({ ...deps, publicUrl }, asId('gate', id)))
+      const body = { receipt_token: hash.slice(1) }
+      return { method: 'POST', url: `/v1/gate/sessions/${id}/erase`, body }
     },
   },
   cancelGateSession: {

@@ -12,6 +12,7 @@ import { auditProjection } from '../../projections/audit/projection.ts'
 import { correctionsProjection } from '../../projections/corrections/projection.ts'
 import { createErasuresProjection } from '../../projections/erasures/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
+import { findGateSession } from '../../projections/gate/queries.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
@@ -123,6 +124,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   erasureRoutes(app, {
     ...{ ...deps, applied },
     scoringFollows: async () => {},
+    ownOrganizationId: 'org_own',
     hideVisitors: (tx, { scope, visitorIds }) => hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
     exporting: {
       pool,
@@ -147,6 +149,9 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     }),
     signUpOrganization: ({ startedAt, ...signup }) =>
       signUpOrganization({ ...deps, idTime: startedAt }, signup),
+    eraseSession: async (_decide, id) => (await findGateSession(pool, id)) !== undefined,
+    eraseSessions: async () => {},
+    retentionMs: Number.MAX_SAFE_INTEGER,
   })
   await gateRoutes(app, { ...deps, gate })
   await app.ready()
@@ -154,6 +159,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   return {
     app,
     now,
+    publicUrl,
     deps,
     log,
     gateParts: gate.parts,

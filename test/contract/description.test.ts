@@ -49,6 +49,7 @@ const undescribed = [
   'GET /assets/mark.svg',
   'GET /assets/site.css',
   'GET /gate/consent/{gateSessionId}',
+  'GET /gate/receipt/{gateSessionId}',
   'GET /llms.txt',
 ]
 const isFile = (route: string) => route.startsWith('GET /gate/assets/') || /^GET \/docs\/.*\.md$/.test(route)
@@ -73,6 +74,7 @@ test('operation ids are unique, and an endpoint without a key says so', () => {
     'approveGateSession',
     'cancelGateSession',
     'createGateSession',
+    'eraseGateSession',
     'getBrowserSdk',
     'getDescription',
     'getGateRegistryService',
@@ -121,6 +123,7 @@ describe('responses', () => {
   test('of endpoints with a token have 401 and 429, and no rate limit of keys', () => {
     expect(names(tokened()).sort()).toEqual([
       'acknowledgeGateSessionDelivery',
+      'claimGateSession',
       'createGateLoginSession',
       'pollGateSession',
     ])
@@ -157,6 +160,7 @@ describe('Idempotency-Key', () => {
     expect(names(taking()).sort()).toEqual([
       'acknowledgeGateSessionDelivery',
       'approveGateSession',
+      'claimGateSession',
       'consumeGateLoginSessionCode',
       'createGateLoginSession',
       'createGateSession',

@@ -67,6 +67,19 @@ export const expectedGateDifferences: Expected[] = [
     count: 2,
   },
   {
+    reason:
+      'An agent says that it can be told a code and tells it; a service may demand that, and a verdict.',
+    lines:
+      /^((POST|PATCH) \/v1\/gate\/services\S* body application\/json > (claim_required|minimum_verdict)|POST \/v1\/gate\/sessions body application\/json > claim|POST \/v1\/gate\/sessions\/\{gateSessionId\}\/claim|Gate(ManagedService|RegistryEntry) > (claim_required|minimum_verdict)|GateSessionPollData > claim): added$/,
+    count: 11,
+  },
+  {
+    reason: 'Who asked and who approved can be erased.',
+    lines:
+      /^(POST \/v1\/gate\/sessions\/\{gateSessionId\}\/erase|DELETE \/v1\/organizations\/\{organizationId\}\/gate-accounts\/\{gateAccountId\}): added$/,
+    count: 2,
+  },
+  {
     reason: 'A poll says more of how a signup stands.',
     lines: /^GateSessionPollData > (approval|problem|reason): added$/,
     count: 3,

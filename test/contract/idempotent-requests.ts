@@ -75,6 +75,7 @@ async function gateRequests(
       token: pollToken,
       body: { ack_token: ackToken },
     },
+    claimGateSession: { ids: { gateSessionId: id }, token: pollToken, body: { code: '000 000' } },
     createGateLoginSession: { token: agentToken, body: { service_id: serviceId } },
     consumeGateLoginSessionCode: { token, body: { code: await gate.loginCode(serviceId, agentToken) } },
   }

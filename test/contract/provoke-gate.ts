@@ -80,6 +80,10 @@ export const gateRequests: Record<GateCode, Provoke> = {
     const body = { ack_token: generateToken('gtack', randomBytes) }
     return { ...post(`${id}/ack`, body), headers: bearer(pollToken) }
   },
+  'gate.claim_code_invalid': async (given) => {
+    const { id, pollToken } = await opened(given)
+    return { ...post(`${id}/claim`, { code: '000 000' }), headers: bearer(pollToken) }
+  },
   'gate.rate_limit': fourthAttempt,
   'gate.validation_failed': () => ({ method: 'POST', url: '/v1/gate/sessions', body: {} }),
 }

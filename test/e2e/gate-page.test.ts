@@ -375,3 +375,84 @@ describe('the page of a real request', () => {
     expect(await world.session(id)).toMatchObject({ status: 'rejected', rejection: 'declined' })
   })
 })
+
+describe('a code that the tool is told', () => {
+  const code = '483 201'
+  const waiting = ok({ object: 'gate_session', id: unknownId, status: 'pending', claim_code: code })
+  const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved' })
+  const elsewhere = { same: false, country: null, operator: null }
+  const answers = (page: Page, data: object) =>
+    page.route('**/approve', (route) => route.fulfill({ json: { data, meta: { request_id: 'req_1' } } }))
+
+  test('is shown large and readable, also after a reload, until the tool has told it', async () => {
+    const requested_by = { ...consent().requested_by, network: elsewhere }
+    const asked = consent({ requested_by })
+    const { page, posted } = await open({
+      consent: [ok(asked), ok({ ...asked, claim: 'waiting', approve_token: 'gtapr_other' })],
+      approve: [waiting],
+    })
+    await reviewed(page)
+    await page.getByLabel(/type the account’s name/).fill('Harbour Notes')
+    await press(page, 'Approve')
+    await shows(page, 'Tell your tool this code')
+    const shown = page.getByRole('img', { name: 'Code: 4 8 3 2 0 1' })
+    expect(await shown.textContent()).toBe(code)
+    await accessible(page)
+    await screenshot(page, 'claim')
+    await fitsIn(page, 320)
+    await accessible(page)
+    // The token of a reloaded page has not approved: the server shows it no code.
+    await answers(page, { object: 'gate_session', id: unknownId, status: 'pending' })
+    await page.reload()
+    await shows(page, 'Tell your tool this code')
+    expect(await shown.textContent()).toBe(code)
+    await answers(page, { object: 'gate_session', id: unknownId, status: 'approved' })
+    await shows(page, 'Approved')
+    expect(JSON.parse(posted[0]?.body ?? '')).toMatchObject({ account_name: 'Harbour Notes' })
+    expect(posted.every(({ path: name }) => name === 'approve')).toBe(true)
+  })
+
+  test('a page that the server asks for the name shows the field, and keeps the three tries', async () => {
+    const unnamed = {
+      status: 422,
+      code: 'gate.validation_failed',
+      details: { fields: [{ name: 'account_name', issue: 'required' }] },
+    }
+    const { page, posted } = await open({ consent: [ok(consent())], approve: [unnamed, approved] })
+    await reviewed(page)
+    await press(page, 'Approve')
+    await page.getByRole('alert').filter({ hasText: 'Type the account’s name, too' }).waitFor()
+    await accessible(page)
+    await page.getByLabel(/type the account’s name/).fill('harbour  notes')
+    await reviewed(page)
+    await press(page, 'Approve')
+    await shows(page, 'Approved')
+    expect(posted.map(({ body }) => JSON.parse(body ?? '').account_name)).toEqual([
+      undefined,
+      'Harbour Notes',
+    ])
+  })
+})
+
+test('the receipt of an approval erases by one press, with the token that no server was told', async () => {
+  const receipt_url = `${world.baseUrl}/gate/receipt/${unknownId}#gtrcpt_fake`
+  const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved', receipt_url })
+  const { page } = await open({ consent: [ok(consent())], approve: [approved] })
+  await reviewed(page)
+  await press(page, 'Approve')
+  await page.getByRole('link', { name: 'Have it forgotten who approved' }).click()
+  await heading(page, 'Forget who approved').waitFor()
+  await accessible(page)
+  await fitsIn(page, 320)
+  const button = page.getByRole('button', { name: 'Forget it' })
+  await button.click()
+  await page.getByText('This link is not complete').waitFor()
+  const bodies: unknown[] = []
+  await page.route('**/erase', (route) => {
+    bodies.push(route.request().postDataJSON())
+    return route.fulfill({ json: { data: {}, meta: { request_id: 'req_1' } } })
+  })
+  await button.click()
+  await page.getByText('It is forgotten').waitFor()
+  expect(bodies).toEqual([{ receipt_token: 'gtrcpt_fake' }])
+})

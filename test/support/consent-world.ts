@@ -97,6 +97,8 @@ export const acme: GateServiceDefinition = {
     ascii_art: null,
   },
   consent: { terms_url: 'https://acme.example/terms', privacy_url: 'https://acme.example/privacy' },
+  claim_required: false,
+  minimum_verdict: null,
 }
 
 const registered = (organizationId: string) => ({
@@ -119,6 +121,7 @@ function opened(serviceId: string, organizationId: string | null) {
     delivery_key_id: createHash('sha256').update(key).digest('base64url'),
     delivery_public_key: key.toString('base64url'),
     poll_token_hash: randomBytes(32).toString('hex'),
+    claim: null,
     requested_ip: '127.0.0.1',
     requested_user_agent: 'tidegate-cli/0.1.0',
     confirmation_code: 'K4-7M9',

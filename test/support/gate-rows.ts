@@ -32,13 +32,14 @@ type Changes<Data> = Partial<Data> & { opened_at: number }
 /** Somebody asked for a signup just then; with an id of its own, unless `changes` have one. */
 export function signupOpened(changes: Changes<GateSessionOpened>) {
   const sealedTo = { delivery_key_id: 'key', delivery_public_key: 'public', poll_token_hash: 'poll' }
-  const data = { ...request(changes.opened_at), ...sealedTo, metadata: null, ...changes }
+  const data = { ...request(changes.opened_at), ...sealedTo, metadata: null, claim: null, ...changes }
   return { type: 'GateSessionOpened', data } as const satisfies DomainEvent
 }
 
 /** The same of a login. */
 export function loginOpened(changes: Changes<LoginSessionOpened>) {
-  const data = { ...request(changes.opened_at), gate_account_id: gateAccountId, ...changes }
+  const of = { gate_account_id: gateAccountId, dashboard_login_url: null }
+  const data = { ...request(changes.opened_at), ...of, ...changes }
   return { type: 'LoginSessionOpened', data } as const satisfies DomainEvent
 }
 
@@ -116,6 +117,24 @@ export const startedSignup = (changes: Partial<GateSessionRow> = {}): GateSessio
         webhook_endpoint_id: `we_${'0'.repeat(32)}`,
         approve_token_hash: 'approve',
         started_at: now + minute,
+      },
+    },
+  ]),
+  ...changes,
+})
+
+/** One that a person approved and whose agent has to tell the code. */
+export const claimingSignup = (changes: Partial<GateSessionRow> = {}): GateSessionRow => ({
+  ...sessionAfter(pendingSignup({ claim: 'supported' }), [
+    {
+      type: 'GateSessionClaimRequested',
+      data: {
+        ...proofOf,
+        gate_session_id: pendingSignup().id,
+        gate_account_id: gateAccountId,
+        approve_token_hash: 'approve',
+        claim_code_hash: 'code',
+        requested_at: now + minute,
       },
     },
   ]),

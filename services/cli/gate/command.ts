@@ -1,8 +1,12 @@
 import type { Command } from 'commander'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { isId } from '../../../infra/ids.ts'
 import { systemServiceId } from '../../../infra/wire/gate.ts'
-import { findService } from '../../../projections/gate/queries.ts'
+import { erasableSessions, findService } from '../../../projections/gate/queries.ts'
+import { eraseGateSession, type GateErasureDeps } from '../../erasure/gate.ts'
 import { verifyService } from '../../gate/registry/commands.ts'
 import { managedServiceJson } from '../../gate/registry/registered.ts'
+import { ownOrganizationId } from '../../organizations/consent-keys.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag } from '../arguments.ts'
 import { asOperator, type CommandOutcome, type OperatorOptions, operate } from '../operator/operate.ts'
@@ -11,6 +15,7 @@ import { registerDevIntegrator } from './dev-integrator.ts'
 
 export function defineGate(gate: Command): void {
   registerVerification(gate)
+  registerErasure(gate)
   registerDevIntegrator(gate)
 }
 
@@ -28,6 +33,30 @@ export function registerVerification(gate: Command): void {
         return outcome(core, serviceId)
       }),
     )
+}
+
+function registerErasure(gate: Command): void {
+  gate
+    .command('erase')
+    .description('Erase who asked for a signup or login, and who approved it; the account stays')
+    .argument('<id>', 'of an account (gacct_...), or of a signup or login (gate_...)')
+    .option(...jsonFlag)
+    .action((id: string, options: OperatorOptions) =>
+      operate(options, async (core) => {
+        const deps = { ...asOperator(core, 'gate erase'), ownOrganizationId }
+        const sessions = await erasedFor(deps, id)
+        return { data: { id, gate_session_ids: sessions }, text: `Erased: ${sessions.join(', ')}.` }
+      }),
+    )
+}
+
+async function erasedFor(deps: GateErasureDeps, id: string): Promise<string[]> {
+  const of = isId('gacct', id) ? { gateAccountId: id } : { gateSessionId: id }
+  const sessions = await erasableSessions(deps.pool, of)
+  const [first] = sessions
+  if (!first) throw new ApiError('request.not_found', { message: 'No Gate account or session has this id.' })
+  await eraseGateSession(deps, first.id)
+  return sessions.map((session) => session.id)
 }
 
 async function outcome({ pool }: Core, serviceId: string): Promise<CommandOutcome> {

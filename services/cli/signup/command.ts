@@ -10,7 +10,8 @@ ${typed('signup')} <service> login   opens the dashboard of an account, with the
 ${typed('signup', 'list')}              shows what there is to sign up for
 
 With --json standard output has one JSON document a line. A signup: {"event": "consent_required", ...}, perhaps
-"warning" and "in_progress" (a person has approved, the service makes the account), at the end "approved" or "failed".
+"warning", "claim_required" (a person has approved and is shown a code: to be typed, or written
+to its "code_file") and "in_progress" (a person has approved, the service makes the account), at the end "approved" or "failed".
 A login: "consent_required". list: {"data": [...]}. Whatever fails: {"event": "failed", "error": {...}}, exit code 1.`
 
 export function defineSignup(command: Command): void {
@@ -26,6 +27,7 @@ export function defineSignup(command: Command): void {
     .option('--overwrite', 'replace variables that the env file has', false)
     .option('--no-open', 'do not open a browser')
     .option('--timeout <seconds>', 'give up when there are no credentials by then', seconds)
+    .option('--code-file <path>', 'where the code of the consent page is written, instead of being typed')
     .option('--json', 'print a JSON line for each event', false)
     .addHelpText('after', help)
     .action(async (service: string, action: 'login' | undefined, flags: SignupFlags) => {

@@ -17,6 +17,8 @@ interface Waiting {
   kind: 'wait'
   ms: number
   inProgress: boolean
+  /** A person has approved, and the code of the consent page is to be told. */
+  isClaiming?: boolean
   problem?: string
 }
 
@@ -24,7 +26,12 @@ export function afterAnswer(polled: PolledSession): SignupOutcome | Waiting {
   if (polled.status === 'approved') return { kind: 'approved', session: polled }
   if (polled.status === 'expired') return { kind: 'expired' }
   if (polled.status === 'pending')
-    return { kind: 'wait', ms: pollEveryMs, inProgress: polled.approval === 'in_progress' }
+    return {
+      kind: 'wait',
+      ms: pollEveryMs,
+      inProgress: polled.approval === 'in_progress',
+      isClaiming: polled.claim === 'waiting',
+    }
   const { reason = 'declined', problem } = polled
   return { kind: 'rejected', reason, ...(problem !== undefined && { problem }) }
 }
@@ -42,6 +49,8 @@ export interface Awaiting {
   poll(): Promise<PolledSession>
   /** Rejects with ApiError 409 when it is too late. */
   cancel(): Promise<void>
+  /** Tells the code if a person has given it. */
+  claim(): Promise<void>
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
   onWaiting(waiting: Waiting): void
@@ -73,6 +82,7 @@ export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patien
     if (tooLate && timeUp.aborted) return { kind: 'abandoned' }
     if (awaiting.now() > until) return { kind: 'unknown' }
     awaiting.onWaiting(next)
+    if (next.isClaiming) await awaiting.claim()
     await awaiting.sleep(next.ms, tooLate ? timeUp : stop)
   }
 }

@@ -43,6 +43,10 @@ function rejection({ reason, problem }: { reason: string; problem?: string }): S
       'The consent page was closed without a decision, which ends the signup. Sign up again, and leave the page open.'
     return new SignupFailed(reason, message)
   }
+  if (reason === 'claim_failed') {
+    const message = 'Five wrong codes were told, which ends the signup. Sign up again.'
+    return new SignupFailed(reason, message)
+  }
   if (reason !== 'integrator_failed') return new SignupFailed(reason, 'The signup was declined.')
   const why = problem ? `: ${problem}` : '.'
   return new SignupFailed(reason, `It was approved, but the service gave out no credentials${why}`)

@@ -35,7 +35,11 @@ const createdSchema = z.object({
 export type CreatedSession = z.output<typeof createdSchema>
 
 const pollSchema = z.discriminatedUnion('status', [
-  z.object({ status: z.literal('pending'), approval: z.literal('in_progress').optional() }),
+  z.object({
+    status: z.literal('pending'),
+    approval: z.literal('in_progress').optional(),
+    claim: z.literal('waiting').optional(),
+  }),
   z.object({
     status: z.literal('approved'),
     gate_account_id: z.string(),
@@ -77,6 +81,8 @@ export interface GateApi {
   createSession(request: SignupRequest): Promise<CreatedSession>
   poll(session: CreatedSession): Promise<PolledSession>
   cancel(session: CreatedSession): Promise<void>
+  /** Tells the code that the consent page shows. */
+  claim(session: CreatedSession, code: string): Promise<void>
   acknowledge(session: CreatedSession, ackToken: string): Promise<void>
   createLogin(serviceId: string, agentToken: string): Promise<LoginSession>
 }
@@ -100,13 +106,16 @@ export function createGateApi(baseUrl: string): GateApi {
         method: 'POST',
         path: '/sessions',
         headers: { 'idempotency-key': idempotencyKey },
-        body: { service_id: serviceId, account_name: accountName, metadata, delivery },
+        body: { service_id: serviceId, account_name: accountName, metadata, delivery, claim: 'supported' },
         schema: createdSchema,
       }),
     poll: ({ id, poll_token: bearer }) =>
       ask({ method: 'GET', path: `/sessions/${id}`, bearer, schema: pollSchema }),
     async cancel({ id }) {
       await ask({ method: 'POST', path: `/sessions/${id}/cancel`, schema: none })
+    },
+    async claim({ id, poll_token: bearer }, code) {
+      await ask({ method: 'POST', path: `/sessions/${id}/claim`, bearer, body: { code }, schema: none })
     },
     async acknowledge({ id, poll_token: bearer }, ackToken) {
       const body = { ack_token: ackToken }

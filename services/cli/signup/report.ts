@@ -24,10 +24,19 @@ export interface Approval {
   committable: string[]
 }
 
+interface WaitingState {
+  remainingMs: number
+  inProgress: boolean
+  isClaiming: boolean
+  problem?: string | undefined
+}
+
 /** How a signup is told: to a person or to a program. Never with a value that was delivered. */
 export interface SignupReport {
   consentRequired(request: ConsentRequest): Promise<void>
-  waiting(state: { remainingMs: number; inProgress: boolean; problem?: string | undefined }): void
+  waiting(state: WaitingState): void
+  /** A person has approved; the code that the page shows is written to the file, or typed. */
+  claimRequired(codeFile: string): void
   warning(message: string): void
   approved(approval: Approval): void
   end(): void
@@ -50,6 +59,7 @@ export function jsonReport(): SignupReport {
       if (inProgress && !isInProgress) print('in_progress', {})
       isInProgress ||= inProgress
     },
+    claimRequired: (codeFile) => print('claim_required', { code_file: codeFile }),
     warning: (message) => print('warning', { message }),
     approved: (approval) => print('approved', approvalJson(approval)),
     end: () => {},
@@ -86,10 +96,16 @@ export function textReport({ loginCommand, ...flags }: TextReportOptions): Signu
       const isOpen = await openPage(request.session.consent_url, flags)
       say(isOpen ? 'It was opened in your browser.\n' : 'Open it in a browser.\n')
     },
-    waiting({ remainingMs, inProgress, problem }) {
+    waiting({ remainingMs, inProgress, isClaiming, problem }) {
+      // It would be drawn over what is typed.
+      if (isClaiming) return progress.end()
       const left = inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision'
       const until = performance.now() + remainingMs
       progress.show(() => printable(`${problem ?? left}, ${clockText(until - performance.now())} left`))
+    },
+    claimRequired(codeFile) {
+      progress.end()
+      say(`Approved. Type the six digits that the page shows, or write them to ${codeFile}:`)
     },
     warning(message) {
       progress.end()

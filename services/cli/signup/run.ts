@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { textTable } from '../tables.ts'
 import { typed } from '../typed.ts'
+import { createClaimCodes } from './claim-codes.ts'
 import type { Patience } from './decision.ts'
 import { SignupFailed, tellSignupFailure } from './failure.ts'
 import { createGateApi, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
@@ -18,6 +19,7 @@ export interface SignupFlags {
   open: boolean
   timeout?: number
   json: boolean
+  codeFile?: string
 }
 
 interface Asked {
@@ -57,8 +59,12 @@ async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Pr
     metadata: flags.metadata ?? {},
     envFile: { file: envFile, overwrite },
   }
-  const parts = { api, report, sleep, now: Date.now, ...stopSignals(flags) }
-  await signUp(options, parts).finally(report.end)
+  const codes = createClaimCodes({ input: process.stdin, file: flags.codeFile })
+  const parts = { api, report, codes, sleep, now: Date.now, ...stopSignals(flags) }
+  await signUp(options, parts).finally(() => {
+    report.end()
+    return codes.close()
+  })
 }
 
 function repeated({ baseUrl: url, envFile }: Pick<SignupFlags, 'baseUrl' | 'envFile'>): string[] {

@@ -8,6 +8,7 @@ import {
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import { typed } from '../typed.ts'
+import type { ClaimCodes } from './claim-codes.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
 import { committable, readText, valuesIn } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
@@ -34,6 +35,7 @@ export interface SignupOptions {
 export interface SignupParts extends Patience {
   api: GateApi
   report: SignupReport
+  codes: ClaimCodes
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
 }
@@ -94,14 +96,18 @@ function missingNames(announced: ReadonlySet<string>, { values, skipped }: Outpu
   return [...announced].filter((name) => !values.has(name) && !refused.has(name))
 }
 
-async function approval(session: CreatedSession, { api, report, sleep, now, ...patience }: SignupParts) {
+async function approval(
+  session: CreatedSession,
+  { api, report, codes, sleep, now, ...patience }: SignupParts,
+) {
   const endsAt = Date.parse(session.expires_at)
   const outcome: SignupOutcome = await awaitDecision(
     {
       poll: () => api.poll(session),
       cancel: () => api.cancel(session),
-      onWaiting: ({ inProgress, problem }) =>
-        report.waiting({ remainingMs: endsAt - now(), inProgress, problem }),
+      claim: createClaim({ api, report, codes }, session),
+      onWaiting: ({ inProgress, isClaiming = false, problem }) =>
+        report.waiting({ remainingMs: endsAt - now(), inProgress, isClaiming, problem }),
       onTooLate: () => report.warning(tooLate),
       ...{ sleep, now },
     },
@@ -109,6 +115,24 @@ async function approval(session: CreatedSession, { api, report, sleep, now, ...p
   )
   if (outcome.kind === 'approved') return outcome.session
   throw failureOf(outcome)
+}
+
+// A wrong code is no failure: the server says when it was the last.
+function createClaim(
+  { api, report, codes }: Pick<SignupParts, 'api' | 'report' | 'codes'>,
+  session: CreatedSession,
+): () => Promise<void> {
+  let isAsked = false
+  return async () => {
+    if (!isAsked) report.claimRequired(await codes.open())
+    isAsked = true
+    const code = await codes.next()
+    if (code === undefined) return
+    await persistently(() => api.claim(session, code)).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error
+      report.warning(error.message)
+    })
+  }
 }
 
 const tooLate =

@@ -10,13 +10,15 @@ import {
 import type { DirectResponse } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
-import { foundSession, pendingSession } from '../sessions.ts'
+import { foundSession, pendingSession, phaseOf, sessionDecision } from '../sessions.ts'
 import type { Proof } from './proof.ts'
 
 interface ApprovalState {
   session: GateSessionRow | undefined
   // The service's endpoint now; it stays that of the approval. null = the built-in service.
   endpointId: string | null
+  // Whether the service demands a claim of every approval.
+  isClaimRequired: boolean
 }
 
 interface StartApproval {
@@ -25,34 +27,71 @@ interface StartApproval {
   approveTokenHashes: string[]
   proof: Proof
   gateAccountId: GateAccountId
+  // Whether the browser is in the agent's network; null = not known.
+  isSameNetwork: boolean | null
+  claimCodeHash: string
   now: number
 }
 
 /**
- * Starts a signup's approval, which then ends only by the service's answer or silence. No event when it has started.
- * A disabled service changes nothing here: the request for the account shows it. ApiError: 404 no such session, 410
- * expired, 409 resolved.
+ * Starts a signup's approval, which then ends only by the service's answer or silence, or has the agent claim it first.
+ * No event when either has happened. A disabled service changes nothing here: the request for the account shows it.
+ * ApiError: 404 no such session, 410 expired, 409 resolved.
  */
 export function decideApprovalStart(state: ApprovalState, command: StartApproval): DecidedEvent[] {
   const { session, endpointId } = state
   if (hasApproved(session, command.approveTokenHashes)) return []
-  const { id, approval_started_at, organization_id, environment } = pendingSession(session, command.now)
-  if (approval_started_at !== null) return []
-  const { approveTokenHash, proof, gateAccountId, now } = command
-  const data = {
+  const pending = pendingSession(session, command.now)
+  const phase = phaseOf(pending)
+  switch (phase) {
+    case 'undecided':
+      return [
+        needsClaim(pending, state, command)
+          ? claimRequested(pending, command)
+          : started(pending, endpointId, command),
+      ]
+    case 'claiming':
+    case 'in_progress':
+    case 'ended':
+      return []
+    default:
+      return phase satisfies never
+  }
+}
+
+// Only of agents that can: others go on as before.
+function needsClaim(
+  { claim }: GateSessionRow,
+  { isClaimRequired }: ApprovalState,
+  { proof, isSameNetwork }: StartApproval,
+): boolean {
+  return claim === 'supported' && (isClaimRequired || isSameNetwork !== true || proof.verdict !== 'human')
+}
+
+function started(session: GateSessionRow, endpointId: string | null, command: StartApproval): DecidedEvent {
+  const { now } = command
+  const data = { ...approvalOf(session, command), webhook_endpoint_id: endpointId, started_at: now }
+  const eventId = derivedId('evt', session.id, 'approval_started')
+  const about = { ...tenantOf(session), eventId, now }
+  return decidedEvent({ type: 'GateSessionApprovalStarted', data }, about)
+}
+
+function claimRequested(session: GateSessionRow, command: StartApproval): DecidedEvent {
+  const { claimCodeHash, now } = command
+  const data = { ...approvalOf(session, command), claim_code_hash: claimCodeHash, requested_at: now }
+  return sessionDecision(session, { event: { type: 'GateSessionClaimRequested', data }, now })
+}
+
+function approvalOf({ id }: GateSessionRow, { approveTokenHash, proof, gateAccountId }: StartApproval) {
+  return {
     gate_session_id: id,
     gate_account_id: gateAccountId,
-    webhook_endpoint_id: endpointId,
     approve_token_hash: approveTokenHash,
     verdict: proof.verdict,
     risk_score: proof.riskScore,
     proof_session_id: proof.sessionId,
     proof_decision_id: proof.decisionId,
-    started_at: now,
   }
-  const about = { organizationId: organization_id, environment, now }
-  const eventId = derivedId('evt', id, 'approval_started')
-  return [decidedEvent({ type: 'GateSessionApprovalStarted', data }, { ...about, eventId })]
 }
 
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {

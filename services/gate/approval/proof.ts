@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import { openToken } from '../../../infra/wire/sealed-token.ts'
+import type { GateServiceDefinition } from '../../../schemas/events.ts'
 
 export interface Proof {
   verdict: 'human' | 'inconclusive'
@@ -74,6 +75,17 @@ export function checkProof(claims: ProofClaims, { url, approveToken, sessionId, 
   if (hand_off.binding !== bindingOf(approveToken))
     throw invalid('The proof was made for another approve token.')
   return { verdict, riskScore, sessionId: session_id, decisionId }
+}
+
+/** ApiError gate.svc_proof_invalid where the service takes people alone, and this may be none. */
+export function refuseVerdict(
+  { verdict }: Proof,
+  { minimum_verdict }: Pick<GateServiceDefinition, 'minimum_verdict'>,
+): void {
+  if (minimum_verdict !== 'human' || verdict === 'human') return
+  const fields = [{ name: 'verdict', issue: 'too_low', received: verdict, expected: 'human' }]
+  const message = 'This service takes approvals of browsers that are clearly used by a person, and no others.'
+  throw new ApiError('gate.svc_proof_invalid', { message, details: { fields } })
 }
 
 // What the SDK makes of the text that a hand-off is asked for with.

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
 import type { Decide } from '../../../infra/event-store/decide.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
-import type { Command } from '../../../infra/idempotency/idempotency.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
@@ -18,8 +17,9 @@ import {
 import { consentingPerson, foundSession } from '../sessions.ts'
 import {
   type ApproveRequest,
-  checkedApproval,
-  countAttempt,
+  approveParameterSet,
+  type CheckedApproval,
+  countedApproval,
   outcomeToken,
   signupOutcome,
   startSignupApproval,
@@ -35,7 +35,7 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
     operationId: 'approveGateSession',
     summary: 'Approve a signup or a dashboard login',
     description:
-      'For the consent page: needs an `approve_token` of it and a sealed token of its own session that was asked for with that, at most two minutes old. Three attempts for each address and session. A signup is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
+      'For the consent page: needs an `approve_token` of it and a sealed token of its own session that was asked for with that, at most two minutes old. Three attempts for each address and session; one that lacks the `account_name` is none. A signup whose agent has to tell a code first is `pending`, with the code; the same request asks again. Else it is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
     tags: ['Gate'],
     params: gateSessionParams,
     body: approveBody,
@@ -44,8 +44,11 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       ...errorResponses(400, 403, 404, 409, 410, 413, 415, 422, 429),
     },
   }
-  const parameterSet = 'gate_session_approve'
-  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
+  const config = {
+    bodyCode: 'gate.validation_failed',
+    parameterSet: approveParameterSet,
+    idempotent: true,
+  } as const
   const onRequest = [noStore, ownOriginOnly(publicUrl)]
   app.post<Approve>(
     '/v1/gate/sessions/:gateSessionId/approve',
@@ -64,10 +67,10 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       // The same whenever it is approveRequest, as often as one likes: nothing is stored for it.
       if (token !== undefined) return answered(await outcomeOf(context, session, token))
       // Before a row is made for its key: refused, it leaves nothing behind.
-      await countAttempt(context, approveRequest)
+      const checked = await countedApproval(context, approveRequest)
       return idempotency.run(run, async (command) => {
         const decide = decideAs(consentingPerson, request)
-        const data = await approve({ ...context, decide }, approveRequest, command)
+        const data = await approve({ ...context, decide }, { ...checked, command })
         return { status: 200, body: answered(data) }
       })
     },
@@ -76,20 +79,21 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
 
 function requestOf({ body, ip }: FastifyRequest<Approve>, session: GateSessionRow): ApproveRequest {
   const { approve_token: approveToken, sealed_token: sealedToken, session_id: proofSessionId } = body
-  return { session, approveToken, sealedToken, proofSessionId, ip }
+  return { session, approveToken, sealedToken, proofSessionId, accountName: body.account_name, ip }
 }
 
-async function approve(context: GateContext & { decide: Decide }, request: ApproveRequest, command: Command) {
-  const { session } = request
-  const approving = { ...(await checkedApproval(context, request)), command }
+async function approve(context: GateContext & { decide: Decide }, approving: CheckedApproval) {
+  const { session, token } = approving
   await (session.kind === 'login'
     ? approveLogin(context, approving)
     : startSignupApproval(context, approving))
-  return outcomeOf(context, session, approving.token)
+  return outcomeOf(context, foundSession(await findGateSession(context.pool, session.id)), token)
 }
 
 function outcomeOf(context: GateContext, session: GateSessionRow, token: Token<'gtapr'>) {
-  return session.kind === 'login' ? loginOutcome(context, session.id, token) : signupOutcome(context, session)
+  return session.kind === 'login'
+    ? loginOutcome(context, session.id, token)
+    : signupOutcome(context, session, token)
 }
 
 const gateSessionId = z.string().describe('`gate_...`')
@@ -104,6 +108,11 @@ const approveBody = z
       .describe(
         'What the SDK on the consent page was handed for its session, with the approve token as `binding`.',
       ),
+    account_name: z
+      .string()
+      .max(400)
+      .optional()
+      .describe('Needed where the verdict is not `human`: a person types it.'),
     session_id: z
       .string()
       .max(200)
@@ -116,7 +125,21 @@ const approved = z.literal('approved')
 
 const approvedSchema = z
   .discriminatedUnion('object', [
-    z.strictObject({ object: z.literal('gate_session'), id: gateSessionId, status: approved }),
+    z.strictObject({
+      object: z.literal('gate_session'),
+      id: gateSessionId,
+      status: z.enum(['approved', 'pending']).describe('pending: the agent has to tell the code first.'),
+      claim_code: z
+        .string()
+        .optional()
+        .describe('While it is pending, for the page that approved and for no other.'),
+      receipt_url: z
+        .url()
+        .optional()
+        .describe(
+          'Once it is approved, for the same page: where it can be forgotten who asked and approved.',
+        ),
+    }),
     z.strictObject({
       object: z.literal('gate_login_session'),
       id: gateSessionId,

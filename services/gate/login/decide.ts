@@ -3,7 +3,7 @@ import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import type { Environment } from '../../../schemas/events.ts'
+import type { Environment, GateServiceDefinition } from '../../../schemas/events.ts'
 import { usableToken } from '../accounts/decide.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
@@ -36,7 +36,7 @@ export function decideLoginOpening(
   const service = serviceWithDashboard(state)
   // The registry is public, so it is no secret that the service exists; that it has this account is.
   if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
-  return [opened(token, command)]
+  return [opened(token, service.definition, command)]
 }
 
 export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
@@ -56,6 +56,7 @@ function serviceWithDashboard({
 
 function opened(
   token: AgentTokenRow,
+  { dashboard_login_url }: GateServiceDefinition,
   { gateSessionId, requester, confirmationCode, now }: OpenLogin,
 ): DecidedEvent {
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
@@ -70,6 +71,7 @@ function opened(
     opened_at: now,
     expires_at: now + sessionTtlMs,
     confirmation_code: confirmationCode,
+    dashboard_login_url,
   }
   const of = { id: gateSessionId, organization_id, environment }
   return sessionDecision(of, { event: { type: 'LoginSessionOpened', data }, now })

@@ -32,6 +32,13 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
         .send(html.replace('{{publishableKey}}', key))
     },
   )
+  const receipt = await readFile(path.join(folder, 'receipt.html'), 'utf8')
+  app.get('/gate/receipt/:gateSessionId', { schema: { hide: true } }, (_request, reply) =>
+    reply
+      .headers({ ...pageHeaders({ referrer, caching: 'no-store' }), ...isolation })
+      .header('content-type', contentTypes.html)
+      .send(receipt),
+  )
   await assetRoutes(app)
 }
 

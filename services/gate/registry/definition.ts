@@ -31,7 +31,11 @@ export interface ServiceFields {
   sdks?: readonly GateSdk[] | undefined
   branding?: Given<GateBranding> | undefined
   consent?: Given<GateConsentLinks> | undefined
+  claim_required?: boolean | undefined
+  minimum_verdict?: MinimumVerdict | undefined
 }
+
+export type MinimumVerdict = 'inconclusive' | 'human'
 
 type Required = 'name' | 'description' | 'website' | 'webhook_endpoint_id'
 export type CompleteFields = ServiceFields & { [Name in Required]: string }
@@ -49,6 +53,8 @@ export function completeDefinition(fields: CompleteFields, rules: FieldRules): G
     sdks: [],
     branding: checkedBranding({}, { ...rules, field: 'branding' }),
     consent: checkedConsent({}, { ...rules, field: 'consent' }),
+    claim_required: false,
+    minimum_verdict: null,
   }
   const { said } = checkAll({
     said: () => checkedDefinition(fields, rules),
@@ -67,12 +73,14 @@ export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Def
     parts: () => parts(fields, rules),
   })
   // Whether there is such an endpoint is decided with the service.
-  const { webhook_endpoint_id, discoverable } = fields
+  const { webhook_endpoint_id, discoverable, claim_required, minimum_verdict } = fields
   return {
     ...said.texts,
     ...said.links,
     ...(webhook_endpoint_id !== undefined && { webhook_endpoint_id }),
     ...(discoverable !== undefined && { discoverable }),
+    ...(claim_required !== undefined && { claim_required }),
+    ...(minimum_verdict && { minimum_verdict: minimum_verdict === 'human' ? minimum_verdict : null }),
     ...said.parts,
   }
 }

@@ -77,6 +77,8 @@ export function systemService(publicUrl: string): RegisteredService {
         ascii_art: null,
       },
       consent: { terms_url: null, privacy_url: null },
+      claim_required: false,
+      minimum_verdict: null,
     },
     created_at: since,
     updated_at: since,
@@ -98,6 +100,8 @@ export function registryEntryJson({ id, status, verified, definition }: Register
     sdks: definition.sdks,
     branding: { ...present(branding), verified },
     consent: present(consent),
+    ...(definition.claim_required && { claim_required: true }),
+    ...(definition.minimum_verdict === 'human' && { minimum_verdict: 'human' as const }),
   }
 }
 

@@ -59,6 +59,14 @@ const consent = z
 const docsUrl = 'Default: the website.'
 const loginUrl =
   'Where the dashboard takes a login code. Without it there are neither logins nor agent tokens.'
+const claimRequired = z
+  .boolean()
+  .describe(
+    'Whether every approval of a signup waits until the agent has told the code that the consent page shows. Agents that cannot are refused.',
+  )
+const minimumVerdict = z
+  .enum(['inconclusive', 'human'])
+  .describe('What the browser that approves has to be taken for, at least.')
 const writable = {
   name: text(serviceBounds.name),
   description: text(serviceBounds.description).describe(`At most ${serviceBounds.descriptionLines} lines.`),
@@ -81,6 +89,8 @@ const writable = {
   // Not `verified`, which is the operator's to say: only what is writable is taken.
   branding: z.strictObject(brandingFields).optional(),
   consent: consent.optional(),
+  claim_required: claimRequired.optional(),
+  minimum_verdict: minimumVerdict.optional(),
 }
 
 export const createServiceBody = z.strictObject({ id: serviceIdSchema, ...writable })
@@ -114,6 +124,8 @@ const shown = {
     })
     .meta({ id: 'GateBranding' }),
   consent,
+  claim_required: claimRequired.optional(),
+  minimum_verdict: minimumVerdict.optional(),
 }
 
 export const registryEntrySchema = z

@@ -3,6 +3,7 @@ import { consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { type RegisteredService, registryEntryJson } from '../registry/registered.ts'
 import type { RequesterNetwork } from '../requests.ts'
+import { phaseOf } from '../sessions.ts'
 import type { DeliveryBundle } from '../vault.ts'
 
 const jsonObject = z.record(z.string(), z.unknown())
@@ -28,13 +29,14 @@ export function createdJson(
   } as const
 }
 
-export function unapprovedJson({ id, status, ...session }: GateSessionRow) {
+export function unapprovedJson(row: GateSessionRow) {
+  const { id, status, ...session } = row
   return {
     object: 'gate_session',
     id,
     status,
     expires_at: isoTime(session.expires_at),
-    ...inProgress({ status, ...session }),
+    ...progress(row),
     ...(session.rejection !== null && { reason: session.rejection }),
     ...(session.problem !== null && { problem: session.problem }),
   } as const
@@ -62,15 +64,17 @@ interface Shown {
 }
 
 export function consentJson(session: GateSessionRow, { service, approveToken, network }: Shown) {
+  const { dashboard_login_url } = session
   return {
     object: 'gate_consent',
     gate_session_id: session.id,
     kind: session.kind,
     status: 'pending',
-    ...inProgress(session),
+    ...progress(session),
     account_name: session.account_name,
     ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
-    service: registryEntryJson(service),
+    // A login goes to where it was asked for, whatever the service says since.
+    service: { ...registryEntryJson(service), ...(dashboard_login_url !== null && { dashboard_login_url }) },
     approve_token: approveToken,
     confirmation_code: session.confirmation_code,
     requested_by: {
@@ -87,6 +91,17 @@ export function cancelledJson({ id, kind }: GateSessionRow, status: 'rejected' |
   return { object: kind === 'login' ? 'gate_login_session' : 'gate_session', id, status } as const
 }
 
-function inProgress({ status, approval_started_at }: Pick<GateSessionRow, 'status' | 'approval_started_at'>) {
-  return status === 'pending' && approval_started_at !== null ? ({ approval: 'in_progress' } as const) : {}
+function progress(session: GateSessionRow) {
+  const phase = phaseOf(session)
+  switch (phase) {
+    case 'claiming':
+      return { claim: 'waiting' } as const
+    case 'in_progress':
+      return { approval: 'in_progress' } as const
+    case 'undecided':
+    case 'ended':
+      return {}
+    default:
+      return phase satisfies never
+  }
 }

@@ -1,11 +1,19 @@
-import { ApiError } from '../../../infra/errors/errors.ts'
+import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { GateSessionOpened } from '../../../schemas/events.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
-import { foundSession, isWaiting, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
+import {
+  createParameterSet,
+  foundSession,
+  isWaiting,
+  pendingSession,
+  phaseOf,
+  sessionDecision,
+  sessionTtlMs,
+} from '../sessions.ts'
 
 export type SessionSpec = Pick<
   GateSessionOpened,
@@ -15,6 +23,7 @@ export type SessionSpec = Pick<
   | 'delivery_public_key'
   | 'requested_ip'
   | 'requested_user_agent'
+  | 'claim'
 >
 
 interface OpenSignup {
@@ -31,10 +40,14 @@ export interface OpeningState {
   session: GateSessionRow | undefined
 }
 
-/** No event when the command is repeated. ApiError: 404 unless the service is open and its organization active. */
+/**
+ * No event when the command is repeated. ApiError: 404 unless the service is open and its organization active, 422 where
+ * it asks for a claim and the agent cannot.
+ */
 export function decideOpening({ session, ...state }: OpeningState, command: OpenSignup): DecidedEvent[] {
   if (session) return []
-  const { id: service_id, organization_id, environment } = serviceForSignup(state)
+  const { id: service_id, organization_id, environment, definition } = serviceForSignup(state)
+  if (definition.claim_required && command.spec.claim === null) throw unclaimable()
   const { gateSessionId, spec, pollTokenHash, confirmationCode, now } = command
   const data: GateSessionOpened = {
     gate_session_id: gateSessionId,
@@ -51,6 +64,12 @@ export function decideOpening({ session, ...state }: OpeningState, command: Open
   return [sessionDecision(opened, { event: { type: 'GateSessionOpened', data }, now })]
 }
 
+function unclaimable(): ApiError {
+  const expected = 'supported: this service asks for the code that the consent page shows'
+  const details = { parameter_set: createParameterSet }
+  return invalidField({ name: 'claim', issue: 'required', expected }, details, 'gate.validation_failed')
+}
+
 function serviceForSignup({ service, organization }: Omit<OpeningState, 'session'>): RegisteredService {
   const isOwnerActive = service?.organization_id === null || organization?.status === 'active'
   return requireOpenService(isOwnerActive ? service : undefined)
@@ -58,7 +77,7 @@ function serviceForSignup({ service, organization }: Omit<OpeningState, 'session
 
 /**
  * The session while a person may decide about it. ApiError: 404 without it, 410 when it has expired, 409 when it is
- * resolved. Field `status` then says how: approved, declined, closed or integrator_failed.
+ * resolved. Field `status` then says how: approved, declined, closed, integrator_failed or claim_failed.
  */
 export function decidableSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
   const ending = session && endingOf(session)
@@ -103,7 +122,8 @@ export function decideClosedPage(
   { session, closingForMs }: PageState,
   { now }: { now: number },
 ): DecidedEvent[] {
-  if (session?.status !== 'pending' || session.approval_started_at !== null) return []
+  // Who has approved may close the page, and tell the code then.
+  if (!session || phaseOf(session) !== 'undecided') return []
   // What has expired meanwhile ends as that.
   if (closingForMs === null || closingForMs < reloadMs || session.expires_at <= now) return []
   return [rejected(session, { reason: 'closed', now })]

@@ -1,37 +1,34 @@
-import type { FastifyInstance, FastifyRequest, preValidationHookHandler } from 'fastify'
+import type { FastifyInstance, preValidationHookHandler } from 'fastify'
 import type { z } from 'zod'
 import { sourceOf } from '../../../infra/access/source.ts'
-import { isTokenOf } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import { errorResponses, single } from '../../../infra/http/schemas.ts'
 import { fittingCheck } from '../../../infra/http/validation.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import type { GateLimit } from '../limits.ts'
 import { serviceOf } from '../registry/registered.ts'
 import {
   type GateSessionPath,
   gateSessionIdOf,
   gateSessionParams,
   noStore,
-  pollTokenOf,
   requesterOf,
   requireToken,
 } from '../requests.ts'
-import { agentOf, foundSession, pendingSession } from '../sessions.ts'
+import { agentOf, createParameterSet, foundSession, pendingSession } from '../sessions.ts'
 import { type DeliveryBundle, findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
 import { consentRoutes } from './consent-routes.ts'
 import { requireDelivery } from './decide.ts'
+import { polledSession } from './polled-session.ts'
 import {
   ackBody,
   acknowledgementSchema,
   checkedRequest,
   checkSignupFields,
   createdSessionSchema,
-  createParameterSet,
   createSessionBody,
   polledSessionSchema,
   signupMembers,
@@ -52,6 +49,7 @@ type SignupContext = Pick<
   | 'idempotency'
   | 'network'
   | 'depsOf'
+  | 'codec'
 >
 
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
@@ -62,7 +60,7 @@ export function signupRoutes(app: FastifyInstance, context: SignupContext): void
 }
 
 export function createRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, idempotency, depsOf, pool, publicUrl, decideAs } = context
+  const { limits, idempotency, depsOf, pool, publicUrl, decideAs, codec } = context
   const schema = {
     operationId: 'createGateSession',
     summary: 'Ask for an account at a service',
@@ -83,8 +81,12 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
     config,
     onRequest: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
     handler: (request, reply) => {
-      const { service_id: serviceId, ...body } = request.body
-      const spec = checkedRequest({ ...body, requester: requesterOf(request) })
+      const { service_id: serviceId, claim, ...body } = request.body
+      const spec = checkedRequest({
+        ...body,
+        requester: requesterOf(request),
+        claim: (codec.mayWrite('GateSessionClaimRequested') && claim) || null,
+      })
       const scope = `gate:${sourceOf(request.ip)}`
       return idempotency.run({ request, reply, scope }, async (command) => {
         const decide = decideAs({ type: 'agent', id: spec.delivery_key_id }, request)
@@ -210,17 +212,3 @@ const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
 
 const isObject = (body: unknown): body is object =>
   typeof body === 'object' && body !== null && !Array.isArray(body)
-
-// Counts the request towards the limit of the poll token. ApiError: 404 no such signup, 401 another's token, 429.
-// Requests that only guess are not counted.
-async function polledSession(
-  { pool, keyring, limits }: Pick<SignupContext, 'pool' | 'keyring' | 'limits'>,
-  { request, limit }: { request: FastifyRequest<GateSessionPath>; limit: Extract<GateLimit, 'poll' | 'ack'> },
-): Promise<GateSessionRow> {
-  const session = await findGateSession(pool, gateSessionIdOf(request))
-  const found = foundSession(session?.kind === 'signup' ? session : undefined)
-  const token = pollTokenOf(request)
-  if (!isTokenOf(keyring, { token, hash: found.poll_token_hash })) throw new ApiError('auth.invalid_api_key')
-  await limits.count(limit, token)
-  return found
-}

@@ -12,6 +12,7 @@ import {
 import { confirmationCodeSchema } from '../../../infra/wire/gate.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
 import type { Requester } from '../requests.ts'
+import { createParameterSet } from '../sessions.ts'
 import { bundleSchema } from '../vault.ts'
 import type { SessionSpec } from './decide.ts'
 
@@ -41,6 +42,12 @@ export const createSessionBody = z
         `At most ${signupBounds.metadataKeys} members and ${signupBounds.metadataBytes} bytes of JSON, nested at most ${signupBounds.metadataDepth} deep. The service gets it as it is.`,
       ),
     delivery: deliveryRequestSchema,
+    claim: z
+      .literal('supported')
+      .optional()
+      .describe(
+        'The agent can be told the code that the consent page shows once a person has approved. Where that is in another network or may be a program, or the service demands it, the signup then waits for `POST .../claim`.',
+      ),
   })
   .meta({ id: 'CreateGateSessionRequest' })
 
@@ -68,11 +75,15 @@ export const polledSessionSchema = z
       .literal('in_progress')
       .optional()
       .describe('A person approved; the service has not answered yet. The session is pending.'),
+    claim: z
+      .literal('waiting')
+      .optional()
+      .describe('A person approved; the signup waits for the code that the consent page shows.'),
     reason: z
-      .enum(['declined', 'closed', 'integrator_failed'])
+      .enum(['declined', 'closed', 'integrator_failed', 'claim_failed'])
       .optional()
       .describe(
-        'Why it was rejected. closed: the consent page was closed, so that a new session is needed; integrator_failed: the service did not answer the approval as it must.',
+        'Why it was rejected. closed: the consent page was closed, so that a new session is needed; integrator_failed: the service did not answer the approval as it must; claim_failed: five wrong codes were told.',
       ),
     problem: z
       .string()
@@ -95,6 +106,10 @@ export const consentSchema = z
       .literal('in_progress')
       .optional()
       .describe('A person approved already; the service has not answered yet.'),
+    claim: z
+      .literal('waiting')
+      .optional()
+      .describe('A person approved already; the agent has yet to tell the code.'),
     account_name: z.string(),
     metadata: z
       .record(z.string(), z.unknown())
@@ -155,9 +170,10 @@ export const acknowledgementSchema = z
   })
   .meta({ id: 'GateSessionDeliveryAcknowledgement' })
 
-export const createParameterSet = 'gate_session_create'
-
-type SessionRequest = Omit<z.output<typeof createSessionBody>, 'service_id'> & { requester: Requester }
+type SessionRequest = Omit<z.output<typeof createSessionBody>, 'service_id' | 'claim'> & {
+  requester: Requester
+  claim: SessionSpec['claim']
+}
 
 /** ApiError 422 naming the fields that do not fit. */
 export function checkedRequest(request: SessionRequest): SessionSpec {
@@ -167,7 +183,8 @@ export function checkedRequest(request: SessionRequest): SessionSpec {
     delivery: () => checkedDelivery(request.delivery),
   })
   const { key_id: delivery_key_id, public_key: delivery_public_key } = delivery
-  return { account_name, metadata, delivery_key_id, delivery_public_key, ...request.requester }
+  const { requester, claim } = request
+  return { account_name, metadata, delivery_key_id, delivery_public_key, claim, ...requester }
 }
 
 export const signupMembers = z.object(createSessionBody.shape).partial()

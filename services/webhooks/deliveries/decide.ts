@@ -1,4 +1,4 @@
-import type { TrafficEvent } from '../../../infra/event-store/codec.ts'
+import { isPersonalSubject, type TrafficEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
@@ -91,7 +91,7 @@ export function attemptedEvent(record: AttemptRecord): DecidedEvent<TrafficEvent
     response_body: storedBody(event, outcome),
     error: result === 'succeeded' ? null : (record.error ?? problemOf(outcome)),
     next_attempt_at: record.nextAttemptAt,
-    session_subject_id: event.subject_type === 'session' ? event.subject_id : null,
+    session_subject_id: isPersonalSubject(event.subject_type) ? event.subject_id : null,
   }
   const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(record.attempt), String(attemptedAt))
   const now = attemptedAt + data.duration_ms

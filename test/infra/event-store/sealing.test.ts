@@ -31,12 +31,14 @@ function eventsOf(name: string): fc.Arbitrary<DomainEvent> {
 }
 
 const session = 'sid_1'
+const gateSession = 'gate_1'
 
 function ofOneSession({
   actor: _,
   request_id: __,
   ...data
 }: Record<string, unknown>): Record<string, unknown> {
+  if ('gate_session_id' in data) return { ...data, gate_session_id: gateSession }
   if ('session_id' in data) return { ...data, session_id: session }
   if ('session_subject_id' in data) return { ...data, session_subject_id: session }
   return { ...data, subject_type: 'session', subject_id: session }
@@ -85,7 +87,7 @@ describe.each(personal)('%s', (name, fields) => {
         const others = Object.fromEntries(Object.entries(event.data).filter(([field]) => !(field in blanks)))
         for (const reader of [codecWith(createMemoryDataKeys()), createCodec()]) {
           const read = reader.fromRecord(record)
-          expect(read.closed).toBe(session)
+          expect(read.closed).toBe('gate_session_id' in event.data ? gateSession : session)
           expect(read.data).toMatchObject(others)
           const another = codecWith(createMemoryDataKeys()).fromRecord(record)
           expect(read.data).toEqual(another.data)

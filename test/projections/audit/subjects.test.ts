@@ -58,6 +58,7 @@ const signup = {
   poll_token_hash: 'x',
   requested_ip: null,
   requested_user_agent: null,
+  claim: null,
   confirmation_code: null,
   opened_at: 1,
   expires_at: 2,

@@ -57,11 +57,16 @@ export const events = {
       delivery_key_id: 'key',
       delivery_public_key: 'public',
       poll_token_hash: `poll ${at}`,
+      claim: at % 2 === 0 ? 'supported' : null,
     },
   }),
   loginOpened: (n: number, at: number): DomainEvent => ({
     type: 'LoginSessionOpened',
-    data: { ...session(n, at), gate_account_id: gacct(n) },
+    data: {
+      ...session(n, at),
+      gate_account_id: gacct(n),
+      dashboard_login_url: `https://acme.example/${at}\u0000`,
+    },
   }),
   started: (n: number, at: number): DomainEvent => ({
     type: 'GateSessionApprovalStarted',
@@ -73,6 +78,25 @@ export const events = {
       ...proof,
       started_at: at,
     },
+  }),
+  claimRequested: (n: number, at: number): DomainEvent => ({
+    type: 'GateSessionClaimRequested',
+    data: {
+      gate_session_id: gate(n),
+      gate_account_id: gacct(n),
+      approve_token_hash: `approve ${at}`,
+      claim_code_hash: `claim ${at}`,
+      ...proof,
+      requested_at: at,
+    },
+  }),
+  claimFailed: (n: number, at: number): DomainEvent => ({
+    type: 'GateSessionClaimFailed',
+    data: { gate_session_id: gate(n), gate_account_id: gacct(n), failed_at: at },
+  }),
+  claimed: (n: number, at: number): DomainEvent => ({
+    type: 'GateSessionClaimed',
+    data: { gate_session_id: gate(n), gate_account_id: gacct(n), webhook_endpoint_id: null, claimed_at: at },
   }),
   approved: (n: number, at: number): DomainEvent => ({
     type: 'GateSessionApproved',

@@ -11,6 +11,7 @@ import {
   findLoginByCode,
   startedApprovals,
 } from '../../../projections/gate/queries.ts'
+import { eventTopics } from '../../../schemas/events.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
@@ -54,7 +55,8 @@ describe.each(openTestLogs())('gate on $name', (testLog) => {
   beforeAll(async () => {
     world = await openProjectionWorld()
     log = await testLog.open()
-    await log.ensureTopics([{ topic, partitions: 3 }])
+    const erasures = { topic: eventTopics.VisitorErased, partitions: 1 }
+    await log.ensureTopics([{ topic, partitions: 3 }, erasures])
     applied = await world.openApplied()
     await world.run(log, gateProjection, { applied })
   })

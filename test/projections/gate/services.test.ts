@@ -32,6 +32,8 @@ const definition: GateServiceDefinition = {
     ascii_art: null,
   },
   consent: { terms_url: 'https://acme.example/terms', privacy_url: null },
+  claim_required: false,
+  minimum_verdict: null,
 }
 
 function registered(overrides: Partial<GateServiceRegistered> = {}): DomainEvent {

@@ -11,7 +11,7 @@
  * @param {string} gateSessionId
  * @returns {{
  *   consent: () => Promise<Answer<Consent>>,
- *   approve: (body: { approve_token: string, sealed_token?: string }) => Promise<Answer<Approved>>,
+ *   approve: (body: { approve_token: string, sealed_token?: string, account_name?: string }) => Promise<Answer<Approved>>,
  *   decline: () => Promise<Answer<unknown>>,
  *   closing: (approveToken: string) => void
  * }} `closing`: this page is being closed; the token says which page it was
@@ -97,14 +97,30 @@ const problems = {
  * @returns {Problem}
  */
 export function problemOf({ status, code, retryAfter, details }) {
-  const kind = problems[code ?? ''] ?? problems[status] ?? 'trouble'
+  const kind = kindOfField(details?.fields) ?? problems[code ?? ''] ?? problems[status] ?? 'trouble'
   const after = Number.parseInt(retryAfter ?? '', 10)
   const ended = kind === 'resolved' ? endedBy(details?.fields) : undefined
   return { kind, ...(after > 0 && { after }), ...(ended && { ended }) }
 }
 
+/**
+ * @param {unknown} fields
+ * @returns {ProblemKind | undefined}
+ */
+function kindOfField(fields) {
+  const names = Array.isArray(fields) ? fields.map((field) => field?.name) : []
+  if (names.includes('account_name')) return 'unnamed'
+  return names.includes('verdict') ? 'verdict' : undefined
+}
+
 /** @type {Record<string, Ended['view']>} */
-const endings = { approved: 'approved', declined: 'declined', closed: 'closed', integrator_failed: 'failed' }
+const endings = {
+  approved: 'approved',
+  declined: 'declined',
+  closed: 'closed',
+  integrator_failed: 'failed',
+  claim_failed: 'unclaimed',
+}
 
 /**
  * @param {unknown} fields

@@ -9,6 +9,8 @@ const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? 
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const api = createConsentApi(gateSessionId)
+// The server shows the code of a claim only to the page that approved; a reload makes another page of it.
+const shownCode = rememberIn(`tidegate-claim-${gateSessionId}`)
 const prover = createProver(key)
 const tabs = followTabs(gateSessionId, {
   opened: () => happen({ type: 'superseded' }),
@@ -32,6 +34,7 @@ const lookAgainMs = 5000
 function happen(event) {
   const [following, ...effects] = next(state, event)
   state = following
+  if (state.code !== null) shownCode.set(state.code)
   view.show(state)
   for (const effect of effects) run(effect)
 }
@@ -87,7 +90,7 @@ async function load() {
   tabs.announce()
   paintBrand(data.service?.branding)
   prover.observe().catch(() => {})
-  return { type: 'loaded', consent: data }
+  return { type: 'loaded', consent: data, code: shownCode.get() }
 }
 
 addEventListener('pagehide', () => {
@@ -133,6 +136,28 @@ function followTabs(gateSessionId, { opened, left, decides }) {
   })
   return {
     announce: () => channel.postMessage('opened'),
+  }
+}
+
+/**
+ * Text that a reload of this tab finds again, where the browser stores anything.
+ * @param {string} name
+ */
+function rememberIn(name) {
+  return {
+    get() {
+      try {
+        return sessionStorage.getItem(name)
+      } catch {
+        return null
+      }
+    },
+    /** @param {string} text */
+    set(text) {
+      try {
+        sessionStorage.setItem(name, text)
+      } catch {}
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import { el } from './dom.js'
 import { originOf } from './sections.js'
+import { asksForName } from './state.js'
 import { line } from './text.js'
 
 /** @import { Consent } from './state.js' */
@@ -8,12 +9,15 @@ import { line } from './text.js'
 
 /**
  * The deliberate step before a request is approved that came from another network, or from nobody knows where: the
- * name of the account is typed. null where the agent is in the network of this browser.
+ * name of the account is typed. null where the agent is in the network of this browser, and the server does not ask.
  * @param {Consent} consent
  * @returns {NameCheck | null}
  */
-export function askForName({ account_name, requested_by: { network } }) {
-  if (network?.same === true) return null
+export function askForName(consent) {
+  if (!asksForName(consent)) return null
+  const { account_name, requested_by } = consent
+  const { network } = requested_by
+  const isHere = network?.same === true
   const name = line(account_name, 100)
   const input = /** @type {HTMLInputElement} */ (
     el('input', {
@@ -32,8 +36,12 @@ export function askForName({ account_name, requested_by: { network } }) {
   const element = el(
     'section',
     { class: 'elsewhere', 'aria-labelledby': 'elsewhere-title' },
-    el('h2', { id: 'elsewhere-title' }, 'This did not come from your network'),
-    el('p', { id: 'elsewhere' }, whence(network)),
+    el(
+      'h2',
+      { id: 'elsewhere-title' },
+      isHere ? 'The account’s name' : 'This did not come from your network',
+    ),
+    el('p', { id: 'elsewhere' }, isHere ? unsure : whence(network)),
     label,
     input,
   )
@@ -43,6 +51,8 @@ export function askForName({ account_name, requested_by: { network } }) {
     focus: () => input.focus(),
   }
 }
+
+const unsure = 'It is not clear that a person uses this browser.'
 
 /** @param {Consent['requested_by']['network']} network */
 function whence(network) {

@@ -1,12 +1,12 @@
 import { clockTime, spoken } from './countdown.js'
 import { button, el, icon, icons } from './dom.js'
 import { thingOf } from './sections.js'
-import { line } from './text.js'
+import { line, webAddress } from './text.js'
 
 /** @import { Part, PartOptions, State, View } from './state.js' */
 
 /**
- * @typedef {{ name: string, account: string, thing: string, kind: string, after: number }} Words
+ * @typedef {{ name: string, account: string, thing: string, kind: string, after: number, code: string | null }} Words
  * @typedef {{ icon: keyof typeof icons, tone: 'good' | 'bad' | 'plain' | 'busy', title: (words: Words) => string,
  *   text: (words: Words) => string[], again?: string }} Outcome
  */
@@ -18,6 +18,20 @@ const outcomes = {
     tone: 'busy',
     title: () => 'Opening the request',
     text: () => [],
+  },
+  claiming: {
+    icon: 'clock',
+    tone: 'plain',
+    title: ({ code }) => (code ? 'Tell your tool this code' : 'Your tool has to be told the code'),
+    text: ({ code, name }) =>
+      code
+        ? [
+            `You approved. ${name} makes the account once the tool in which you started this knows the code: type it there, or tell your agent.`,
+            'Tell it to nobody else. Somebody who sent you this link and asks for the code would get what you approved.',
+          ]
+        : [
+            'This was approved on another page. That page shows the code. If it is gone, cancel and start again where you began.',
+          ],
   },
   working: {
     icon: 'tide',
@@ -81,6 +95,15 @@ const outcomes = {
       'Please tell the service.',
     ],
   },
+  unclaimed: {
+    icon: 'alert',
+    tone: 'bad',
+    title: () => 'The code was wrong five times',
+    text: () => [
+      'Nothing was created and nothing was handed out. Start again where you began.',
+      'If you told the code to nobody, somebody else was asking for this account.',
+    ],
+  },
   expired: {
     icon: 'clock',
     tone: 'plain',
@@ -133,6 +156,22 @@ const outcomes = {
   },
 }
 
+/** @param {string} address */
+function receiptLink(address) {
+  const url = webAddress(address)
+  // No other page's: what the link leads to is the server's own.
+  const isOurs = url?.origin === location.origin
+  const link = el('a', { href: isOurs ? url.href : '#', id: 'receipt' }, 'Have it forgotten who approved')
+  return el('p', { class: 'receipt' }, link, ' at any time, with this link. Keep it: nobody else has it.')
+}
+
+/** @param {string | null} code */
+function claimCode(code) {
+  if (!code) return null
+  const spoken = `Code: ${[...code.replaceAll(' ', '')].join(' ')}`
+  return el('p', { class: 'digits claim', role: 'img', 'aria-label': spoken }, code)
+}
+
 // Until a service counts as slow.
 const slowAfter = 20_000
 
@@ -143,7 +182,7 @@ const slowAfter = 20_000
  * @returns {Part}
  */
 export function createOutcome(state, { happen, clock, say }) {
-  const { view, consent, after } = state
+  const { view, consent, after, code } = state
   const outcome = outcomes[view === 'review' ? 'loading' : view]
   const words = {
     name: line(consent?.service?.name, 60) || 'The service',
@@ -151,16 +190,21 @@ export function createOutcome(state, { happen, clock, say }) {
     thing: thingOf(consent?.service),
     kind: consent?.kind ?? state.kind ?? 'signup',
     after: after ?? 0,
+    code,
   }
   const element = el(
     'div',
     { class: 'outcome' },
     el('span', { class: `seal ${outcome.tone}` }, icon(icons[outcome.icon], outcome.icon)),
     el('h1', { tabindex: -1 }, outcome.title(words)),
+    view === 'claiming' ? claimCode(code) : null,
     ...outcome.text(words).map((text) => el('p', {}, text)),
   )
+  if (state.receipt) element.append(receiptLink(state.receipt))
   const trouble = el('p', { class: 'aside', role: 'status' })
-  if (view === 'working') element.append(trouble)
+  if (view === 'working' || view === 'claiming') element.append(trouble)
+  const cancel = button('Cancel', { id: 'decline', kind: 'quiet', press: () => happen('decline') })
+  if (view === 'claiming') element.append(cancel)
   const timer = view === 'working' ? setTimeout(slow, slowAfter) : 0
   if (outcome.again)
     element.append(button(outcome.again, { id: 'again', kind: 'quiet', press: () => happen('retry') }))
@@ -176,7 +220,8 @@ export function createOutcome(state, { happen, clock, say }) {
   return {
     element,
     stop: () => clearTimeout(timer),
-    show({ notice }) {
+    show({ notice, busy }) {
+      cancel.setAttribute('aria-disabled', String(busy !== null))
       trouble.textContent = notice ? 'The connection is interrupted; still asking how it ended.' : ''
     },
   }

@@ -126,6 +126,14 @@ const texts = {
     title: 'We could not tell whether a person is here.',
     text: 'An extension that blocks scripts may be in the way. Allow this page, then press Approve again.',
   },
+  verdict: {
+    title: 'This service takes people alone.',
+    text: 'It was not clear that a person uses this browser. Use your everyday browser without extensions or remote control, and press Approve again.',
+  },
+  unnamed: {
+    title: 'Type the account’s name, too.',
+    text: 'It was not clear that a person uses this browser. Type the name in the field above, then press Approve again.',
+  },
   refreshed: {
     title: 'This request was opened somewhere else, too.',
     text: 'The page was renewed. Nothing was approved: look at it once more, then decide.',

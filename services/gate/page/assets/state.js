@@ -11,33 +11,33 @@ import { loginAddress } from './text.js'
  *   logo_url?: string, primary_color?: string, secondary_color?: string, ascii_art?: string, verified?: boolean
  * }} Branding
  *
- * @typedef {'not_found' | 'expired' | 'resolved' | 'in_progress' | 'flagged' | 'token' | 'proof' | 'limited'
- *   | 'trouble' | 'offline'} ProblemKind
- * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed', kind: 'signup' | 'login' }} Ended
+ * @typedef {'not_found' | 'expired' | 'resolved' | 'in_progress' | 'flagged' | 'token' | 'proof' | 'verdict' | 'unnamed'
+ *   | 'limited' | 'trouble' | 'offline'} ProblemKind
+ * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed' | 'unclaimed', kind: 'signup' | 'login' }} Ended
  * @typedef {{ kind: ProblemKind, after?: number, ended?: Ended }} Problem why a request of the page did not work.
  *   `after`: seconds until it may be asked again; `ended`: how the request ended, and what it was for
- * @typedef {{ redirect_url?: string | null }} Approved what is answered to an approval, as far as it matters here
+ * @typedef {{ status?: string, claim_code?: string, receipt_url?: string, redirect_url?: string | null }} Approved what is answered to an approval, as far as it matters here
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
  *   account_name: string, service: Service, approve_token: string, expires_at: string, confirmation_code: string,
  *   requested_by: { ip_address: string | null, user_agent: string | null, at: string, network?: Network },
- *   approval?: 'in_progress', metadata?: Record<string, unknown>
- * }} Consent
+ *   approval?: 'in_progress', claim?: 'waiting', metadata?: Record<string, unknown>, name_required?: boolean
+ * }} Consent `name_required`: the server takes no approval without the account's name
  * @typedef {{ same: boolean | null, country: string | null, operator: string | null }} Network of who asked; `same`:
  *   whether this browser is in it
- * @typedef {'loading' | 'review' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'expired'
+ * @typedef {'loading' | 'review' | 'claiming' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'unclaimed' | 'expired'
  *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
- * @typedef {{ kind: 'flagged' | 'proof' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
+ * @typedef {{ kind: 'flagged' | 'proof' | 'verdict' | 'unnamed' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
  * @typedef {{
  *   view: View, consent: Consent | null, busy: 'approve' | 'decline' | null, notice: Notice | null,
- *   proofsRefused: number, sealedToken: string | null, after: number | null, kind: 'signup' | 'login' | null
+ *   proofsRefused: number, sealedToken: string | null, code: string | null, receipt: string | null, after: number | null, kind: 'signup' | 'login' | null
  * }} State
  * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'approve' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
  *     | 'time_up' | 'superseded' | 'alone' | 'front' }
- *   | { type: 'loaded', consent: Consent } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
+ *   | { type: 'loaded', consent: Consent, code?: string | null } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
  * @typedef {{ do: 'load' | 'decline' } | { do: 'prove', approveToken: string }
- *   | { do: 'approve', body: { approve_token: string, sealed_token?: string } }
+ *   | { do: 'approve', body: { approve_token: string, sealed_token?: string, account_name?: string } }
  *   | { do: 'wait', seconds: number, event: Event } | { do: 'leave', url: string }} Effect
  * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
  *
@@ -55,6 +55,8 @@ export const initial = {
   notice: null,
   proofsRefused: 0,
   sealedToken: null,
+  code: null,
+  receipt: null,
   after: null,
   kind: null,
 }
@@ -75,19 +77,21 @@ export function next(state, event) {
         ? steps.reload(state)
         : [state]
     case 'loaded':
-      return asks(state) ? loaded(state, event.consent) : [state]
+      return asks(state) ? loaded(state, event.consent, event.code ?? null) : [state]
     case 'not_loaded':
       return asks(state) ? failed.load(state, event.problem) : [state]
     case 'approve':
       return undecided(state) ? steps.prove(begin(state, 'approve')) : [state]
     case 'decline':
-      return undecided(state) ? [begin(state, 'decline'), { do: 'decline' }] : [state]
+      return undecided(state) || (state.view === 'claiming' && state.busy === null)
+        ? [begin(state, 'decline'), { do: 'decline' }]
+        : [state]
     case 'proved':
       return steps.approve({ ...state, sealedToken: event.sealedToken })
     case 'no_proof':
       return [stay(state, { kind: 'proof' })]
     case 'ask_again':
-      return state.view === 'working' ? steps.approve(state) : [state]
+      return state.view === 'working' || state.view === 'claiming' ? steps.approve(state) : [state]
     case 'approved':
       return approved(state, event.data)
     case 'not_approved':
@@ -168,24 +172,37 @@ const steps = {
     const { consent, sealedToken } = state
     if (!consent) return [state]
     const proof = sealedToken === null ? {} : { sealed_token: sealedToken }
-    return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof } }]
+    const name = asksForName(consent) ? { account_name: consent.account_name } : {}
+    return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof, ...name } }]
   },
 }
 
 /**
- * @param {State} state
+ * Whether the person types the account's name: the agent is in another network, nobody knows in which, or the server
+ * asks for it.
  * @param {Consent} consent
+ */
+export function asksForName({ requested_by: { network }, name_required }) {
+  return network?.same !== true || name_required === true
+}
+
+/**
+ * @param {State} state
+ * @param {Consent} given
+ * @param {string | null} code that was shown before a reload
  * @returns {Step}
  */
-function loaded(state, consent) {
+function loaded(state, given, code) {
+  const consent = state.consent?.name_required ? { ...given, name_required: true } : given
   if (state.view === 'review') {
     // A proof under way is for the token that was known when the button was pressed. What is new shows in the answer.
     if (!undecided(state)) return [state]
-    if (consent.approval === undefined) return [{ ...state, consent }]
+    if (consent.approval === undefined && consent.claim === undefined) return [{ ...state, consent }]
   }
   const known = { ...end(state, 'loading'), consent }
   // The proof was accepted already: this asks only how it ended.
   if (consent.approval === 'in_progress') return steps.approve({ ...known, view: 'working' })
+  if (consent.claim === 'waiting') return steps.approve({ ...known, view: 'claiming', code })
   return [{ ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null }]
 }
 
@@ -195,9 +212,23 @@ function loaded(state, consent) {
  * @returns {Step}
  */
 function approved(state, data) {
-  if (state.consent?.kind !== 'login') return [end(state, 'approved')]
+  if (data.status === 'pending') return claiming(state, data.claim_code ?? null)
+  if (state.consent?.kind !== 'login')
+    return [{ ...end(state, 'approved'), receipt: data.receipt_url ?? null }]
   const url = loginAddress(data.redirect_url, state.consent.service?.dashboard_login_url)
   return url ? [end(state, 'leaving'), { do: 'leave', url }] : [end(state, 'misdirected')]
+}
+
+/**
+ * The tool has to be told the code; whether it was is asked again and again, with the same proof.
+ * @param {State} state
+ * @param {string | null} code null for a page that has not approved
+ * @returns {Step}
+ */
+function claiming(state, code) {
+  if (state.view === 'claiming' && state.busy !== null) return [state]
+  const next = { ...state, view: /** @type {const} */ ('claiming'), busy: null, notice: null }
+  return askLater({ ...next, code: code ?? state.code }, 3)
 }
 
 /** @type {Record<'load' | 'approve' | 'decline', (state: State, problem: Problem) => Step>} */
@@ -223,7 +254,8 @@ const failed = {
   },
 
   approve(state, { kind, after }) {
-    const isWorking = state.view === 'working'
+    if (state.view === 'claiming' && state.busy !== null) return [state]
+    const isWorking = state.view === 'working' || state.view === 'claiming'
     switch (kind) {
       case 'in_progress':
         return askLater({ ...state, view: 'working', busy: null, notice: null }, after)
@@ -234,7 +266,7 @@ const failed = {
         return isWorking ? askLater(state, after) : [stay(state, after ? { kind, after } : { kind })]
       case 'resolved':
         // After it was under way there is only one way in which it did not succeed.
-        return isWorking ? [end(state, 'failed')] : steps.reload(state)
+        return state.view === 'working' ? [end(state, 'failed')] : steps.reload(state)
       case 'token':
         return [
           { ...end(state, 'loading'), notice: isWorking ? null : { kind: 'refreshed' } },
@@ -243,7 +275,10 @@ const failed = {
       case 'proof':
         if (state.proofsRefused > 0) return [stay(state, { kind })]
         return steps.prove({ ...state, sealedToken: null, proofsRefused: 1 })
+      case 'unnamed':
+        return [unnamed(stay(state, { kind }))]
       case 'flagged':
+      case 'verdict':
         return [stay(state, { kind })]
       default:
         return [end(state, kind)]
@@ -259,9 +294,18 @@ const failed = {
       case 'in_progress':
         return steps.reload(state)
       default:
+        if (state.view === 'claiming') return askLater({ ...state, busy: null, notice: { kind: 'trouble' } })
         return [stay(state, { kind: kind === 'offline' ? kind : 'trouble' })]
     }
   },
+}
+
+/**
+ * @param {State} state
+ * @returns {State}
+ */
+function unnamed(state) {
+  return { ...state, consent: state.consent && { ...state.consent, name_required: true } }
 }
 
 /**

@@ -52,8 +52,8 @@ const elementOf = (id) => /** @type {HTMLElement} */ (document.getElementById(id
 
 /** @param {State[]} states whose requests look the same but for the token, which is another each time */
 function isSame(...states) {
-  const [one, other] = states.map(({ view, after, consent }) =>
-    JSON.stringify([view, after, consent && { ...consent, approve_token: '' }]),
+  const [one, other] = states.map(({ view, after, code, consent }) =>
+    JSON.stringify([view, after, code, consent && { ...consent, approve_token: '' }]),
   )
   return one === other
 }

@@ -24,6 +24,7 @@ function world(...answers: (PolledSession | Error)[]) {
       return answer
     },
     cancel: async () => void told.push('cancel'),
+    claim: async () => void told.push('claim'),
     async sleep(ms) {
       slept.push(ms)
       time += ms
@@ -52,6 +53,14 @@ describe('polling', () => {
       [3000, 3000],
       ['pending', 'in progress'],
     ])
+  })
+
+  test('asks for the code for as long as the server waits for it', async () => {
+    const claiming: PolledSession = { status: 'pending', claim: 'waiting' }
+    const { awaiting, told } = world(claiming, claiming, { status: 'rejected', reason: 'claim_failed' })
+    const outcome = await awaitDecision(awaiting, patient)
+    expect(told).toEqual(['pending', 'claim', 'pending', 'claim'])
+    expect(outcome.kind === 'rejected' && failureOf(outcome).message).toMatch(/Five wrong codes/)
   })
 
   test('never asks more often than thirty times a minute, and waits as long as it is told to', async () => {

@@ -35,6 +35,8 @@ interface World {
   onPoll?: () => Promise<void>
   onSleep?: (ms: number) => Promise<void>
   acknowledge?: () => Promise<void>
+  /** What a person types; the last one is the code of the page. */
+  typed?: string[]
 }
 
 /** A signup for a service whose server approves at the first poll. */
@@ -42,6 +44,7 @@ async function run(world: World = {}) {
   const calls: string[] = []
   const warnings: string[] = []
   let approval: Approval | undefined
+  const typed = [...(world.typed ?? [])]
   let time = 0
   let delivery: DeliveryRequest | undefined
   const seal = (outputs: Record<string, string>, more = {}) => {
@@ -82,6 +85,7 @@ async function run(world: World = {}) {
     },
     async poll(): Promise<PolledSession> {
       await world.onPoll?.()
+      if (typed.length > 0) return { status: 'pending', claim: 'waiting' }
       const delivery_bundle = {
         integrator: seal(world.integrator ?? { ACME_KEY: 'value' }),
         gate: seal(world.gate ?? {}, { ack_token: 'gtack' }),
@@ -89,6 +93,10 @@ async function run(world: World = {}) {
       return { status: 'approved', gate_account_id: 'gacct', account_name: 'Ada', delivery_bundle }
     },
     cancel: async () => void calls.push('cancel'),
+    async claim(_session, code) {
+      calls.push(`claim ${code}`)
+      if (typed.length > 0) throw new ApiError('gate.claim_code_invalid')
+    },
     async acknowledge() {
       await world.acknowledge?.()
       calls.push('acknowledge')
@@ -98,14 +106,16 @@ async function run(world: World = {}) {
   const report: SignupReport = {
     consentRequired: async () => {},
     waiting: () => {},
+    claimRequired: (file) => void calls.push(`asked for in ${file}`),
     warning: (message) => void warnings.push(message),
     approved: (told) => {
       approval = told
     },
     end: () => {},
   }
+  const codes = { open: async () => 'code.txt', next: async () => typed.shift(), close: async () => {} }
   const parts = {
-    ...{ api, report, now: () => time, ...patient },
+    ...{ api, report, codes, now: () => time, ...patient },
     async sleep(ms: number) {
       time += ms
       await world.onSleep?.(ms)
@@ -118,6 +128,20 @@ async function run(world: World = {}) {
   )
   return { failure, calls, warnings, approval }
 }
+
+test('a code that is asked for is told, a wrong one with what the server says', async () => {
+  const { failure, calls, warnings } = await run({ typed: ['111111', '222222', '333 333'] })
+  expect(failure).toBeUndefined()
+  expect(calls).toEqual([
+    'create',
+    'asked for in code.txt',
+    'claim 111111',
+    'claim 222222',
+    'claim 333 333',
+    'acknowledge',
+  ])
+  expect(warnings.slice(0, 2)).toEqual(Array(2).fill('The code is not the one that the consent page shows.'))
+})
 
 describe('what was delivered is written', () => {
   test('to a new file that only its owner can read, and acknowledged after that', async () => {

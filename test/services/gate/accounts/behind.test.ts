@@ -78,6 +78,7 @@ test('nobody signs up for a service that was disabled', async () => {
     delivery_public_key: public_key,
     requested_ip: null,
     requested_user_agent: null,
+    claim: null,
   }
   const open = () =>
     openSignup({ ...gate.deps, pool: gate.pool, publicUrl }, { serviceId, spec }).then(

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { generateToken } from '../../../../infra/crypto/tokens.ts'
+import { generateToken, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { sealToken } from '../../../../infra/wire/sealed-token.ts'
 import { type Gate, startGate } from '../../../../services/gate/gate.ts'
+import { changeService } from '../../../../services/gate/registry/commands.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
@@ -282,6 +283,33 @@ describe('a login', () => {
     for (let i = 0; i < 5; i++) expect((await post(id, { body, ip })).body.data).toEqual(first.body.data)
     expect(await world.count('LoginSessionApproved', id)).toBe(1)
     expect(world.sentTo(id)).toEqual([])
+  })
+
+  test('leads to where its page says, whatever the service says since', async () => {
+    const shown = 'https://acme.example/auth/gate'
+    const service = await world.owner({ fields: { dashboard_login_url: shown } })
+    const token = generateToken('agt', randomBytes)
+    const [agent_token_hash] = tokenHashes(world.options.keyring, token)
+    const [gate_session_id, gate_account_id] = [randomId('gate', randomBytes), randomId('gacct', randomBytes)]
+    const account = { gate_session_id, gate_account_id, agent_token_hash, at: world.now.ms }
+    for (const event of signedUp(service, account)) await world.happen(event, gate_session_id)
+    const ask = async (method: 'GET' | 'POST', path: string, payload?: object) => {
+      const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': freshAddress() }
+      const url = `/v1/gate/${path}`
+      return (await app.inject({ method, url, headers, ...(payload && { payload }) })).json().data
+    }
+    const { id } = await ask('POST', 'login-sessions', { service_id: service.serviceId })
+    const move = (dashboard_login_url: string | null) => {
+      const { deps } = world
+      return changeService(deps, { ...service, dashboard_login_url })
+    }
+    await move('https://evil.example/auth')
+    expect((await ask('GET', `sessions/${id}/consent`)).service.dashboard_login_url).toBe(shown)
+    const body = await approving(id)
+    const { data } = (await post(id, { body })).body
+    expect(data.redirect_url).toBe(`${shown}?code=${data.code}`)
+    await move(null)
+    expect((await post(id, { body })).body.data).toEqual({ ...data, redirect_url: null })
   })
 
   test.each([{ challenge_answered: false }, { input_observed: false }, { binding: null }])(

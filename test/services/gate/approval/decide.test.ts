@@ -16,9 +16,11 @@ const command = {
   approveTokenHashes: ['approve', 'approve-under-an-older-key'],
   proof,
   gateAccountId,
+  isSameNetwork: true,
+  claimCodeHash: 'claim',
   now,
 }
-const given = (session: GateSessionRow | undefined) => ({ session, endpointId })
+const given = (session: GateSessionRow | undefined) => ({ session, endpointId, isClaimRequired: false })
 const code = (expected: string) => expect.objectContaining({ code: expected })
 
 describe('start of an approval', () => {

@@ -84,6 +84,7 @@ export async function openApprovalWorld() {
   const options: GateOptions = {
     ...deps,
     applied,
+    codec,
     log,
     publicUrl,
     visibilityTimeoutMs: 3000,
@@ -99,6 +100,9 @@ export async function openApprovalWorld() {
     consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
     signUpOrganization: ({ startedAt, ...signup }) =>
       signUpOrganization({ ...deps, idTime: startedAt }, signup),
+    eraseSession: async () => false,
+    eraseSessions: async () => {},
+    retentionMs: Number.MAX_SAFE_INTEGER,
   }
   const vault = createVault(options)
   const pages = createPages(options)
@@ -129,6 +133,7 @@ export async function openApprovalWorld() {
   async function signup(
     owner?: { serviceId: string; organizationId: string },
     name = 'Robin',
+    changes: { claim?: 'supported'; requested_ip?: string } = {},
   ): Promise<Signup> {
     const id = randomId('gate', randomBytes)
     const keys = generateDeliveryKeys()
@@ -143,6 +148,7 @@ export async function openApprovalWorld() {
       delivery_key_id: keys.delivery.key_id,
       delivery_public_key: keys.delivery.public_key,
       opened_at: now.ms,
+      ...changes,
     })
     await happen(opened, id)
     return { id, keys, pollToken }
@@ -154,7 +160,10 @@ export async function openApprovalWorld() {
   async function approve({ id }: Signup): Promise<void> {
     const token = await pages.open(id)
     const command = { random: randomBytes, now: now.ms }
-    await startSignupApproval({ ...parts, decide }, { session: await find(id), token, proof, command })
+    await startSignupApproval(
+      { ...parts, decide },
+      { session: await find(id), token, proof, isSameNetwork: true, command },
+    )
   }
 
   /** A signup that a person has approved. */

@@ -50,6 +50,7 @@ test('given a good token, when a login is opened, then it waits 15 minutes for t
         opened_at: now,
         expires_at: now + sessionTtlMs,
         confirmation_code: 'K4-7M9',
+        dashboard_login_url: 'https://acme.example/auth/gate',
       },
     },
   ])

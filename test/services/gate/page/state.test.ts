@@ -21,7 +21,12 @@ const consent = {
   approve_token: 'gtapr_1',
   expires_at: '2026-01-01T00:15:00.000Z',
   confirmation_code: 'K7QF',
-  requested_by: { ip_address: null, user_agent: null, at: '2026-01-01T00:00:00.000Z' },
+  requested_by: {
+    ip_address: null,
+    user_agent: null,
+    at: '2026-01-01T00:00:00.000Z',
+    network: { same: true, country: null, operator: null },
+  },
 }
 const loaded: Event = { type: 'loaded', consent }
 const refused = (kind: ProblemKind, seconds?: number): Event => ({
@@ -216,4 +221,66 @@ test('declining what is being approved elsewhere shows how that ends', () => {
   const opening = upon(opened, { type: 'loaded', consent: { ...consent, approval: 'in_progress' } })
   expect(opening.state.view).toBe('working')
   expect(opening.effects).toEqual([{ do: 'approve', body: { approve_token: 'gtapr_1' } }])
+})
+
+describe('an approval that the agent has to claim', () => {
+  const pending: Event = { type: 'approved', data: { status: 'pending', claim_code: '483 201' } }
+  const again = { do: 'wait', seconds: 3, event: { type: 'ask_again' } }
+
+  test('shows the code, and asks with the same proof whether it was told', () => {
+    const claiming = [...approving, pending]
+    expect(upon(...claiming)).toMatchObject({
+      state: { view: 'claiming', code: '483 201' },
+      effects: [again],
+    })
+    const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
+    expect(upon(...claiming, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
+    expect(upon(...claiming, refused('in_progress', 1)).state.view).toBe('working')
+    expect(upon(...claiming, { type: 'approved', data: { status: 'approved' } }).state.view).toBe('approved')
+    expect(upon(...claiming, refused('offline'))).toMatchObject({
+      state: { view: 'claiming', code: '483 201' },
+    })
+    expect(undecided(upon(...claiming).state)).toBe(false)
+  })
+
+  test('ends as the server says, and can be cancelled', () => {
+    const claiming = [...approving, pending]
+    expect(upon(...claiming, refused('resolved')).effects).toEqual([{ do: 'load' }])
+    const ended: Event = {
+      type: 'not_loaded',
+      problem: { kind: 'resolved', ended: { view: 'unclaimed', kind: 'signup' } },
+    }
+    expect(upon(...claiming, refused('resolved'), ended).state.view).toBe('unclaimed')
+    expect(upon(...claiming, { type: 'decline' }).effects).toEqual([{ do: 'decline' }])
+    expect(upon(...claiming, { type: 'decline' }, { type: 'declined' }).state.view).toBe('declined')
+    expect(upon(...claiming, { type: 'decline' }, pending).state.busy).toBe('decline')
+    expect(upon(...claiming, refused('expired')).state.view).toBe('expired')
+  })
+
+  test('a reload shows the code that this tab was shown, and another page none', () => {
+    const waiting = { ...consent, claim: 'waiting' as const }
+    const reloaded: Event = { type: 'loaded', consent: waiting, code: '483 201' }
+    expect(upon(opened, reloaded)).toMatchObject({
+      state: { view: 'claiming', code: '483 201' },
+      effects: [{ do: 'approve', body: { approve_token: 'gtapr_1' } }],
+    })
+    const unshown: Event = { type: 'approved', data: { status: 'pending' } }
+    expect(upon(opened, reloaded, unshown).state.code).toBe('483 201')
+    expect(upon(opened, { type: 'loaded', consent: waiting }, unshown).state).toMatchObject({
+      view: 'claiming',
+      code: null,
+    })
+  })
+})
+
+test('a name that the server asks for is typed, and sent from then on', () => {
+  const asked = upon(...approving, refused('unnamed'))
+  expect(asked.state).toMatchObject({ view: 'review', busy: null, notice: { kind: 'unnamed' } })
+  const proved: Event[] = [{ type: 'approve' }, { type: 'proved', sealedToken: 'again' }]
+  expect(upon(...approving, refused('unnamed'), loaded, ...proved).effects).toEqual([
+    {
+      do: 'approve',
+      body: { approve_token: 'gtapr_1', sealed_token: 'again', account_name: 'Harbour Notes' },
+    },
+  ])
 })

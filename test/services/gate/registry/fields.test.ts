@@ -40,6 +40,8 @@ test('a new service has what is said, normalised, and else nothing', () => {
     webhook_endpoint_id: 'we_1',
     dashboard_login_url: null,
     docs_url: null,
+    claim_required: false,
+    minimum_verdict: null,
     env_vars: [],
     sdks: [],
     branding: { logo_url: null, primary_color: null, secondary_color: null, ascii_art: null },

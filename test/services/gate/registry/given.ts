@@ -28,6 +28,8 @@ export const definition: GateServiceDefinition = {
   sdks: [],
   branding: { logo_url: null, primary_color: null, secondary_color: null, ascii_art: null },
   consent: { terms_url: null, privacy_url: null },
+  claim_required: false,
+  minimum_verdict: null,
 }
 
 /** An active service of the live environment. */

@@ -24,6 +24,7 @@ export const command = {
     delivery_public_key: 'public',
     requested_ip: '203.0.113.9',
     requested_user_agent: 'agent',
+    claim: null,
   },
   pollTokenHash: 'poll',
   confirmationCode: 'K4-7M9',
@@ -45,10 +46,12 @@ export const start = {
   approveTokenHash: 'approve',
   approveTokenHashes: ['approve'],
   gateAccountId: asId('gacct', `gacct_${'2'.repeat(26)}`),
+  isSameNetwork: true,
+  claimCodeHash: 'claim',
 }
 
 export const startedAt = (session: GateSessionRow, at: number, command = start) =>
-  decideApprovalStart({ session, endpointId: null }, { ...command, proof, now: at })
+  decideApprovalStart({ session, endpointId: null, isClaimRequired: false }, { ...command, proof, now: at })
 export const started = after(pending, startedAt(pending, now))
 
 export const approvedAt = (session: GateSessionRow, at: number) =>

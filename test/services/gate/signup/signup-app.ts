@@ -46,6 +46,7 @@ export async function startSignups() {
   const parts = {
     ...deps,
     decideAs,
+    codec: world.codec,
     publicUrl,
     network: noNetwork,
     limits: createGateLimits(pool),
@@ -85,6 +86,7 @@ export async function startSignups() {
       load: async (tx) => ({
         session: await findGateSession(tx, id),
         endpointId: null,
+        isClaimRequired: false,
       }),
       decide: (state) =>
         decideApprovalStart(state, {
@@ -92,6 +94,8 @@ export async function startSignups() {
           approveTokenHashes: [approveTokenHash, ...older],
           proof,
           gateAccountId: randomId('gacct', randomBytes),
+          isSameNetwork: true,
+          claimCodeHash: 'claim',
           now: now.ms,
         }),
     })

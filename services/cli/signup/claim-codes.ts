@@ -1,0 +1,64 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import type { Readable } from 'node:stream'
+
+/** Where the code that the consent page shows is told: a line of standard input, or a file. */
+export interface ClaimCodes {
+  /** Begins to listen. Resolves to the file that is looked at. */
+  open(): Promise<string>
+  /** The next one that was told; undefined where there is none. */
+  next(): Promise<string | undefined>
+  close(): Promise<void>
+}
+
+interface ClaimCodesOptions {
+  input: Readable
+  /** Default: one in a folder that nobody else can write to. */
+  file?: string | undefined
+}
+
+// Longer text is something else.
+const longest = 40
+
+export function createClaimCodes({ input, file: given }: ClaimCodesOptions): ClaimCodes {
+  const told: string[] = []
+  let folder: string | undefined
+  let file = given
+  let lines: Interface | undefined
+  let seen = ''
+
+  async function written(): Promise<string> {
+    const text = file === undefined ? '' : await readFile(file, 'utf8').catch(() => '')
+    return text.trim()
+  }
+
+  return {
+    async open() {
+      lines ??= createInterface({ input }).on('line', (line) => {
+        if (line.trim() !== '') told.push(line.trim().slice(0, longest))
+      })
+      if (file === undefined) {
+        folder = await mkdtemp(path.join(tmpdir(), 'tidegate-code-'))
+        file = path.join(folder, 'code')
+      } else {
+        // What was there before is of another signup.
+        seen = await written()
+      }
+      return file
+    },
+    async next() {
+      const text = await written()
+      if (text !== seen) {
+        seen = text
+        if (text !== '' && text.length <= longest) told.push(text)
+      }
+      return told.shift()
+    },
+    async close() {
+      lines?.close()
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

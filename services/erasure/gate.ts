@@ -1,0 +1,111 @@
+import { timeOrderedId } from '../../infra/ids.ts'
+import type { ErasureRow } from '../../projections/erasures/projection.ts'
+import { findErasure } from '../../projections/erasures/queries.ts'
+import { type ErasableSession, erasableSessions } from '../../projections/gate/queries.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
+import { eventsAbout } from '../../projections/webhooks/told.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { allShown, type ErasureDeps, eraseKnown, userDigest } from './commands.ts'
+import { decideErasure } from './decide.ts'
+
+export interface GateErasureDeps extends Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'> {
+  /** Of this server: it has the consent pages and the built-in service. */
+  ownOrganizationId: string
+}
+
+const topic = eventTopics.VisitorErased
+const shown = ['erasures', 'gate', 'sessions', 'repeats', 'webhooks']
+
+/**
+ * Erases what is known of the agent and the person of Gate sessions, and of the consent pages that approved them. They end,
+ * where they have not. `name` is what a receipt is found by.
+ */
+export async function eraseGateSessions(
+  deps: GateErasureDeps,
+  { sessions, name }: { sessions: ErasableSession[]; name: string | null },
+): Promise<void> {
+  const left = sessions.filter(({ is_erased }) => !is_erased)
+  const byScope = Map.groupBy(left, (session) => JSON.stringify(scopeOf(deps, session)))
+  for (const some of byScope.values()) await eraseOf(deps, some, name)
+  await erasePages(deps, left)
+}
+
+function scopeOf({ ownOrganizationId }: GateErasureDeps, session: ErasableSession): DataScope {
+  return { organizationId: session.organization_id ?? ownOrganizationId, environment: session.environment }
+}
+
+async function eraseOf(deps: GateErasureDeps, some: ErasableSession[], name: string | null): Promise<void> {
+  const [first] = some
+  if (!first) return
+  const scope = scopeOf(deps, first)
+  const { organizationId: key } = scope
+  const now = deps.clock()
+  const erasureId = timeOrderedId('ers', now, deps.random)
+  const sessionIds = some.map(({ id }) => id)
+  const digest = name === null ? null : userDigest(deps.keyring.current, scope, digested(name))
+  await deps.decide({
+    locks: [`erasure:${key}`],
+    topic,
+    key,
+    projection: 'erasures',
+    alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEventRaised }],
+    load: (tx) => eventsAbout(tx, { ...scope, sessionIds }),
+    decide: (told) =>
+      decideErasure(
+        {
+          sessions: sessionIds.map((session_id) => ({ session_id, visitor_id: null })),
+          visitorsBeside: new Set(),
+          counts: {
+            webhook_events: told.length,
+            webhook_deliveries: told.reduce((sum, event) => sum + event.deliveries, 0),
+          },
+        },
+        { scope, erasureId, now, visitorId: null, userDigest: digest },
+      ),
+  })
+}
+
+// The sessions that the pages of who approved were scored by. Theirs is the server's own organization.
+async function erasePages(deps: GateErasureDeps, sessions: ErasableSession[]): Promise<void> {
+  const sessionIds = sessions.flatMap(({ proof_session_id }) => proof_session_id ?? [])
+  if (sessionIds.length === 0) return
+  for (const environment of ['live', 'test'] as const) {
+    const scope = { organizationId: deps.ownOrganizationId, environment }
+    await eraseKnown(deps, { scope, person: { sessionIds }, openIds: [] })
+  }
+}
+
+const digested = (name: string) => `gate\0${name}`
+
+interface EraseAccount {
+  scope: DataScope
+  gateAccountId: string
+}
+
+/** The rows of the receipt; none where the account is not of the scope. */
+export async function eraseGateAccount(
+  deps: GateErasureDeps,
+  { scope, gateAccountId }: EraseAccount,
+): Promise<ErasureRow[]> {
+  const all = await erasableSessions(deps.pool, { gateAccountId })
+  const { organizationId, environment } = scope
+  const sessions = all.filter((one) => {
+    const owner = scopeOf(deps, one)
+    return owner.organizationId === organizationId && owner.environment === environment
+  })
+  await eraseGateSessions(deps, { sessions, name: gateAccountId })
+  await allShown(deps, shown)
+  const userDigests = deps.keyring.all.map((master) => userDigest(master, scope, digested(gateAccountId)))
+  return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
+}
+
+/** Whether there is such a session; resolves once nothing shows who asked for it, or for another of its account. */
+export async function eraseGateSession(deps: GateErasureDeps, gateSessionId: string): Promise<boolean> {
+  const [asked] = await erasableSessions(deps.pool, { gateSessionId })
+  if (!asked) return false
+  const { gate_account_id: gateAccountId } = asked
+  const sessions = gateAccountId === null ? [asked] : await erasableSessions(deps.pool, { gateAccountId })
+  await eraseGateSessions(deps, { sessions, name: gateAccountId })
+  await allShown(deps, shown)
+  return true
+}

@@ -1,0 +1,31 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
+import { generateToken, type Token } from '../../../infra/crypto/tokens.ts'
+import type { GateSessionId } from '../../../infra/ids.ts'
+import { counterRandom } from '../../../infra/random.ts'
+
+interface ReceiptOptions {
+  keyring: Keyring
+  publicUrl: string
+}
+
+/** Where a person who approved can have it forgotten who that was. The token is in no request for the page itself. */
+export function receiptUrl({ keyring, publicUrl }: ReceiptOptions, gateSessionId: GateSessionId): string {
+  return `${publicUrl}/gate/receipt/${gateSessionId}#${tokenUnder(keyring.current, gateSessionId)}`
+}
+
+export function isReceiptOf(
+  keyring: Keyring,
+  { token, gateSessionId }: { token: string; gateSessionId: string },
+): boolean {
+  const given = Buffer.from(token)
+  return keyring.all.some((master) => {
+    const expected = Buffer.from(tokenUnder(master, gateSessionId))
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  })
+}
+
+// Stored nowhere: it follows from the session.
+function tokenUnder(master: MasterKey, gateSessionId: string): Token<'gtrcpt'> {
+  return generateToken('gtrcpt', counterRandom(master.derive('gate-receipt'), Buffer.from(gateSessionId)))
+}

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { type DeliveryKeys, generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
+import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { dumpDatabase, dumpDatabaseFiles, dumpTopics } from '../support/dump.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Integrator, startIntegrator } from '../support/gate-integrator.ts'
+import { consentProof } from '../support/gate-proof.ts'
+import { openedRecords, placesOf } from '../support/people.ts'
+
+/** Whoever signed up, and what nobody else has said. */
+interface Marked {
+  n: number
+  marks: string[]
+  address: string
+  id: string
+  pollToken: string
+  keys: DeliveryKeys
+  accountId: string
+  receiptUrl: string | undefined
+  proofSession: string | undefined
+}
+
+type Approval = { data: { status: string; receipt_url?: string } }
+
+const mark = (n: number) => `marked-${String(n).padStart(4, '0')}q`
+
+describe.each(clusterLogs())('people are forgotten by Gate, %s', (log) => {
+  let cluster: Cluster
+  let integrator: Integrator
+  const all: Marked[] = []
+  // By the service, by the operator, by the person; two of whom nothing was decided, and two who stay.
+  const [byService, byOperator, byPerson, undecided, claiming, stay, stayUndecided] = [0, 1, 2, 3, 4, 5, 6]
+  const erased = [byService, byOperator, byPerson, undecided, claiming]
+  const of = (n: number) => {
+    const found = all[n]
+    if (!found) throw new Error(`there is no signup ${n}`)
+    return found
+  }
+  const marksOf = (numbers: number[]) => numbers.flatMap((n) => of(n).marks)
+
+  beforeAll(async () => {
+    const env = { TRUSTED_PROXIES: '127.0.0.0/8', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
+    cluster = await startCluster({ log, processes: 1, env })
+    integrator = await startIntegrator()
+    const organization = `/v1/organizations/${cluster.owner.organizationId}`
+    const endpoint = { name: 'Signups', url: integrator.url('/'), event_types: ['gate.session.approved'] }
+    const { id: webhook_endpoint_id } = await ask('POST', `${organization}/webhooks/endpoints`, endpoint)
+    await ask('POST', '/v1/gate/services', {
+      id: 'acme-mail',
+      name: 'Acme Mail',
+      description: 'Mail.',
+      website: 'https://acme.example',
+      webhook_endpoint_id,
+      discoverable: true,
+      dashboard_login_url: 'https://acme.example/auth',
+    })
+    for (const n of [...erased, stay, stayUndecided]) all.push(await opened(n))
+    for (const n of [byService, byOperator, byPerson, claiming, stay]) await approve(of(n))
+  }, 180_000)
+  afterAll(async () => {
+    await cluster?.stop()
+    await integrator?.close()
+  })
+
+  async function send(method: string, path: string, init: RequestInit & { address?: string } = {}) {
+    const { address = '127.0.0.1', headers, ...rest } = init
+    const json = { 'content-type': 'application/json', 'x-forwarded-for': address }
+    const answer = await cluster.fetch(0, path, { method, headers: { ...json, ...headers }, ...rest })
+    return { status: answer.status, body: JSON.parse(await answer.text()) }
+  }
+
+  async function ask(method: string, path: string, body?: object) {
+    const authorization = `Bearer ${cluster.owner.secret.key}`
+    const answer = await cluster.fetch(0, path, {
+      method,
+      headers: { authorization, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    expect(answer.status).toBeLessThan(300)
+    return JSON.parse(await answer.text()).data
+  }
+
+  async function opened(n: number): Promise<Marked> {
+    const keys = generateDeliveryKeys()
+    const address = `198.18.77.${100 + n}`
+    const body = {
+      service_id: 'acme-mail',
+      account_name: `Name ${mark(n)}`,
+      metadata: { team: `Team ${mark(n)}` },
+      delivery: keys.delivery,
+      ...(n === claiming && { claim: 'supported' }),
+    }
+    const headers = { 'user-agent': `Agent/${mark(n)}` }
+    const created = await send('POST', '/v1/gate/sessions', { address, headers, body: JSON.stringify(body) })
+    expect(created.status).toBe(201)
+    const { id, poll_token: pollToken } = created.body.data
+    const marks = [mark(n), address]
+    const unknown = { accountId: '', receiptUrl: undefined, proofSession: undefined }
+    return { n, marks, address, id, pollToken, keys, ...unknown }
+  }
+
+  async function approve(one: Marked): Promise<void> {
+    const baseUrl = cluster.baseUrls[0] ?? ''
+    const consent = await send('GET', `/v1/gate/sessions/${one.id}/consent`)
+    const { approve_token: approveToken } = consent.body.data
+    const proof = await consentProof({ baseUrl, gateSessionId: one.id, approveToken })
+    const approval = { approve_token: approveToken, sealed_token: proof.sealedToken }
+    const body = JSON.stringify({ ...approval, account_name: `Name ${mark(one.n)}` })
+    const answer: Approval = await eventually(async () => {
+      const { status, body: said } = await send('POST', `/v1/gate/sessions/${one.id}/approve`, { body })
+      expect({ status, said }).toMatchObject({ status: 200 })
+      return said
+    })
+    expect(answer.data.status).toBe(one.n === claiming ? 'pending' : 'approved')
+    one.proofSession = proof.sessionId
+    one.receiptUrl = answer.data.receipt_url
+    one.accountId = integrator.accounts.get(one.id)?.gateAccountId ?? ''
+  }
+
+  async function places() {
+    const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers = '' } = cluster.settings
+    const prefix = cluster.settings.KAFKA_TOPIC_PREFIX ?? ''
+    const topics = brokers ? await dumpTopics({ brokers, prefix }) : []
+    return [...(await dumpDatabase(url)), ...topics, ...(await openedRecords(cluster))]
+  }
+
+  it('everybody is in what the server has', async () => {
+    const found = await places()
+    for (const one of all) expect(placesOf(one.marks, found)).not.toEqual([])
+    // Readable in the read models, and nowhere on the log.
+    const raw = found.filter(({ name }) => /tidegate_log|^topic/.test(name))
+    expect(placesOf(marksOf([byService, stay]), raw)).toEqual([])
+  }, 120_000)
+
+  it('the service erases an account, and gets the same receipt again', async () => {
+    const { accountId, id, proofSession } = of(byService)
+    const path = `/v1/organizations/${cluster.owner.organizationId}/gate-accounts/${accountId}`
+    const receipt = await ask('DELETE', path)
+    expect(receipt).toMatchObject({ object: 'erasure', session_ids: [id], counts: { webhook_events: 1 } })
+    expect(await ask('DELETE', path)).toEqual(receipt)
+    expect(proofSession).toMatch(/^sid_/)
+  }, 60_000)
+
+  it('the operator erases a signup, whether or not it was decided', async () => {
+    for (const n of [byOperator, undecided, claiming])
+      expect(await cluster.operate('gate', 'erase', of(n).id)).toMatchObject({ gate_session_ids: [of(n).id] })
+    const poll = (n: number) =>
+      send('GET', `/v1/gate/sessions/${of(n).id}`, {
+        headers: { authorization: `Bearer ${of(n).pollToken}` },
+      })
+    expect(await poll(undecided)).toMatchObject({
+      status: 410,
+      body: { error: { code: 'gate.session_expired' } },
+    })
+    expect(await poll(claiming)).toMatchObject({
+      status: 410,
+      body: { error: { code: 'gate.session_expired' } },
+    })
+    expect(await poll(byOperator)).toMatchObject({
+      status: 410,
+      body: { error: { code: 'gate.delivery_consumed' } },
+    })
+    expect(await poll(stay)).toMatchObject({
+      status: 200,
+      body: { data: { account_name: `Name ${mark(stay)}` } },
+    })
+  }, 120_000)
+
+  it('who approved erases with the link, and nobody without', async () => {
+    const url = new URL(of(byPerson).receiptUrl ?? '')
+    expect(url.pathname).toBe(`/gate/receipt/${of(byPerson).id}`)
+    const erase = (id: string, receipt_token: string) =>
+      send('POST', `/v1/gate/sessions/${id}/erase`, { body: JSON.stringify({ receipt_token }) })
+    expect(await erase(of(stay).id, url.hash.slice(1))).toMatchObject({ status: 404 })
+    for (const _time of [1, 2])
+      expect(await erase(of(byPerson).id, url.hash.slice(1))).toMatchObject({ status: 200 })
+  }, 60_000)
+
+  it.each(['gate', 'webhooks', 'sessions', 'erasures', 'audit'])(
+    'a rebuild of %s is equal',
+    async (name) => {
+      const { code, stdout, stderr } = await cluster.cli(['rebuild', name])
+      expect({ code, stdout, stderr }).toMatchObject({ code: 0 })
+    },
+    120_000,
+  )
+
+  it('no byte of them is in tables or topics, opened by every key that there is', async () => {
+    const found = await places()
+    expect(placesOf(marksOf(erased), found)).toEqual([])
+    expect(placesOf(marksOf([stay]), found)).not.toEqual([])
+    expect(placesOf(marksOf([stayUndecided]), found)).not.toEqual([])
+  }, 120_000)
+
+  it('nor in the files of the database, once its tables are made anew', async () => {
+    const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    await pool.query('vacuum (full, analyze) tidegate_keys.session_keys')
+    await pool.query('vacuum full pg_catalog.pg_statistic')
+    const files = await dumpDatabaseFiles(pool)
+    expect(placesOf(marksOf([stay]), files)).not.toEqual([])
+    expect(placesOf(marksOf(erased), files)).toEqual([])
+    const proofs = [byService, byOperator, byPerson, claiming].map((n) => of(n).proofSession)
+    const { rows } = await pool.query<{ id: string }>(
+      `select session_id as id from tidegate_keys.session_keys
+       where session_id = any($1) and sealed_key is null`,
+      [[...erased.map((n) => of(n).id), ...proofs]],
+    )
+    expect(rows).toHaveLength(erased.length + proofs.length)
+    await pool.end()
+  }, 120_000)
+})
