@@ -1069,6 +1069,18 @@ export interface GateServiceDisabled {
   disabled_at: number
 }
 
+/** The service has shown that it holds the registrable domain of its website; ends with another website. */
+export interface GateServiceDomainVerified {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  /** acme.dev of https://www.acme.dev/mail. */
+  domain: string
+  /** Where the challenge was found: dns or file. */
+  proof: string
+  verified_at: number
+}
+
 /** An organization registered a service, active from the start. */
 export interface GateServiceRegistered {
   service_id: string
@@ -1200,6 +1212,15 @@ export interface GateSessionRejected {
   /** What was wrong with the service's answers, in words; never quotes them. */
   problem: null | string
   rejected_at: number
+}
+
+/** Which variables the person who approved a signup lets into the agent's env file. Others go to a file of their own. */
+export interface GateVariablesAccepted {
+  gate_session_id: string
+  gate_account_id: string
+  /** Names, such as ACME_API_KEY. */
+  env_vars: string[]
+  accepted_at: number
 }
 
 /** The service exchanged the code for the account. */
@@ -1526,6 +1547,7 @@ export const causedNames = [
   'GateDeliveryReplaced',
   'GateServiceChanged',
   'GateServiceDisabled',
+  'GateServiceDomainVerified',
   'GateServiceRegistered',
   'GateServiceVerificationWithdrawn',
   'GateServiceVerified',
@@ -1537,6 +1559,7 @@ export const causedNames = [
   'GateSessionExpired',
   'GateSessionOpened',
   'GateSessionRejected',
+  'GateVariablesAccepted',
   'LoginCodeConsumed',
   'LoginCodeExpired',
   'LoginSessionApproved',
@@ -1592,6 +1615,7 @@ export interface EventTypes {
   GateDeliveryReplaced: GateDeliveryReplaced
   GateServiceChanged: GateServiceChanged
   GateServiceDisabled: GateServiceDisabled
+  GateServiceDomainVerified: GateServiceDomainVerified
   GateServiceRegistered: GateServiceRegistered
   GateServiceVerificationWithdrawn: GateServiceVerificationWithdrawn
   GateServiceVerified: GateServiceVerified
@@ -1603,6 +1627,7 @@ export interface EventTypes {
   GateSessionExpired: GateSessionExpired
   GateSessionOpened: GateSessionOpened
   GateSessionRejected: GateSessionRejected
+  GateVariablesAccepted: GateVariablesAccepted
   LoginCodeConsumed: LoginCodeConsumed
   LoginCodeExpired: LoginCodeExpired
   LoginSessionApproved: LoginSessionApproved
@@ -1661,6 +1686,7 @@ export const eventTopics = {
   GateDeliveryReplaced: 'tidegate.gate.v1',
   GateServiceChanged: 'tidegate.gate.v1',
   GateServiceDisabled: 'tidegate.gate.v1',
+  GateServiceDomainVerified: 'tidegate.gate.v1',
   GateServiceRegistered: 'tidegate.gate.v1',
   GateServiceVerificationWithdrawn: 'tidegate.gate.v1',
   GateServiceVerified: 'tidegate.gate.v1',
@@ -1672,6 +1698,7 @@ export const eventTopics = {
   GateSessionExpired: 'tidegate.gate.v1',
   GateSessionOpened: 'tidegate.gate.v1',
   GateSessionRejected: 'tidegate.gate.v1',
+  GateVariablesAccepted: 'tidegate.gate.v1',
   LoginCodeConsumed: 'tidegate.gate.v1',
   LoginCodeExpired: 'tidegate.gate.v1',
   LoginSessionApproved: 'tidegate.gate.v1',

@@ -331,6 +331,7 @@ export const errorTable = {
       verifyGateAgentToken: 429,
       revokeGateAgentToken: 429,
       consumeGateLoginSessionCode: 429,
+      verifyManagedGateServiceDomain: 429,
     },
   },
   'gate.validation_failed': {
@@ -344,6 +345,7 @@ export const errorTable = {
       createManagedGateService: 422,
       updateManagedGateService: 422,
       disableManagedGateService: 422,
+      verifyManagedGateServiceDomain: 422,
       createGateSession: 422,
       approveGateSession: 422,
       acknowledgeGateSessionDelivery: 422,

@@ -18,6 +18,7 @@ export type ParameterSet =
   | 'webhook_endpoint_rotate'
   | 'webhook_endpoint_test'
   | 'gate_service_disable'
+  | 'gate_service_domain_verify'
 
 /** 422 that names one field. It never repeats what was sent, which may be a key pasted into the wrong field. */
 export function invalid(

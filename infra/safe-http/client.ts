@@ -9,12 +9,16 @@ export interface WebhookClientOptions extends ConnectorOptions {
   connectionMs?: number
 }
 
-export interface PostOptions {
+export interface GetOptions {
   url: string
-  headers: Record<string, string>
-  body: string
+  headers?: Record<string, string>
   timeoutMs?: number
   maxBytes?: number
+}
+
+export interface PostOptions extends GetOptions {
+  headers: Record<string, string>
+  body: string
 }
 
 interface PostResponse {
@@ -36,6 +40,8 @@ export type PostOutcome = (PostResponse | PostFailure) & { durationMs: number }
 export interface WebhookClient {
   /** Never rejects. */
   post(options: PostOptions): Promise<PostOutcome>
+  /** Never rejects. */
+  get(options: GetOptions): Promise<PostOutcome>
   /** Posts in flight fail with `reset`, which says nothing about their receivers. */
   close(): Promise<void>
 }
@@ -47,7 +53,7 @@ const maxHeaderBytes = 16 * 1024
 const maxBodyBytes = 64 * 1024
 
 /**
- * Posts to URLs that nobody vouches for. It connects only to addresses that `rules` allow. It uses no proxy, follows no
+ * Posts to URLs that nobody vouches for, and gets what is at them. It connects only to addresses that `rules` allow. It uses no proxy, follows no
  * redirect, verifies certificates, and limits time and bytes. Connections have no limit for each receiver: the slow
  * requests of one endpoint would delay those of another at the same host.
  */
@@ -64,12 +70,14 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
     headersTimeout: 0,
     bodyTimeout: 0,
   })
+  async function timed(request: Exchange): Promise<PostOutcome> {
+    const started = performance.now()
+    const outcome = await exchange(agent, request).catch(failed)
+    return { ...outcome, durationMs: Math.round(performance.now() - started) }
+  }
   return {
-    async post(request) {
-      const started = performance.now()
-      const outcome = await exchange(agent, { timeoutMs, ...request }).catch(failed)
-      return { ...outcome, durationMs: Math.round(performance.now() - started) }
-    },
+    post: (request) => timed({ timeoutMs, ...request, method: 'POST' }),
+    get: (request) => timed({ timeoutMs, ...request, method: 'GET' }),
     close: () => agent.destroy(),
   }
 }
@@ -79,18 +87,18 @@ function failed(error: unknown): PostFailure {
   return { kind: 'failure', reason, message }
 }
 
-type Exchange = PostOptions & { timeoutMs: number }
+type Exchange = GetOptions & { method: 'GET' | 'POST'; body?: string; timeoutMs: number }
 
 // Rejects with DeliveryFailure; when the time is over also before there is a connection, for which undici waits.
 async function exchange(
   agent: Agent,
-  { url, timeoutMs, maxBytes, ...post }: Exchange,
+  { url, timeoutMs, maxBytes, ...request }: Exchange,
 ): Promise<PostResponse> {
   const { origin, pathname, search } = receiverOf(url)
   const { handler, whole, fail } = createResponse(maxBytes ?? maxBodyBytes)
   const overdue = () => fail(new DeliveryFailure('timeout', 'The receiver did not answer in time.'))
   const timer = setTimeout(overdue, timeoutMs)
-  agent.dispatch({ origin, path: pathname + search, method: 'POST', ...post }, handler)
+  agent.dispatch({ origin, path: pathname + search, ...request }, handler)
   return whole.finally(() => clearTimeout(timer))
 }
 

@@ -75,16 +75,53 @@ export function isOperatorEnvName(name: string): boolean {
   return name.toUpperCase().startsWith('TIDEGATE_')
 }
 
+// What a variable's name ends with that tells programs and agents where they send what they have, what they read first,
+// what they run and whom they trust. docs/gate.md has the same list.
+const steeringEnds =
+  words(`API_BASE API_HOST API_URL ARGS ASKPASS BASEURL BASE_URI BROWSER CACERT CA_BUNDLE CA_CERT
+    CA_CERTS CA_FILE CERT_FILE CMD COMMAND EDITOR ENDPOINT ENDPOINTS EXEC FLAGS HOME HOOK HOOKS INDEX_URL INIT
+    INSECURE INSTRUCTIONS MIRROR OPTIONS OPTS PAGER PATH PATHS PLUGIN PLUGINS PRELOAD PROFILE PROMPT PROXY
+    RC REGISTRY RSH SHELL STARTUP WRAPPER`)
+const steers = new RegExp(
+  `CONFIG|(?:^|_)(?:BASE_URL|ENDPOINT_URL|MCP)(?:_|$)|(?:^|_)(?:${steeringEnds.join('|')})$`,
+)
+// What coding agents read for themselves.
+const agentPrefixes = words(
+  'AIDER_ CLAUDE_ CLINE_ CODEX_ COPILOT_ CURSOR_ GEMINI_CLI_ GOOSE_ OPENCODE_ WINDSURF_',
+)
+
 /**
- * Whether the variable begins with the first word of the service's id, as `ACME_API_KEY` of `acme-mail`. Another may be
- * somebody else's, as `DATABASE_URL` is.
+ * Whether the variable steers programs or agents, as `OPENAI_BASE_URL` does. A service may set it under the name of its
+ * verified domain only.
  */
-export function isOwnEnvName(name: string, serviceId: string): boolean {
-  const [word = ''] = serviceId.toUpperCase().split(/[-_]/)
-  return name
-    .toUpperCase()
-    .replace(/^_(?=\d)/, '')
-    .startsWith(`${word}_`)
+export function isSteeringEnvName(name: string): boolean {
+  const upper = name.toUpperCase()
+  return steers.test(upper) || agentPrefixes.some((prefix) => upper.startsWith(prefix))
+}
+
+/** `acme-mail` -> `ACME_MAIL_`, `3d-print` -> `_3D_PRINT_`: what variables of that name begin with. */
+export function envPrefixOf(name: string): string {
+  const words = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+  return `${words}_`.replace(/^(?=\d)/, '_')
+}
+
+/** Without case, as Windows compares. */
+export function isUnderPrefix(name: string, prefix: string | null | undefined): boolean {
+  return prefix != null && name.toUpperCase().startsWith(prefix)
+}
+
+/**
+ * Why a service may not give out the variable, whatever a person says; undefined where it may. `prefix` is what variables
+ * begin with that are its own (`ACME_`), where that is verified.
+ */
+export function envNameProblem(
+  name: string,
+  { serviceId, prefix }: { serviceId?: string; prefix: string | null | undefined },
+): 'process_critical' | 'steers_programs' | 'of_the_operator' | 'gate_managed' | undefined {
+  if (isCriticalEnvName(name)) return 'process_critical'
+  if (isOperatorEnvName(name) && serviceId !== systemServiceId) return 'of_the_operator'
+  if (isGateManagedEnvName(name)) return 'gate_managed'
+  return isSteeringEnvName(name) && !isUnderPrefix(name, prefix) ? 'steers_programs' : undefined
 }
 
 const agentTokenSuffix = '_GATE_AGENT_TOKEN'

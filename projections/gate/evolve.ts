@@ -14,6 +14,7 @@ const serviceEventTypes = [
   'GateServiceChanged',
   'GateServiceVerified',
   'GateServiceVerificationWithdrawn',
+  'GateServiceDomainVerified',
   'GateServiceDisabled',
 ] as const
 export type ServiceEvent = Extract<RecordedEvent, { type: (typeof serviceEventTypes)[number] }>
@@ -32,12 +33,18 @@ export function evolveService(
     case 'GateServiceChanged': {
       const { definition, changed_at: updated_at } = event.data
       const verified = state.verified && isSameIdentity(state.definition, definition)
-      return { ...state, definition, verified, updated_at }
+      const isSameWebsite = state.definition.website === definition.website
+      const verified_domain = isSameWebsite ? state.verified_domain : null
+      return { ...state, definition, verified, verified_domain, updated_at }
     }
     case 'GateServiceVerified':
       return { ...state, verified: true, updated_at: event.data.verified_at }
     case 'GateServiceVerificationWithdrawn':
-      return { ...state, verified: false, updated_at: event.data.withdrawn_at }
+      return { ...state, verified: false, verified_domain: null, updated_at: event.data.withdrawn_at }
+    case 'GateServiceDomainVerified': {
+      const { domain: verified_domain, verified_at: updated_at } = event.data
+      return { ...state, verified_domain, updated_at }
+    }
     case 'GateServiceDisabled':
       return { ...state, status: 'disabled', updated_at: event.data.disabled_at }
     default:
@@ -45,8 +52,8 @@ export function evolveService(
   }
 }
 
-// Whether people take both for the same service, and are sent to the same place. The operator vouched for that.
-function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
+/** Whether people take both for the same service, and are sent to the same place. The operator vouched for that. */
+export function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
   return (
     before.name === after.name &&
     before.website === after.website &&
@@ -57,7 +64,7 @@ function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinit
 
 function registered({ data }: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
   const { service_id: id, organization_id, environment, definition, registered_at: at } = data
-  const shown = { status: 'active', verified: false, definition } as const
+  const shown = { status: 'active', verified: false, verified_domain: null, definition } as const
   return { id, organization_id, environment, ...shown, created_at: at, updated_at: at }
 }
 
@@ -68,6 +75,7 @@ const sessionEventTypes = [
   'GateSessionClaimRequested',
   'GateSessionClaimFailed',
   'GateSessionClaimed',
+  'GateVariablesAccepted',
   'GateSessionApproved',
   'GateSessionRejected',
   'GateSessionExpired',
@@ -109,6 +117,8 @@ export function evolveSession(
       const { webhook_endpoint_id, claimed_at } = event.data
       return { ...state, claim: 'claimed', webhook_endpoint_id, approval_started_at: claimed_at }
     }
+    case 'GateVariablesAccepted':
+      return { ...state, accepted_env_vars: event.data.env_vars }
     case 'GateSessionApproved': {
       const { delivery_sealed, delivery_expires_at, ack_token_hash, approved_at } = event.data
       const delivered = { delivery_sealed, delivery_expires_at, ack_token_hash, delivery: 'waiting' } as const
@@ -194,6 +204,7 @@ const unresolved = {
   proof_session_id: null,
   claim_code_hash: null,
   claim_failures: 0,
+  accepted_env_vars: null,
   delivery: null,
   delivery_sealed: null,
   delivery_expires_at: null,

@@ -46,6 +46,16 @@ export async function countServices(db: Db, organizationId: string): Promise<num
   return rows[0]?.count ?? 0
 }
 
+/** The names of the services of other organizations that the operator has verified. */
+export async function verifiedNames(db: Db, organizationId: string): Promise<string[]> {
+  const { rows } = await db.query<Pick<GateServiceRow, 'definition'>>(
+    `select ${gateServices.select('s', 'definition')} from read.gate_services s
+     where s.verified and s.status = 'active' and s.organization_id <> $1`,
+    [organizationId],
+  )
+  return rows.map(({ definition: { name } }) => name)
+}
+
 /** Whether the event has been applied. A command that makes it again is a repetition. */
 export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
   const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [eventId])
@@ -55,7 +65,7 @@ export async function isServiceEventApplied(db: Db, eventId: string): Promise<bo
 const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
   where s.status = 'active' and s.discoverable and o.status = 'active'`
 // Changes when the service is shown in another way.
-const mark = `s.service_id || ' ' || s.verified || ' ' || s.definition_md5`
+const mark = `s.service_id || ' ' || s.verified || ' ' || coalesce(s.verified_domain, '') || ' ' || s.definition_md5`
 
 /** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
 export async function listRegistry(db: Db): Promise<{ version: string; services: GateServiceRow[] }> {

@@ -12,6 +12,8 @@ export const gateServices = table(
     status: column.text<'active' | 'disabled'>(),
     /** The operator vouches for who is behind it. */
     verified: column.boolean(),
+    /** The registrable domain of its website, where the service has shown that it holds it. */
+    verified_domain: nullable(column.text()),
     /** From the definition, as the next column, for the indexes. */
     discoverable: column.boolean(),
     webhook_endpoint_id: nullable(column.id()),
@@ -75,6 +77,8 @@ export const gateSessions = table('gate_sessions', {
   risk_score: nullable(column.integer()),
   /** sid_... of the consent page that approved. */
   proof_session_id: nullable(column.text()),
+  /** Names that the person who approved lets into the agent's env file. */
+  accepted_env_vars: nullable(column.json<string[]>()),
   delivery: nullable(column.text<'waiting' | 'acknowledged' | 'expired'>()),
   /** Both envelopes under the vault's data key; null once the delivery has ended. */
   delivery_sealed: nullable(column.bytea()),

@@ -16,6 +16,7 @@ import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { GateLimits } from './limits.ts'
 import type { GateMeter } from './metrics.ts'
+import type { DomainLooks } from './registry/ownership.ts'
 import type { Pages } from './store.ts'
 import type { Vault } from './vault.ts'
 
@@ -61,6 +62,7 @@ export interface GateOptions {
   endCalls?: () => Promise<void>
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
+  domainLooks: DomainLooks
   network: NetworkSource
   /**
    * Makes an organization, or finds the one that it made before, and issues its keys anew. undefined when they are not

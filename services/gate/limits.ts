@@ -24,6 +24,8 @@ const rules = {
   create_login: { points: 10, seconds: minute },
   verify: { points: 60, seconds: minute },
   revoke: { points: 20, seconds: minute },
+  /** By service: each has this server ask strangers. */
+  verify_domain: { points: 30, seconds: minute },
   consume: { points: 30, seconds: minute },
 } as const
 export type GateLimit = keyof typeof rules

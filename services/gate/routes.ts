@@ -10,6 +10,7 @@ import { gateErasureRoutes } from './erasure/routes.ts'
 import type { Gate } from './gate.ts'
 import { loginRoutes } from './login/routes.ts'
 import { consentPageRoutes } from './page/routes.ts'
+import { domainRoutes } from './registry/domain-routes.ts'
 import { registryRoutes } from './registry/routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
 import { signupRoutes } from './signup/routes.ts'
@@ -26,6 +27,7 @@ const all: AddRoutes[] = [
   signupRoutes,
   registryRoutes,
   serviceRoutes,
+  domainRoutes,
   accountRoutes,
   loginRoutes,
   approvalRoutes,

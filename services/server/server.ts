@@ -7,6 +7,7 @@ import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
+import { txtRecords } from '../../infra/safe-http/txt.ts'
 import { within } from '../../infra/timing.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
@@ -205,6 +206,10 @@ export function erasureParts(core: Core) {
   }
 }
 
+// For the file that shows that a service holds its domain.
+const lookTimeoutMs = 5000
+const lookBytes = 16 * 1024
+
 // A person who has approved waits so long for one answer of the service (open-points.md 37).
 const integratorTimeoutMs = 10_000
 
@@ -228,6 +233,14 @@ export function gateOptions(
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
+    domainLooks: {
+      txtRecords: (name) => txtRecords(name),
+      async fileAt(url) {
+        const outcome = await client.get({ url, timeoutMs: lookTimeoutMs, maxBytes: lookBytes })
+        const isThere = outcome.kind === 'response' && outcome.status === 200
+        return isThere ? outcome.body.toString('utf8') : undefined
+      },
+    },
     signUpOrganization({ startedAt, ...signup }) {
       const decide = core.decideAs(consentingPerson)
       return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)

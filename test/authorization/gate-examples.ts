@@ -50,6 +50,18 @@ export const gateEndpoints: Record<string, Endpoint> = {
       body: { name: 'Renamed' },
     }),
   },
+  getManagedGateServiceDomain: {
+    scope: 'gate:services:read',
+    success: 200,
+    elsewhere: 404,
+    example: ({ gate }) => ({ method: 'GET', url: `${services}/${gate.serviceId}/domain` }),
+  },
+  verifyManagedGateServiceDomain: {
+    scope: 'gate:services:manage',
+    success: 200,
+    elsewhere: 404,
+    example: ({ gate }) => ({ method: 'POST', url: `${services}/${gate.serviceId}/domain/verify` }),
+  },
   disableManagedGateService: {
     scope: 'gate:services:manage',
     success: 200,

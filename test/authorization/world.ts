@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { createAuth } from '../../infra/access/auth.ts'
-import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { createApp } from '../../infra/http/app.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
 import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { asId } from '../../infra/ids.ts'
 import { type AddressNetwork, ipSources } from '../../infra/ip/network.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
 import { correctionsProjection } from '../../projections/corrections/projection.ts'
@@ -26,6 +27,11 @@ import { correctionRoutes } from '../../services/corrections/routes.ts'
 import { erasureRoutes } from '../../services/erasure/routes.ts'
 import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
+import {
+  type DomainClaim,
+  type DomainLooks,
+  domainChallenge,
+} from '../../services/gate/registry/ownership.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
 import { auditRoutes } from '../../services/organizations/audit-routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
@@ -142,6 +148,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     visibilityTimeoutMs: 10_000,
     integratorTimeoutMs: 10_000,
     consentKeys,
+    domainLooks: showingDomains({ pool, keyring }),
     directCalls: createDirectCalls({
       ...deps,
       client: { post: (options) => (options.url === silentUrl ? silence : answeringService(options)) },
@@ -255,5 +262,19 @@ function knownAddress(ip: string): AddressNetwork {
     },
     routing: { asn: 'AS64512', organization: 'Example' },
     evaluated_at: 1_800_000_000_000,
+  }
+}
+
+/** Every domain shows the challenge of every service. */
+function showingDomains({ pool, keyring }: { pool: Db; keyring: Keyring }): DomainLooks {
+  return {
+    async txtRecords(name) {
+      const domain = name.slice('_tidegate.'.length)
+      const { rows } = await pool.query<DomainClaim>(
+        `select organization_id as "organizationId", service_id as "serviceId" from read.gate_services`,
+      )
+      return rows.map((claim) => domainChallenge(keyring, { ...claim, domain }).dns.value)
+    },
+    fileAt: async () => undefined,
   }
 }

@@ -80,9 +80,15 @@ export const expectedGateDifferences: Expected[] = [
     count: 2,
   },
   {
-    reason: 'A poll says more of how a signup stands.',
-    lines: /^GateSessionPollData > (approval|problem|reason): added$/,
-    count: 3,
+    reason: 'A poll says more of how a signup stands, and which variables the person let in.',
+    lines: /^GateSessionPollData > (accepted_env_vars|approval|problem|reason): added$/,
+    count: 4,
+  },
+  {
+    reason: 'A service may verify its domain, whose name its variables then have.',
+    lines:
+      /^((GET|POST) \/v1\/gate\/services\/\{serviceId\}\/domain(\/verify)?|Gate(ManagedService|RegistryEntry) > (env_prefix|verified_domain)): added$/,
+    count: 6,
   },
   {
     reason: 'A token that is not valid is told by `valid` alone; a valid one always has all members.',

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { behaviorSchema, type SentObservations } from '../../schemas/observations.ts'
@@ -115,9 +115,70 @@ describe('approving', () => {
     expect(body).toEqual({
       approve_token: 'gtapr_fake',
       sealed_token: expect.stringMatching(/^[\w+/=]{200,}$/),
+      accepted_env_vars: ['ACME_MAIL_GATE_AGENT_TOKEN'],
     })
     await page.close()
     expect(posted.length).toBe(1)
+  })
+})
+
+describe('variables', () => {
+  const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved' })
+  const variable = (key: string, group: string) => ({ key, name: 'A key', secret: true, group })
+  const variables = [
+    variable('ACME_KEY', 'verified'),
+    variable('ACME_MAIL_KEY', 'service'),
+    variable('ACME_MAIL_ID', 'service'),
+    variable('DATABASE_URL', 'other'),
+    variable('OPENAI_BASE_URL', 'refused'),
+  ]
+
+  async function accepted(ticks: RegExp[]) {
+    const answers = { consent: [ok(consent({ variables }))], approve: [approved] }
+    const { page, posted } = await open(answers)
+    await reviewed(page)
+    const boxes = page.getByRole('checkbox')
+    expect(await boxes.count()).toBe(2)
+    for (const box of await boxes.all()) expect(await box.isChecked()).toBe(false)
+    for (const name of ticks) await page.getByRole('checkbox', { name }).check()
+    if (ticks.length === 2) {
+      await accessible(page)
+      await fitsIn(page, 320)
+      await accessible(page)
+      await screenshot(page, 'variables')
+    }
+    await press(page, 'Approve')
+    await shows(page, 'Approved')
+    return JSON.parse(posted[0]?.body ?? '').accepted_env_vars
+  }
+
+  test('of a verified name go to the env file; the others in as many as two ticks, or not', async () => {
+    const [own, others] = [/environment file of my tool$/, /environment file of my tool, too$/]
+    expect(await accepted([])).toEqual(['ACME_KEY'])
+    expect(await accepted([own])).toEqual(['ACME_KEY', 'ACME_MAIL_KEY', 'ACME_MAIL_ID'])
+    expect(await accepted([own, others])).toEqual([
+      'ACME_KEY',
+      'ACME_MAIL_KEY',
+      'ACME_MAIL_ID',
+      'DATABASE_URL',
+    ])
+  })
+
+  test('of a real service are told apart by what is verified of it', async () => {
+    const key = (name: string) => ({ name: 'Key', key: name, secret: true })
+    const keys = ['ACME_KEY', 'DATABASE_URL', 'OPENAI_BASE_URL']
+    const serviceId = await world.service({ env_vars: keys.map(key) })
+    const { page } = await open({}, { id: await world.signup(serviceId) })
+    await heading(page, /Create an account/).waitFor()
+    const list = page.getByRole('listitem')
+    expect(await list.locator('code').allTextContents()).toEqual([
+      expect.stringMatching(/_GATE_AGENT_TOKEN$/),
+      'ACME_KEY',
+      'DATABASE_URL',
+      'OPENAI_BASE_URL',
+    ])
+    expect(await page.getByRole('checkbox').count()).toBe(1)
+    expect(await page.getByRole('main').textContent()).toContain('they would steer other programs')
   })
 })
 
@@ -149,6 +210,37 @@ describe('before an attempt is spent', () => {
     await press(page, 'Approve')
     await shows(page, 'Approved')
   })
+
+  test.each([
+    { width: 360, height: 640 },
+    { width: 1280, height: 720 },
+  ])('the warning of another network and the code are what is seen first, $width wide', async (size) => {
+    const { page } = await open(given(elsewhere))
+    await page.setViewportSize(size)
+    await reviewed(page)
+    const code = page.getByRole('group', { name: 'Confirmation code' })
+    expect(await code.textContent()).toContain('K7QF-M2XD')
+    const warning = page.getByRole('heading', { name: 'This did not come from your network' })
+    const first = await boxOf(page.locator('.decide'))
+    const [told, shown] = [await boxOf(warning.locator('..')), await boxOf(code)]
+    for (const box of [told, shown]) {
+      expect(box.y).toBeGreaterThanOrEqual(0)
+      expect(box.y + box.height).toBeLessThanOrEqual(first.y)
+    }
+    // Beside it, or right below where that is too narrow.
+    const gap = Math.max(shown.y - (told.y + told.height), shown.x - (told.x + told.width))
+    expect(gap).toBeLessThan(40)
+    const text = await page.getByRole('main').textContent()
+    expect(text).toContain('Whoever has this link can approve, and this page does not know who you are.')
+    await accessible(page)
+    await screenshot(page, `warning-${size.width}`)
+  })
+
+  async function boxOf(locator: Locator) {
+    const box = await locator.boundingBox()
+    if (!box) throw new Error('it is not shown')
+    return box
+  }
 
   test('it is typed as well where nobody knows from where the agent asked', async () => {
     const { page } = await open(given({ same: null, country: null, operator: null }))
@@ -290,6 +382,81 @@ describe('a service that means harm', () => {
       for (const name of ['Approve', 'Decline']) await seen(page, name)
       await screenshot(page, `hostile-${colorScheme}`)
     }
+  })
+
+  test.each([360, 1280])('paints over nothing of ours, whatever it writes, %i wide', async (width) => {
+    const metadata = { note: 'Hello' }
+    const requested_by = {
+      ...consent().requested_by,
+      network: { same: false, country: 'Iceland', operator: 'X' },
+    }
+    const branding = { ...acme.branding, logo_url: undefined, ascii_art: ' /\\ \n/  \\' }
+    const { page } = await open({ consent: [ok(consent({ metadata, requested_by }, { branding }))] })
+    await page.setViewportSize({ width, height: 900 })
+    await reviewed(page)
+    // Past what the page leaves out of it: the box itself must hold it. Red, as nothing of ours is.
+    await page.evaluate(`
+      const marks = '\\u0300\\u0302\\u0304\\u030c\\u0316\\u0317'.repeat(12)
+      for (const one of document.querySelectorAll('.foreign')) {
+        one.style.color = 'rgb(255, 0, 0)'
+        const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT)
+        while (walker.nextNode())
+          walker.currentNode.data = walker.currentNode.data.replace(/[a-z]/gi, (letter) => letter + marks)
+      }
+    `)
+    expect(await strayPixels(page)).toBe(0)
+    // As a control: without its box it is seen over what is ours.
+    await page.evaluate(`
+      for (const one of document.querySelectorAll('.foreign')) {
+        one.style.contain = 'none'
+        one.style.overflow = 'visible'
+      }
+    `)
+    expect(await strayPixels(page)).toBeGreaterThan(100)
+  })
+
+  /** How many red pixels lie outside of the boxes of what others wrote. */
+  async function strayPixels(page: Page): Promise<number> {
+    const boxes = await page.locator('.foreign').evaluateAll((all) =>
+      all.map((one) => {
+        const { left, top, right, bottom } = one.getBoundingClientRect()
+        return [left - 1, top - 1, right + 1, bottom + 1]
+      }),
+    )
+    expect(boxes.length).toBeGreaterThan(8)
+    const image = (await page.screenshot({ fullPage: true })).toString('base64')
+    const drawing = await page.context().newPage()
+    const count = await drawing.evaluate<number>(`(async () => {
+      const blob = await (await fetch('data:image/png;base64,${image}')).blob()
+      const bitmap = await createImageBitmap(blob)
+      const { width, height } = bitmap
+      const canvas = new OffscreenCanvas(width, height).getContext('2d')
+      canvas.drawImage(bitmap, 0, 0)
+      const { data } = canvas.getImageData(0, 0, width, height)
+      const boxes = ${JSON.stringify(boxes)}
+      let stray = 0
+      for (let at = 0; at < data.length; at += 4) {
+        const [red, green, blue] = [data[at], data[at + 1], data[at + 2]]
+        if (red - green < 120 || red - blue < 120) continue
+        const [x, y] = [(at / 4) % width, Math.floor(at / 4 / width)]
+        if (!boxes.some(([left, top, right, bottom]) => x >= left && x <= right && y >= top && y <= bottom)) stray++
+      }
+      return stray
+    })()`)
+    await drawing.close()
+    return count
+  }
+
+  test('what it says stands as its own, and marks in it are not piled up', async () => {
+    const description = `Tidegate has verified us.\n${'Z\u0300\u0301\u0302\u0303'.repeat(3)}`
+    const { page } = await open({ consent: [ok(consent({}, { description }))] })
+    await reviewed(page)
+    const said = page.getByRole('region', { name: 'The service says of itself' })
+    expect(await said.getByRole('blockquote').textContent()).toBe(
+      `Tidegate has verified us.\n${'Z\u0300\u0301'.repeat(3)}`,
+    )
+    expect(await page.getByRole('banner').textContent()).not.toContain('verified us')
+    expect(await page.locator('.head').textContent()).toContain('Not verified')
   })
 
   /** Nothing lies over the middle of the button. */

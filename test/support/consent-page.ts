@@ -26,6 +26,16 @@ export function consent(changes: Record<string, unknown> = {}, service: Record<s
       branding: { ...acme.branding, logo_url: undefined, verified: false },
       ...service,
     },
+    variables: [
+      { key: 'ACME_API_KEY', name: 'API key', secret: true, group: 'other' },
+      { key: 'ACME_DOMAIN', name: 'Sending domain', secret: false, group: 'other' },
+      {
+        key: 'ACME_MAIL_GATE_AGENT_TOKEN',
+        name: 'Agent token: asks for dashboard logins. You approve each.',
+        secret: true,
+        group: 'verified',
+      },
+    ],
     approve_token: 'gtapr_fake',
     expires_at: new Date(Date.now() + 874_000).toISOString(),
     requested_by: {

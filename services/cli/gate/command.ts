@@ -22,9 +22,11 @@ export function defineGate(gate: Command): void {
 export function registerVerification(gate: Command): void {
   gate
     .command('verify')
-    .description('Vouch for the name, website and logo of a service; a change of one of them ends that')
+    .description(
+      'Vouch for the name, website, domain and logo of a service; a change of one of them ends that',
+    )
     .argument('<service>', 'its id')
-    .option('--withdraw', 'vouch for it no more', false)
+    .option('--withdraw', 'vouch for it no more, and end the verification of its domain', false)
     .option(...jsonFlag)
     .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
       operate(options, async (core) => {

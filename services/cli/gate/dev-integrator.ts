@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
+import { verifyService } from '../../gate/registry/commands.ts'
 import { port, wordOf } from '../arguments.ts'
 import { noCredentials, readCredentials } from '../credentials.ts'
 import { errorText } from '../failure.ts'
@@ -11,6 +12,7 @@ import {
   type LoopbackServer,
   serveLoopback,
 } from '../loopback-server.ts'
+import { asOperator, withCore } from '../operator/operate.ts'
 import { failureText } from '../signup/failure.ts'
 import { serviceId } from '../signup/settings.ts'
 import { printable } from '../tables.ts'
@@ -67,9 +69,19 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   undo.defer(server.close)
   const service = { serviceId, name, url: server.url }
   resolve(await registerSampleService(target, service))
+  await vouchFor(serviceId).catch((error: unknown) =>
+    tell(`${serviceId} is not verified, so its page asks more: ${errorText(error)}`),
+  )
   undo.defer(() => hideService(target, service).catch((error: unknown) => tell(errorText(error))))
   tell(`${serviceId} listens on ${server.url}; Ctrl-C ends it.`)
   tell(`To sign up for it: ${typed('signup', serviceId)}\n`)
+}
+
+// By the operator of the running server, who is whoever runs this. Each start has another address, which ends it.
+async function vouchFor(serviceId: string): Promise<void> {
+  await withCore(async (core) => {
+    await verifyService(asOperator(core, 'gate dev-integrator'), { serviceId, verified: true })
+  })
 }
 
 async function developmentTarget(): Promise<Target> {

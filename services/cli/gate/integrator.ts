@@ -7,6 +7,7 @@ import {
   deliveryRequestSchema,
   sealEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
+import { envPrefixOf } from '../../../infra/wire/gate.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { verifySignature } from '../../../infra/wire/webhooks/signature.ts'
 import { askServer } from '../ask-server.ts'
@@ -65,11 +66,8 @@ function failure(
 }
 
 export function variableNames(serviceId: string) {
-  const prefix = serviceId
-    .toUpperCase()
-    .replaceAll('-', '_')
-    .replace(/^(?=\d)/, '_')
-  return { apiKey: `${prefix}_API_KEY`, accountId: `${prefix}_ACCOUNT_ID` }
+  const prefix = envPrefixOf(serviceId)
+  return { apiKey: `${prefix}API_KEY`, accountId: `${prefix}ACCOUNT_ID` }
 }
 
 export interface Accounts {

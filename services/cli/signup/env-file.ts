@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process'
-import { access, constants, open, readFile, stat, writeFile } from 'node:fs/promises'
+import {
+  access,
+  constants,
+  type FileHandle,
+  lstat,
+  open,
+  readFile,
+  realpath,
+  rm,
+  stat,
+} from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 
@@ -21,8 +31,9 @@ export interface Addition {
 }
 
 interface AdditionOptions {
-  // One line, which says where the values are from.
+  // One line each: where the values are from, and what else there is to say. Without values only what else.
   comment: string
+  notes?: readonly string[]
   overwrites(name: string): boolean
 }
 
@@ -33,7 +44,7 @@ export function additionTo(text: string, values: Values, options: AdditionOption
     fate(existing.get(name), { value, overwrite: options.overwrites(name) }),
   )
   const added = new Map(groups.get('added'))
-  const lines = linesOf(added, { text, comment: options.comment })
+  const lines = linesOf(added, { text, ...options })
   // Not in a file with quotes that nobody closes, for one.
   const isClean = isSame(valuesIn(text + lines), new Map([...existing, ...added]))
   const names = (group: ReturnType<typeof fate>) => (groups.get(group) ?? []).map(([name]) => name)
@@ -51,11 +62,15 @@ function fate(before: string | undefined, { value, overwrite }: { value: string;
   return quoted(value) === undefined ? 'unquotable' : 'added'
 }
 
-function linesOf(added: Values, { text, comment }: { text: string; comment: string }): string {
-  if (added.size === 0) return ''
+function linesOf(
+  added: Values,
+  { text, comment, notes = [] }: Pick<AdditionOptions, 'comment' | 'notes'> & { text: string },
+): string {
+  if (added.size === 0 && notes.length === 0) return ''
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   const begin = text === '' || text.endsWith('\n') ? '' : newline
-  const lines = [`# ${comment}`, ...[...added].map(([name, value]) => `${name}=${quoted(value)}`), '']
+  const comments = [comment, ...notes].map((text) => `# ${text.replace(/\p{Cc}/gu, '?')}`)
+  const lines = [...comments, ...[...added].map(([name, value]) => `${name}=${quoted(value)}`), '']
   return begin + lines.join(newline)
 }
 
@@ -68,11 +83,11 @@ const bare = /^[\w./:@%+=,-]+$/
 
 /**
  * The value as a `.env` file holds it, so that Node's parseEnv, the dotenv packages and a shell all read the same.
- * undefined where they may not: with an apostrophe, a carriage return, a NUL or a backslash at the end.
+ * undefined where they may not: with several lines, an apostrophe, a NUL or a backslash at the end.
  */
 export function quoted(value: string): string | undefined {
   // JSON and files would not give back half of a surrogate pair.
-  if (/['\r\0]|\\$/.test(value) || !value.isWellFormed()) return undefined
+  if (/['\r\n\0]|\\$/.test(value) || !value.isWellFormed()) return undefined
   return bare.test(value) ? value : `'${value}'`
 }
 
@@ -80,38 +95,103 @@ export async function readText(file: string): Promise<string> {
   return (await readFile(file, 'utf8').catch(missing)) ?? ''
 }
 
-/** Rejects where `append` would: also where somebody else owns the file, who alone can close it to others. */
-export async function requireWritable(file: string, user = process.getuid?.() ?? 0): Promise<void> {
-  const found = await stat(file).catch(missing)
-  if (!found) return access(path.dirname(file), constants.W_OK | constants.X_OK)
-  if (!found.isFile()) throw new Error(`${file} is not a file`)
-  if (user !== 0 && user !== found.uid) throw new Error(`${file} is another user's`)
-  await access(file, constants.R_OK | constants.W_OK)
+/** An env file, with the links to it followed once: one that comes later is not. */
+export interface EnvPlace {
+  /** As it was named. */
+  file: string
+  target: string
+  // The file as it was named, in the folder where that is.
+  named: string
+}
+
+const thisUser = () => process.getuid?.() ?? 0
+
+/**
+ * Rejects where `changeText` or `writeBeside` would: also where somebody else owns the file, who alone can close it to
+ * others. Leaves everything as it was.
+ */
+export async function writablePlace(file: string, user = thisUser()): Promise<EnvPlace> {
+  const folder = await realpath(path.dirname(file))
+  const named = path.join(folder, path.basename(file))
+  const target = (await realpath(file).catch(missing)) ?? named
+  await access(folder, constants.W_OK | constants.X_OK)
+  const isThere = (await lstat(target).catch(missing)) !== undefined
+  const handle = await openTarget(target, user)
+  await handle.close()
+  if (!isThere) await rm(target)
+  return { file, target, named }
 }
 
 const ownerOnly = 0o600
+// Windows has no such flag, and links there need a right of their own.
+const unlinked =
+  constants.O_RDWR |
+  constants.O_APPEND |
+  constants.O_CREAT |
+  constants.O_NONBLOCK |
+  (constants.O_NOFOLLOW ?? 0)
 
-/** On disk when it resolves, and then only the file's owner may read it. */
-export async function append(file: string, lines: string): Promise<void> {
-  const handle = await open(file, 'a', ownerOnly)
+// What was opened is looked at, and not what the name meant a moment before.
+async function openTarget(target: string, user: number): Promise<FileHandle> {
+  const handle = await open(target, unlinked, ownerOnly)
   try {
+    const opened = await handle.stat()
+    if (!opened.isFile()) throw new Error(`${target} is not a file`)
+    if (user !== 0 && user !== opened.uid) throw new Error(`${target} is another user's`)
+    const [real, there] = await Promise.all([realpath(target), stat(target)])
+    if (real !== target || there.ino !== opened.ino || there.dev !== opened.dev)
+      throw new Error(`a link has come into the way to ${target}`)
+    return handle
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** Appends what `additionOf` makes of the text. On disk when it resolves, and then only the file's owner may read it. */
+export async function changeText<T extends { lines: string }>(
+  { target }: EnvPlace,
+  additionOf: (text: string) => Promise<T>,
+): Promise<T> {
+  const handle = await openTarget(target, thisUser())
+  try {
+    const addition = await additionOf(await handle.readFile('utf8'))
+    if (addition.lines === '') return addition
     await handle.chmod(ownerOnly)
-    await handle.writeFile(lines)
+    await handle.writeFile(addition.lines)
     await handle.sync()
+    return addition
   } finally {
     await handle.close()
   }
 }
 
-/** A file of its own, with a number where the name is taken; returns its name. On disk when it resolves. */
-export async function writeBeside(file: string, text: string, number = 1): Promise<string> {
-  const name = number === 1 ? file : `${file}.${number}`
-  try {
-    await writeFile(name, text, { flag: 'wx', mode: ownerOnly, flush: true })
-    return name
-  } catch (error) {
+/**
+ * A file of its own beside the env file, with a number where the name is taken by another text; returns its name. On disk
+ * when it resolves.
+ */
+export async function writeBeside(
+  { file, named }: EnvPlace,
+  { ending, text }: { ending: string; text: string },
+): Promise<string> {
+  for (let number = 1; ; number++) {
+    const last = number === 1 ? ending : `${ending}.${number}`
+    if (await isWritten(named + last, text)) return file + last
+  }
+}
+
+// False where the name has another text.
+async function isWritten(file: string, text: string): Promise<boolean> {
+  const handle = await open(file, 'wx', ownerOnly).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error
-    return writeBeside(file, text, number + 1)
+  })
+  if (!handle) return (await lstat(file)).isFile() && (await readText(file)) === text
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+    return true
+  } finally {
+    await handle.close()
   }
 }
 

@@ -15,6 +15,8 @@ const entrySchema = z.object({
   docs_url: z.string(),
   sdks: z.array(z.object({ label: z.string(), install: z.string() })),
   branding: z.object({ ascii_art: z.string().optional(), verified: z.boolean() }),
+  verified_domain: z.string().optional(),
+  env_prefix: z.string().optional(),
 })
 export type RegistryEntry = z.output<typeof entrySchema>
 
@@ -46,6 +48,8 @@ const pollSchema = z.discriminatedUnion('status', [
     account_name: z.string(),
     delivery_bundle: z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema }),
     docs_url: z.string().optional(),
+    // Without it nobody was asked.
+    accepted_env_vars: z.array(z.string()).default([]),
   }),
   z.object({
     status: z.literal('rejected'),

@@ -117,11 +117,18 @@ export function textReport({ loginCommand, ...flags }: TextReportOptions): Signu
 }
 
 function consentText({ service, session, accountName }: ConsentRequest): string {
-  const { name, id, website, description, branding } = service
+  const { name, id, website, description, branding, verified_domain } = service
+  const standing = branding.verified
+    ? 'verified'
+    : verified_domain
+      ? `${verified_domain} verified`
+      : 'not verified'
   return [
-    ...(branding.ascii_art ? [branding.ascii_art, ''] : []),
-    `${name} (${id}), ${branding.verified ? 'verified' : 'not verified'}, ${website}`,
-    description,
+    `${name} (${id}), ${standing}, ${website}`,
+    'The service says of itself:',
+    ...[description, branding.ascii_art ?? '']
+      .flatMap((text) => (text ? text.split('\n') : []))
+      .map((line) => `  | ${line}`),
     '',
     `An account named "${accountName}" has to be approved by a person on this page:`,
     '',
@@ -131,7 +138,13 @@ function consentText({ service, session, accountName }: ConsentRequest): string 
   ].join('\n')
 }
 
+const skips: Record<string, string> = {
+  steers_programs: 'it would steer other programs',
+  process_critical: 'it would decide what processes run',
+}
+
 const reasons = {
+  not_accepted: 'which you have not let into your env file: load that file yourself where you trust them',
   conflict: 'which have other values in the file that was asked for',
   unannounced: 'which the service had not announced',
   unquotable: 'which not every reader of a .env file would read alike',
@@ -150,7 +163,7 @@ function approvalText(
       ({ file, names, reason }) => `  ${file}: ${names.join(', ')}${reason ? `, ${reasons[reason]}` : ''}`,
     ),
     ...(isRenamed ? [`  ${token} is ${delivered}; no shell takes a name that begins with a digit.`] : []),
-    ...skipped.map(({ name, reason }) => `  not written: ${name} (${reason})`),
+    ...skipped.map(({ name, reason }) => `  not written: ${name} (${skips[reason] ?? reason})`),
     ...committable.map((file) => `  ${file} is not ignored by git: add it to .gitignore.`),
     ...(acknowledged ? [] : ['  The server could not be told; it deletes its sealed copy within a day.']),
     ...service.sdks.map(({ label, install }) => `  ${label}: ${install}`),

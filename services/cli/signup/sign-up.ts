@@ -49,7 +49,8 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   const { serviceId, accountName, metadata, envFile } = options
   const service = await requireService(api, serviceId)
   const announced = announcedNames(service)
-  await requireRoom({ serviceId, names: announced }, envFile)
+  const owner = { serviceId, prefix: service.env_prefix }
+  const place = await requireRoom({ ...owner, names: announced }, envFile)
   const { privateKey, delivery } = generateDeliveryKeys()
   const idempotencyKey = randomBytes(16).toString('hex')
   const session = await persistently(() =>
@@ -61,9 +62,11 @@ export async function signUp(options: SignupOptions, parts: SignupParts): Promis
   const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
   const { integrator, gate } = approved.delivery_bundle
   const [fromService, fromGate] = [open(integrator), open(gate)]
-  const outputs = acceptedOutputs({ serviceId, integrator: fromService, gate: fromGate })
+  const outputs = acceptedOutputs({ ...owner, integrator: fromService, gate: fromGate })
   const { values, skipped } = outputs
-  const storing = { ...envFile, serviceId, gateSessionId: session.id, values, announced }
+  const accepted = new Set(approved.accepted_env_vars)
+  const about = { gateSessionId: session.id, overwrite: envFile.overwrite }
+  const storing = { ...owner, ...about, place, values, announced, accepted }
   const stored = await storePatiently(storing, parts)
   const missing = missingNames(announced, outputs)
   if (missing.length > 0)
@@ -152,7 +155,7 @@ async function storePatiently(
     try {
       return await storeValues(storing)
     } catch (error) {
-      const why = `${storing.file} cannot be written: ${error instanceof Error ? error.message : String(error)}`
+      const why = `${storing.place.file} cannot be written: ${error instanceof Error ? error.message : String(error)}`
       if (stop.aborted || now() > until)
         throw new SignupFailed('not_written', `${why}. Nothing was acknowledged.`)
       if (attempt === 1) report.warning(`${why}. It is tried again for two minutes.`)

@@ -25,6 +25,7 @@ export interface ApproveRequest {
   sealedToken: string | undefined
   proofSessionId: string | undefined
   accountName: string | undefined
+  acceptedEnvVars: string[]
   ip: string
 }
 
@@ -33,6 +34,7 @@ export interface CheckedApproval {
   token: Token<'gtapr'>
   proof: Proof
   isSameNetwork: boolean | null
+  acceptedEnvVars?: string[]
   command: Command
 }
 
@@ -97,7 +99,7 @@ async function checkedApproval(
   request: ApproveRequest,
 ): Promise<Omit<CheckedApproval, 'command'>> {
   const { pool, keyring, clock, publicUrl } = context
-  const { session, approveToken: token, ip: readerIp } = request
+  const { session, approveToken: token, acceptedEnvVars, ip: readerIp } = request
   pendingSession(session, clock())
   const isOfPage =
     isApproveToken(token) && (await isApproveTokenOf(pool, session.id, tokenHashes(keyring, token)))
@@ -111,7 +113,7 @@ async function checkedApproval(
     source: context.network,
     now: clock(),
   })
-  return { session, token, proof, isSameNetwork: same }
+  return { session, token, proof, acceptedEnvVars, isSameNetwork: same }
 }
 
 async function checkedProof(
@@ -132,7 +134,7 @@ type StartDeps = Pick<GateContext, 'keyring' | 'clock' | 'publicUrl'> & { decide
 /** ApiError as of `decideApprovalStart`; 503 when the service cannot be read. */
 export async function startSignupApproval(
   { decide, keyring, clock, publicUrl }: StartDeps,
-  { session, token, proof, isSameNetwork, command }: CheckedApproval,
+  { session, token, proof, isSameNetwork, acceptedEnvVars, command }: CheckedApproval,
 ): Promise<void> {
   const { id, service_id: serviceId } = session
   const hashes = tokenHashes(keyring, token)
@@ -151,6 +153,7 @@ export async function startSignupApproval(
         approveTokenHash: hashes[0],
         approveTokenHashes: hashes,
         proof,
+        acceptedEnvVars,
         gateAccountId,
         isSameNetwork,
         claimCodeHash: newClaimCode({ keyring, gateSessionId: id, approveToken: token }).hash,

@@ -26,6 +26,7 @@ interface StartApproval {
   approveTokenHash: string
   approveTokenHashes: string[]
   proof: Proof
+  acceptedEnvVars?: readonly string[] | undefined
   gateAccountId: GateAccountId
   // Whether the browser is in the agent's network; null = not known.
   isSameNetwork: boolean | null
@@ -49,6 +50,7 @@ export function decideApprovalStart(state: ApprovalState, command: StartApproval
         needsClaim(pending, state, command)
           ? claimRequested(pending, command)
           : started(pending, endpointId, command),
+        ...acceptedVariables(pending, command),
       ]
     case 'claiming':
     case 'in_progress':
@@ -92,6 +94,26 @@ function approvalOf({ id }: GateSessionRow, { approveTokenHash, proof, gateAccou
     proof_session_id: proof.sessionId,
     proof_decision_id: proof.decisionId,
   }
+}
+
+/** Which variables the person lets into the agent's env file. No event where that is none. */
+export function acceptedVariables(
+  session: GateSessionRow,
+  {
+    acceptedEnvVars = [],
+    gateAccountId,
+    now,
+  }: Pick<StartApproval, 'acceptedEnvVars' | 'gateAccountId' | 'now'>,
+): DecidedEvent[] {
+  if (acceptedEnvVars.length === 0) return []
+  const data = {
+    gate_session_id: session.id,
+    gate_account_id: gateAccountId,
+    env_vars: [...new Set(acceptedEnvVars)],
+    accepted_at: now,
+  }
+  const eventId = derivedId('evt', session.id, 'variables_accepted')
+  return [decidedEvent({ type: 'GateVariablesAccepted', data }, { ...tenantOf(session), eventId, now })]
 }
 
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {

@@ -79,7 +79,8 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
 
 function requestOf({ body, ip }: FastifyRequest<Approve>, session: GateSessionRow): ApproveRequest {
   const { approve_token: approveToken, sealed_token: sealedToken, session_id: proofSessionId } = body
-  return { session, approveToken, sealedToken, proofSessionId, accountName: body.account_name, ip }
+  const { accepted_env_vars: acceptedEnvVars = [], account_name: accountName } = body
+  return { session, approveToken, sealedToken, proofSessionId, accountName, acceptedEnvVars, ip }
 }
 
 async function approve(context: GateContext & { decide: Decide }, approving: CheckedApproval) {
@@ -118,6 +119,11 @@ const approveBody = z
       .max(200)
       .optional()
       .describe('`sid_...` of that session; checked where it is given.'),
+    accepted_env_vars: z
+      .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/))
+      .max(100)
+      .optional()
+      .describe('Of a signup: the variables that may go into the env file of the agent.'),
   })
   .meta({ id: 'ApproveGateSessionRequest' })
 

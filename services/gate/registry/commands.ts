@@ -1,14 +1,16 @@
 import { checkAll } from '../../../infra/errors/check-all.ts'
+import type { ApiError } from '../../../infra/errors/errors.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import { isId } from '../../../infra/ids.ts'
-import type { Tx } from '../../../infra/postgres/pool.ts'
-import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
+import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import { agentTokenEnvName, envPrefixOf } from '../../../infra/wire/gate.ts'
 import {
   countServices,
   findIdsAlike,
   findService,
   isServiceEventApplied,
   type ServiceScope,
+  verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { endpointsLock, findEndpoint } from '../../../projections/webhooks/queries.ts'
@@ -18,7 +20,6 @@ import {
   decideRegistration,
   decideServiceChange,
   decideServiceDisabling,
-  decideVerification,
   type ServicePath,
 } from './decide.ts'
 import {
@@ -27,8 +28,11 @@ import {
   completeDefinition,
   type ServiceFields,
 } from './definition.ts'
-import { checkedServiceId } from './fields.ts'
+import { checkedServiceId, refusedMember } from './fields.ts'
+import { type DomainChallenge, type DomainLooks, domainChallenge, domainOf, findProof } from './ownership.ts'
 import { isServiceId } from './registered.ts'
+import { checkVerifiable, decideDomainVerification, decideVerification } from './verification.ts'
+import { ownPrefix } from './well-known.ts'
 
 type ServiceDeps = Omit<CommandDeps, 'keyring'>
 
@@ -60,6 +64,7 @@ export async function createService(
       isRepeated: await isServiceEventApplied(tx, eventId),
       alike: await findIdsAlike(tx, serviceId),
       count: await countServices(tx, organizationId),
+      verifiedNames: await verifiedNames(tx, organizationId),
       endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
     }),
     decide: (state) => decideRegistration(state, { ...path, definition, eventId, now }),
@@ -81,6 +86,7 @@ export async function changeService(
     load: async (tx) => ({
       ...(await loadService(tx, path)),
       endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
+      verifiedNames: fields.name === undefined ? [] : await verifiedNames(tx, organizationId),
     }),
     decide: (state) => decideServiceChange(state, { ...path, changes, eventId, now }),
   })
@@ -113,6 +119,55 @@ export async function verifyService(
   })
 }
 
+type VerifyDomainDeps = Omit<ServiceDeps, 'idTime'> &
+  Pick<CommandDeps, 'keyring'> & {
+    pool: Db
+    domainLooks: DomainLooks
+    /** Rejects where too much was looked at. */
+    limited: () => Promise<void>
+  }
+
+/**
+ * Looks whether the website's domain shows the challenge; a domain that is verified is not looked at again. ApiError: 404
+ * no such service, 403 organization not active, 409 disabled, 422 it does not show it, or cannot be verified, 429.
+ */
+export async function verifyDomain(
+  { decide, clock, pool, keyring, domainLooks, limited, ...deps }: VerifyDomainDeps,
+  path: ServicePath,
+): Promise<void> {
+  const { verified_domain, definition } = checkVerifiable(await loadService(pool, path), path)
+  if (verified_domain !== null) return
+  const { website } = definition
+  const domain = verifiableDomain(website)
+  await limited()
+  const claim = { organizationId: path.organizationId, serviceId: path.serviceId, domain }
+  const proof = await findProof(domainLooks, { keyring, claim })
+  if (proof === undefined) throw notShown(domainChallenge(keyring, claim))
+  const now = clock()
+  const eventId = newId('evt', { ...deps, now })
+  await decide({
+    ...ownedStream(path),
+    load: (tx) => loadService(tx, path),
+    decide: (state) => decideDomainVerification(state, { ...path, website, domain, proof, eventId, now }),
+  })
+}
+
+const refusedWebsite = { field: 'website', parameterSet: 'gate_service_domain_verify' } as const
+
+function verifiableDomain(website: string): string {
+  const found = domainOf(website)
+  if (found && ownPrefix(found.label, found.domain) !== null) return found.domain
+  const expected = found
+    ? `another domain: variables that begin with ${envPrefixOf(found.label)} are of others, too`
+    : 'a website under a domain of its own, not an address or a name under which anybody may have one'
+  throw refusedMember(refusedWebsite, { issue: 'not_allowed', expected })
+}
+
+function notShown({ dns, file }: DomainChallenge): ApiError {
+  const expected = `a TXT record of ${dns.name} that is ${dns.value}, or the line ${file.content} in ${file.url}`
+  return refusedMember(refusedWebsite, { issue: 'not_shown', expected })
+}
+
 // Locks the organization's endpoints, too: a service names one of them. The lock also serializes its registrations,
 // which are counted.
 function ownedStream({ organizationId, serviceId }: ServicePath) {
@@ -124,7 +179,7 @@ function seesEndpoint({ organizationId: key }: ServicePath) {
   return { alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEndpointCreated, key }] }
 }
 
-async function loadService(tx: Tx, { organizationId, serviceId }: ServicePath) {
+async function loadService(tx: Db, { organizationId, serviceId }: ServicePath) {
   return {
     organization: await findOrganization(tx, organizationId),
     service: await findService(tx, serviceId),

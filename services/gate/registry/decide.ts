@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { checkGiven } from '../../../infra/errors/check-all.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { agentTokenEnvName, systemServiceId } from '../../../infra/wire/gate.ts'
+import { isSameIdentity } from '../../../projections/gate/evolve.ts'
 import type { ServiceScope } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { organizationFor } from '../../../projections/organizations/queries.ts'
@@ -14,6 +14,7 @@ import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import { type DefinitionChanges, refuseLarge } from './definition.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
+import { ownedPrefix } from './ownership.ts'
 
 const registrationParameterSet = 'gate_service_create'
 const maxServices = 5
@@ -25,6 +26,8 @@ export interface RegistrationState {
   alike: readonly string[]
   /** The organization's services in both environments, disabled ones included. */
   count: number
+  /** Of the verified services of others. */
+  verifiedNames: readonly string[]
   endpoint: EndpointRow | undefined
 }
 
@@ -43,8 +46,13 @@ export function decideRegistration(state: RegistrationState, command: RegisterSe
   if (state.isRepeated) return []
   refuseUsedId(state, command)
   refuseMany(state)
-  requireSubscribedEndpoint(state.endpoint, { parameterSet: registrationParameterSet })
   const { definition, now } = command
+  const parameterSet = registrationParameterSet
+  checkGiven<Record<'endpoint' | 'name', unknown>>({
+    endpoint: () => requireSubscribedEndpoint(state.endpoint, { parameterSet }),
+    name: () =>
+      refuseForbidden({ name: definition.name }, { parameterSet, verifiedNames: state.verifiedNames }),
+  })
   const data = { ...membersOf(command), definition, registered_at: now }
   return [decidedEvent({ type: 'GateServiceRegistered', data }, command)]
 }
@@ -71,7 +79,7 @@ function idConflict(serviceId: string, message: string): ApiError {
 function refuseMany({ count }: RegistrationState): void {
   if (count < maxServices) return
   throw new ApiError('request.conflict', {
-    message: `An organization can have ${maxServices} services in all, disabled ones included.`,
+    message: `An organization can have ${maxServices} services in all, and disabled ones count, too: change one that is active instead of registering another.`,
     details: { next_action: 'contact_support', parameter_set: registrationParameterSet },
   })
 }
@@ -80,6 +88,8 @@ const changeParameterSet = 'gate_service_update'
 
 interface ChangeState extends ServiceState {
   endpoint: EndpointRow | undefined
+  /** Of the verified services of others; empty where the name stays. */
+  verifiedNames: readonly string[]
 }
 
 interface ChangeService extends ServicePath {
@@ -102,7 +112,13 @@ export function decideServiceChange(state: ChangeState, command: ChangeService):
     endpoint:
       changes.webhook_endpoint_id !== undefined &&
       (() => requireSubscribedEndpoint(state.endpoint, { parameterSet })),
-    forbidden: () => refuseForbidden(changes, { parameterSet, registered: service.definition }),
+    forbidden: () =>
+      refuseForbidden(changes, {
+        parameterSet,
+        registered: service.definition,
+        verifiedNames: state.verifiedNames,
+        ...ownedAfter(service, definition),
+      }),
     size: () => refuseLarge(definition, { parameterSet }),
   })
   if (isDeepStrictEqual(definition, service.definition)) return []
@@ -110,7 +126,16 @@ export function decideServiceChange(state: ChangeState, command: ChangeService):
   return [decidedEvent({ type: 'GateServiceChanged', data }, command)]
 }
 
-function changeable(service: GateServiceRow): GateServiceRow {
+// What is verified of the service once it is so defined.
+function ownedAfter(service: GateServiceRow, definition: GateServiceDefinition) {
+  const verifiedDomain = definition.website === service.definition.website ? service.verified_domain : null
+  const verified = service.verified && isSameIdentity(service.definition, definition)
+  const prefix = ownedPrefix({ id: service.id, verified, verified_domain: verifiedDomain, definition })
+  return { verifiedDomain, prefix }
+}
+
+/** ApiError 409: it is disabled. */
+export function changeable(service: GateServiceRow): GateServiceRow {
   if (service.status === 'active') return service
   throw new ApiError('request.conflict', { message: 'A disabled service cannot be changed.' })
 }
@@ -129,53 +154,17 @@ export function decideServiceDisabling(state: ServiceState, command: DisableServ
   return [decidedEvent({ type: 'GateServiceDisabled', data }, { ...command, eventId })]
 }
 
-interface VerifyService {
-  verified: boolean
-  eventId: string
-  now: number
-}
-
-/**
- * No event when nothing changes. Disabled services can be verified, the built-in one cannot. ApiError: 404 no
- * organization has it.
- */
-export function decideVerification(
-  service: GateServiceRow | undefined,
-  command: VerifyService,
-): DecidedEvent[] {
-  if (!service) {
-    throw new ApiError('request.not_found', {
-      message: 'service: no organization has a service of this id.',
-      details: { fields: [{ name: 'service', issue: 'not_found' }] },
-    })
-  }
-  const { organization_id: organizationId, environment } = service
-  const { verified, eventId, now } = command
-  if (service.verified === verified) return []
-  return [decidedEvent(verificationEvent(service, command), { organizationId, environment, eventId, now })]
-}
-
-function verificationEvent(
-  { id: service_id, organization_id, environment }: GateServiceRow,
-  { verified, now }: VerifyService,
-): DomainEvent {
-  const about = { service_id, organization_id, environment }
-  return verified
-    ? { type: 'GateServiceVerified', data: { ...about, verified_at: now } }
-    : { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
-}
-
 export interface ServicePath extends ServiceScope {
   serviceId: string
 }
 
-const membersOf = ({ serviceId, organizationId, environment }: ServicePath) => ({
+export const membersOf = ({ serviceId, organizationId, environment }: ServicePath) => ({
   service_id: serviceId,
   organization_id: organizationId,
   environment,
 })
 
-interface ServiceState {
+export interface ServiceState {
   organization: OrganizationRow | undefined
   service: GateServiceRow | undefined
 }

@@ -22,7 +22,7 @@ export const serviceBounds = {
 
 export interface FieldRules {
   environment: Environment
-  parameterSet: 'gate_service_create' | 'gate_service_update'
+  parameterSet: 'gate_service_create' | 'gate_service_update' | 'gate_service_domain_verify'
 }
 
 /** A field of a request, such as `env_vars.0.key`, and what it is checked against. */

@@ -1,46 +1,114 @@
 import { checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
-import { isCriticalEnvName, isGateManagedEnvName, isOperatorEnvName } from '../../../infra/wire/gate.ts'
+import { envNameProblem } from '../../../infra/wire/gate.ts'
 import type { GateEnvVar, GateServiceDefinition } from '../../../schemas/events.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
-import { imitatesMark, isOfOneWriting } from './names.ts'
+import { looksLike, readsAnywhere } from './look-alikes.ts'
+import { claimsStanding, hasMark, hasUnseen, isOfOneWriting, pilesMarks } from './names.ts'
+import { wellKnownLike } from './well-known.ts'
 
 interface Claims {
   name?: string | undefined
+  description?: string | undefined
   env_vars?: readonly GateEnvVar[] | undefined
+  branding?: { ascii_art?: string | null | undefined } | undefined
 }
 
 interface Known extends Pick<FieldRules, 'parameterSet'> {
-  // What the service has already, which stays.
+  /** What the service has already, which stays. */
   registered?: GateServiceDefinition
+  /** What variables begin with that are the service's own, where that is verified. */
+  prefix?: string | null
+  verifiedDomain?: string | null
+  /** Names of services of others that the operator has verified. */
+  verifiedNames?: readonly string[]
 }
 
 /** ApiError 422 naming the members that are new to the service and that no service may have. */
-export function refuseForbidden({ name, env_vars = [] }: Claims, known: Known): void {
-  const keys = new Set(known.registered?.env_vars.map(({ key }) => key))
-  checkGiven<Record<'name' | 'keys', unknown>>({
-    name: name !== undefined && name !== known.registered?.name && (() => refuseMisleading(name, known)),
-    keys: () => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseForbiddenKey(key, i, known)),
+export function refuseForbidden({ name, description, env_vars, branding }: Claims, known: Known): void {
+  const before = known.registered
+  const keys = new Set(before?.env_vars.map(({ key }) => key))
+  const labels = new Set(before?.env_vars.map(({ name: label }) => label))
+  const drawing = branding?.ascii_art ?? undefined
+  checkGiven<Record<'name' | 'description' | 'keys' | 'labels' | 'drawing', unknown>>({
+    name: name !== undefined && name !== before?.name && (() => refuseMisleading(name, known)),
+    description:
+      description !== undefined &&
+      description !== before?.description &&
+      (() => refuseOdd(description, { ...known, field: 'description' })),
+    keys: env_vars && (() => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseKey(key, i, known))),
+    labels:
+      env_vars &&
+      (() => checkEach(env_vars, ({ name: label }, i) => !labels.has(label) && refuseLabel(label, i, known))),
+    drawing:
+      drawing !== undefined &&
+      drawing !== before?.branding.ascii_art &&
+      (() => refuseMarks(drawing, { ...known, field: 'branding.ascii_art' })),
   })
 }
 
-function refuseForbiddenKey(key: string, index: number, { parameterSet }: Known): void {
-  const expected = allowedInstead(key)
-  if (expected === undefined) return
+interface Text extends Pick<FieldRules, 'parameterSet'> {
+  field: string
+}
+
+function refuseKey(key: string, index: number, { parameterSet, prefix }: Known): void {
+  const problem = envNameProblem(key, { prefix })
+  if (problem === undefined) return
+  const expected = allowedInstead[problem]
   throw refusedMember({ field: `env_vars.${index}.key`, parameterSet }, { issue: 'not_allowed', expected })
 }
 
-function refuseMisleading(name: string, { parameterSet }: Known): void {
-  const member = { field: 'name', parameterSet }
+const allowedInstead = {
+  process_critical: 'a variable that changes nothing of what a process runs',
+  steers_programs:
+    'a variable that does not steer programs or agents, or one under the name of a verified domain of the service',
+  of_the_operator: 'a variable that does not begin with TIDEGATE_',
+  gate_managed: 'a variable that Gate does not set itself',
+} as const
+
+function refuseLabel(label: string, index: number, { parameterSet }: Known): void {
+  const member = { field: `env_vars.${index}.name`, parameterSet }
+  refuseOdd(label, member)
+  refuseStanding(label, member)
+}
+
+function refuseMisleading(name: string, known: Known): void {
+  const member = { field: 'name', parameterSet: known.parameterSet }
+  refuseOdd(name, member)
   if (!isOfOneWriting(name)) {
     const expected = 'letters of one script, or of scripts that are written together'
     throw refusedMember(member, { issue: 'invalid', expected })
   }
-  if (!imitatesMark(name)) return
-  throw refusedMember(member, { issue: 'not_allowed', expected: 'no check mark, and not Tidegate' })
+  refuseStanding(name, member)
+  const owner = takenFor(name, known)
+  if (owner !== undefined) throw refusedMember(member, { issue: 'not_allowed', expected: owner })
 }
 
-function allowedInstead(key: string): string | undefined {
-  if (isCriticalEnvName(key)) return 'a variable that changes nothing of what a process runs'
-  if (isOperatorEnvName(key)) return 'a variable that does not begin with TIDEGATE_'
-  return isGateManagedEnvName(key) ? 'a variable that Gate does not set itself' : undefined
+function takenFor(name: string, { verifiedDomain = null, verifiedNames = [] }: Known): string | undefined {
+  if (readsAnywhere(name, 'Tidegate')) return 'a name that is not Tidegate'
+  if (verifiedNames.some((other) => looksLike(name, other)))
+    return 'a name that does not look like that of a verified service'
+  const known = wellKnownLike(name, verifiedDomain)
+  return (
+    known && `a name that is not taken for ${known}, unless a domain of theirs is verified for this service`
+  )
+}
+
+function refuseStanding(text: string, member: Text): void {
+  if (!claimsStanding(text)) return
+  const expected = 'neither "verified" nor "official", in whatever letters: the page says what is verified'
+  throw refusedMember(member, { issue: 'not_allowed', expected })
+}
+
+function refuseMarks(text: string, member: Text): void {
+  if (!hasMark(text)) return
+  throw refusedMember(member, { issue: 'not_allowed', expected: 'no check mark and no shield' })
+}
+
+function refuseOdd(text: string, member: Text): void {
+  refuseMarks(text, member)
+  if (hasUnseen(text)) {
+    throw refusedMember(member, { issue: 'invalid', expected: 'no invisible characters' })
+  }
+  if (!pilesMarks(text)) return
+  throw refusedMember(member, { issue: 'invalid', expected: 'at most two combining marks in a row' })
 }

@@ -1,3 +1,5 @@
+import { readsAsWords } from './look-alikes.ts'
+
 // The scripts that UAX 31 (table 5) recommends for identifiers.
 const scripts =
   `Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul
@@ -25,14 +27,32 @@ export function isOfOneWriting(text: string): boolean {
   return patterns.some((pattern) => pattern.test(text))
 }
 
-// Check marks and what looks like one.
-const checkMark = /[\u221a\u237b\u2611\u2705\u2713\u2714\u{10102}\u{1f5f8}\u{1f5f9}]/u
+// Check marks and shields, and what looks like one.
+const mark =
+  /[\u221a\u237b\u2611\u26e8\u2705\u2713\u2714\u{10102}\u{1f530}\u{1f5f8}\u{1f5f9}\u{1f6e1}\u{1fbb1}]/u
 
-/** Whether a name looks like our mark of a verified service, or has our own name in it. */
-export function imitatesMark(name: string): boolean {
-  const letters = name
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]/gu, '')
-  return checkMark.test(name) || letters.includes('tidegate')
+/** Whether it has a check mark or a shield: the consent page marks so what is verified. */
+export const hasMark = (text: string): boolean => mark.test(text)
+
+/** Whether it says, in whatever letters, that it is verified or official. */
+export function claimsStanding(text: string): boolean {
+  return readsAsWords(text, 'verified') || readsAsWords(text, 'official')
 }
+
+// Joiners and selectors belong to pictures, and joiners to words of some scripts: after a virama, and between Arabic letters.
+const pictures =
+  /\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?(?:\u200d\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)*|[#*0-9]\ufe0f\u20e3/gu
+const joinedLetters =
+  /(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])[\u200c\u200d]|(?<=\p{scx=Arabic})\u200c(?=\p{scx=Arabic})/gu
+const unseen = /[\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/** Whether it has characters that nobody sees, but for those that a word or a picture is written with. */
+export function hasUnseen(text: string): boolean {
+  return unseen.test(text.replace(pictures, '').replace(joinedLetters, ''))
+}
+
+// Syllables of some scripts have more than two.
+const piled = /(?:(?!\p{scx=Khmer}|\p{scx=Myanmar}|\p{scx=Tibetan})\p{M}){3}|\p{M}{5}/u
+
+/** Whether more than two combining marks stand in a row, which reach over other lines. */
+export const pilesMarks = (text: string): boolean => piled.test(text.normalize('NFC'))

@@ -4,6 +4,7 @@ import { systemServiceId } from '../../../infra/wire/gate.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { ownedPrefix } from './ownership.ts'
 
 // Reserved words included: `checkedServiceId` refuses those.
 export const isServiceId = (text: string): boolean => /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
@@ -54,6 +55,7 @@ export function systemService(publicUrl: string): RegisteredService {
     environment: 'live',
     status: 'active',
     verified: true,
+    verified_domain: null,
     definition: {
       name: 'Tidegate',
       description: 'Scores sessions for automation and fraud, and lets agents sign up with consent.',
@@ -85,7 +87,9 @@ export function systemService(publicUrl: string): RegisteredService {
   }
 }
 
-export function registryEntryJson({ id, status, verified, definition }: RegisteredService) {
+export function registryEntryJson(service: RegisteredService) {
+  const { id, status, verified, verified_domain, definition } = service
+  const env_prefix = ownedPrefix(service)
   const { branding, consent, dashboard_login_url, docs_url } = definition
   return {
     id,
@@ -102,6 +106,8 @@ export function registryEntryJson({ id, status, verified, definition }: Register
     consent: present(consent),
     ...(definition.claim_required && { claim_required: true }),
     ...(definition.minimum_verdict === 'human' && { minimum_verdict: 'human' as const }),
+    ...(verified_domain !== null && { verified_domain }),
+    ...(env_prefix !== null && { env_prefix }),
   }
 }
 

@@ -105,6 +105,8 @@ export const updateServiceBody = atLeastOne({
   docs_url: url.nullable().optional().describe(`${docsUrl} null takes it away.`),
 })
 
+const prefixText = 'What variables begin with that are the service’s own, such as ACME_ of acme.dev.'
+
 const shown = {
   status: z.enum(['active', 'disabled']),
   discoverable: z.boolean(),
@@ -126,6 +128,14 @@ const shown = {
   consent,
   claim_required: claimRequired.optional(),
   minimum_verdict: minimumVerdict.optional(),
+  verified_domain: z
+    .string()
+    .optional()
+    .describe('The registrable domain of the website, where the service has shown that it holds it.'),
+  env_prefix: z
+    .string()
+    .optional()
+    .describe(`${prefixText} Only where the domain or the service is verified.`),
 }
 
 export const registryEntrySchema = z
@@ -142,5 +152,25 @@ export const managedServiceSchema = z
     updated_at: timestamp,
   })
   .meta({ id: 'GateManagedService' })
+
+export const serviceDomainSchema = z
+  .strictObject({
+    object: z.literal('gate_service_domain'),
+    service_id: serviceIdSchema,
+    domain: z
+      .string()
+      .nullable()
+      .describe('The registrable domain of the website, by the public suffix list; null where it has none.'),
+    verified: z.boolean(),
+    env_prefix: z.string().nullable().describe(`${prefixText} null where nothing is verified.`),
+    challenge: z
+      .strictObject({
+        dns: z.strictObject({ name: z.string(), type: z.literal('TXT'), value: z.string() }),
+        file: z.strictObject({ url: z.string(), content: z.string().describe('One of its lines.') }),
+      })
+      .nullable()
+      .describe('One of both is enough. It is good for this organization, service and domain alone.'),
+  })
+  .meta({ id: 'GateServiceDomain' })
 
 export const completeList = <T extends z.ZodType>(item: T) => z.strictObject({ data: z.array(item), meta })

@@ -183,8 +183,11 @@ interface Update {
   Body: z.output<typeof updateServiceBody>
 }
 
-// 404 for what cannot be the id of a service.
-function servicePath({ scopeOf }: ServiceContext, request: FastifyRequest<Params>): ServicePath {
+/** 404 for what cannot be the id of a service. */
+export function servicePath(
+  { scopeOf }: Pick<ServiceContext, 'scopeOf'>,
+  request: FastifyRequest<Params>,
+): ServicePath {
   const { serviceId } = request.params
   if (!isServiceId(serviceId)) throw noSuchService()
   return { ...scopeOf(request), serviceId }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
+import { variablesOf } from '../registry/ownership.ts'
 import { type RegisteredService, registryEntryJson } from '../registry/registered.ts'
 import type { RequesterNetwork } from '../requests.ts'
 import { phaseOf } from '../sessions.ts'
@@ -43,7 +44,7 @@ export function unapprovedJson(row: GateSessionRow) {
 }
 
 export function approvedJson(
-  { id, gate_account_id, account_name }: GateSessionRow,
+  { id, gate_account_id, account_name, accepted_env_vars }: GateSessionRow,
   { bundle, service }: { bundle: DeliveryBundle; service: RegisteredService },
 ) {
   return {
@@ -54,6 +55,7 @@ export function approvedJson(
     account_name,
     delivery_bundle: bundle,
     docs_url: registryEntryJson(service).docs_url,
+    accepted_env_vars: accepted_env_vars ?? [],
   } as const
 }
 
@@ -75,6 +77,7 @@ export function consentJson(session: GateSessionRow, { service, approveToken, ne
     ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
     // A login goes to where it was asked for, whatever the service says since.
     service: { ...registryEntryJson(service), ...(dashboard_login_url !== null && { dashboard_login_url }) },
+    ...(session.kind === 'signup' && { variables: variablesOf(service) }),
     approve_token: approveToken,
     confirmation_code: session.confirmation_code,
     requested_by: {

@@ -93,6 +93,12 @@ export const polledSessionSchema = z
     account_name: z.string().optional(),
     delivery_bundle: bundleSchema.optional(),
     docs_url: z.url().optional(),
+    accepted_env_vars: z
+      .array(z.string())
+      .optional()
+      .describe(
+        'The variables that the person lets into the env file of the agent; others belong in a file of their own.',
+      ),
   })
   .meta({ id: 'GateSessionPollData' })
 
@@ -116,6 +122,21 @@ export const consentSchema = z
       .optional()
       .describe('What the service gets along with it, as the agent wrote it; absent when there is none.'),
     service: registryEntrySchema,
+    variables: z
+      .array(
+        z.strictObject({
+          key: z.string(),
+          name: z.string(),
+          secret: z.boolean(),
+          group: z
+            .enum(['verified', 'service', 'other', 'refused'])
+            .describe(
+              'verified: under the name that is verified, or of Gate itself; service: named after the id of the service; refused: no tool may write it.',
+            ),
+        }),
+      )
+      .optional()
+      .describe('Of a signup: what the agent gets.'),
     approve_token: z.string().describe('Good for this session until it is resolved.'),
     confirmation_code: confirmationCodeSchema,
     requested_by: z.strictObject({

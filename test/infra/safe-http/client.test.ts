@@ -43,6 +43,18 @@ describe('the request', () => {
     expect(Buffer.from(body ?? '', 'latin1').toString()).toBe('{"a":"ä"}')
   })
 
+  it('is a GET without a body, where something is to be read', async () => {
+    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'the file')))
+    const client = createTestClient({ timeoutMs: 10_000 })
+    const outcome = await client.get({
+      url: `http://127.0.0.1:${receiver.port}/.well-known/a.txt`,
+      maxBytes: 3,
+    })
+    expect(outcome.kind === 'response' && [outcome.status, outcome.body.toString()]).toEqual([200, 'the'])
+    expect(receiver.requests[0]).toMatch(/^GET \/\.well-known\/a\.txt HTTP\/1\.1\r\n/)
+    expect(receiver.requests[0]).toMatch(/\r\n\r\n$/)
+  })
+
   it('takes the time it took', async () => {
     const { outcome } = await outcomeOf(({ socket }) => {
       setTimeout(() => socket.write(answerOf(200)), 100)

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import {
   agentTokenEnvName,
+  envNameProblem,
+  envPrefixOf,
   isCriticalEnvName,
   isEnvName,
   isGateManagedEnvName,
   isOperatorEnvName,
-  isOwnEnvName,
+  isSteeringEnvName,
+  isUnderPrefix,
 } from '../../../infra/wire/gate.ts'
 
 const split = (text: string) => text.trim().split(/\s+/)
@@ -49,15 +52,41 @@ describe('names of environment variables', () => {
   })
 
   test.each([
-    ['acme-mail', 'ACME_API_KEY', true],
+    ['acme-mail', 'ACME_API_KEY', false],
+    ['acme-mail', 'ACME_MAIL_API_KEY', true],
     ['acme_mail', 'acme_mail_key', true],
+    ['xn--mller-kva', 'XN_MLLER_KVA_KEY', true],
     ['1demo', '_1DEMO_KEY', true],
     ['acme', 'ACME', false],
     ['acme', 'ACMEX_KEY', false],
     ['acme', 'DATABASE_URL', false],
     ['acme', 'MY_ACME_KEY', false],
-  ])('of %s, %s is its own: %s', (serviceId, name, isOwn) => {
-    expect(isOwnEnvName(name, serviceId)).toBe(isOwn)
+  ])('under the name %s, %s is: %s', (name, variable, isUnder) => {
+    expect(isUnderPrefix(variable, envPrefixOf(name))).toBe(isUnder)
+  })
+
+  const steering = split(`OPENAI_BASE_URL anthropic_base_url ACME_API_BASE LINEAR_API_URL HF_ENDPOINT
+    AWS_ENDPOINT_URL_S3 ACME_CONFIG ACME_CONFIG_DIR CLAUDE_CODE_USE_BEDROCK CODEX_HOME MAVEN_HOME RSYNC_RSH
+    ACME_PROXY ACME_OPTIONS ACME_OPTS ACME_PATH ACME_PAGER ACME_ASKPASS ACME_REGISTRY
+    ACME_SYSTEM_PROMPT MCP_SERVERS ACME_MCP_URL`)
+
+  test.each(steering)('%s steers, but for its owner', (name) => {
+    expect(isSteeringEnvName(name)).toBe(true)
+    expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBe('steers_programs')
+    const [word = ''] = name.split('_')
+    expect(envNameProblem(name, { serviceId: 'acme', prefix: envPrefixOf(word) })).toBeUndefined()
+  })
+
+  test.each(honest.filter((name) => !/PATHS?$|CONFIG/.test(name)))('%s steers nothing', (name) => {
+    expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBeUndefined()
+  })
+
+  test('a verified name changes nothing for what hands the machine over, or is of Gate or the operator', () => {
+    const problem = (name: string, word: string) => envNameProblem(name, { prefix: envPrefixOf(word) })
+    expect(problem('NODE_OPTIONS', 'node')).toBe('process_critical')
+    expect(problem('NO_PROXY', 'no')).toBe('process_critical')
+    expect(problem('TIDEGATE_URL', 'tidegate')).toBe('of_the_operator')
+    expect(problem('ACME_GATE_AGENT_TOKEN', 'acme')).toBe('gate_managed')
   })
 
   test.each([

@@ -98,6 +98,14 @@ export const events = {
     type: 'GateSessionClaimed',
     data: { gate_session_id: gate(n), gate_account_id: gacct(n), webhook_endpoint_id: null, claimed_at: at },
   }),
+  domainVerified: (n: number, at: number): DomainEvent => ({
+    type: 'GateServiceDomainVerified',
+    data: { service_id: `service-${n}`, ...tenant, domain: `d${at}.example`, proof: 'dns', verified_at: at },
+  }),
+  accepted: (n: number, at: number): DomainEvent => ({
+    type: 'GateVariablesAccepted',
+    data: { gate_session_id: gate(n), gate_account_id: gacct(n), env_vars: [`KEY_${at}`], accepted_at: at },
+  }),
   approved: (n: number, at: number): DomainEvent => ({
     type: 'GateSessionApproved',
     data: {

@@ -6,6 +6,7 @@ import {
   isServiceEventApplied,
   listServices,
   servicesToldAt,
+  verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
 import { recorded, useGateWorld } from './events.ts'
@@ -61,6 +62,7 @@ const row = {
   environment: 'live',
   status: 'active',
   verified: false,
+  verified_domain: null,
   definition,
   created_at: 10,
   updated_at: 10,
@@ -106,6 +108,33 @@ describe('a service', () => {
 })
 
 describe('verification', () => {
+  const domain: DomainEvent = {
+    type: 'GateServiceDomainVerified',
+    data: { ...about, domain: 'acme.example', proof: 'dns', verified_at: 15 },
+  }
+
+  test('of the domain ends with another website, and by the operator', async () => {
+    await world.given(registered(), domain)
+    expect(await find()).toEqual({ ...row, verified_domain: 'acme.example', updated_at: 15 })
+    await world.given(changed({ name: 'Post' }))
+    expect(await find()).toMatchObject({ verified_domain: 'acme.example' })
+    await world.given(changed({ website: 'https://acme.example/new' }))
+    expect(await find()).toMatchObject({ verified_domain: null })
+    await world.given(domain, withdrawn)
+    expect(await find()).toMatchObject({ verified_domain: null })
+  })
+
+  test('protects the names of active services towards other organizations', async () => {
+    const { pool } = world.database
+    await world.given(registered(), domain)
+    expect(await verifiedNames(pool, org(2))).toEqual([])
+    await world.given(verified)
+    expect(await verifiedNames(pool, org(2))).toEqual(['Acme \0 Mail'])
+    expect(await verifiedNames(pool, org(1))).toEqual([])
+    await world.given(disabled())
+    expect(await verifiedNames(pool, org(2))).toEqual([])
+  })
+
   test('is given and withdrawn', async () => {
     await world.given(registered(), verified)
     expect(await find()).toEqual({ ...row, verified: true, updated_at: 15 })

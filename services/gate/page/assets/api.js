@@ -1,4 +1,4 @@
-/** @import { Approved, Consent, Ended, Problem, ProblemKind } from './state.js' */
+/** @import { ApproveBody, Approved, Consent, Ended, Problem, ProblemKind } from './state.js' */
 
 /**
  * `skewMs`: how far the server's clock is ahead of this one.
@@ -11,7 +11,7 @@
  * @param {string} gateSessionId
  * @returns {{
  *   consent: () => Promise<Answer<Consent>>,
- *   approve: (body: { approve_token: string, sealed_token?: string, account_name?: string }) => Promise<Answer<Approved>>,
+ *   approve: (body: ApproveBody) => Promise<Answer<Approved>>,
  *   decline: () => Promise<Answer<unknown>>,
  *   closing: (approveToken: string) => void
  * }} `closing`: this page is being closed; the token says which page it was

@@ -18,7 +18,7 @@ const tabs = followTabs(gateSessionId, {
   decides: () => state.view !== 'elsewhere',
 })
 const view = createView({
-  happen: (type) => happen({ type }),
+  happen: (type, accepted) => happen(accepted ? { type: 'approve', accepted } : { type }),
   clock: () => Date.now() + skewMs,
 })
 

@@ -1,5 +1,4 @@
 import { el } from './dom.js'
-import { originOf } from './sections.js'
 import { asksForName } from './state.js'
 import { line } from './text.js'
 
@@ -34,14 +33,9 @@ export function askForName(consent) {
   const label = el('label', { for: 'account-name' }, 'To approve, type the account’s name: ')
   label.append(el('bdi', { class: 'foreign' }, el('strong', {}, name)))
   const element = el(
-    'section',
-    { class: 'elsewhere', 'aria-labelledby': 'elsewhere-title' },
-    el(
-      'h2',
-      { id: 'elsewhere-title' },
-      isHere ? 'The account’s name' : 'This did not come from your network',
-    ),
-    el('p', { id: 'elsewhere' }, isHere ? unsure : whence(network)),
+    'div',
+    { class: 'elsewhere' },
+    isHere ? el('p', { id: 'elsewhere' }, unsure) : null,
     label,
     input,
   )
@@ -53,14 +47,6 @@ export function askForName(consent) {
 }
 
 const unsure = 'It is not clear that a person uses this browser.'
-
-/** @param {Consent['requested_by']['network']} network */
-function whence(network) {
-  if (network?.same !== false) return 'The server does not know from where it was asked for.'
-  const origin = originOf(network)
-  const from = `It was asked for from another network than the one this browser is in${origin && `: ${origin}`}.`
-  return `${from} A tool that runs in the cloud does that, and so does somebody who sends you a link.`
-}
 
 /** @param {string} text */
 function comparable(text) {

@@ -3,6 +3,7 @@ import { button, el } from './dom.js'
 import { askForName } from './name-check.js'
 import { sections } from './sections.js'
 import { initial } from './state.js'
+import { askForVariables } from './variables.js'
 
 /** @import { NameCheck } from './name-check.js' */
 /** @import { Consent, Notice, Part, PartOptions } from './state.js' */
@@ -21,6 +22,7 @@ export function createReview(consent, { happen, clock, say }) {
   const settled = followFocus(closing.signal)
   const used = followInput(closing.signal)
   const name = askForName(consent)
+  const variables = askForVariables(consent)
   const notice = el('div', { class: 'notice', role: 'alert' })
   const approveText = consent.kind === 'login' ? 'Approve login' : 'Approve'
   const approve = button(approveText, {
@@ -28,7 +30,7 @@ export function createReview(consent, { happen, clock, say }) {
     press: () => {
       const missing = missingStep({ settled, used, name })
       if (missing) notice.replaceChildren(el('p', {}, missing))
-      else happen('approve')
+      else happen('approve', variables.accepted())
     },
   })
   const decline = button('Decline', { id: 'decline', kind: 'quiet', press: () => happen('decline') })
@@ -43,7 +45,10 @@ export function createReview(consent, { happen, clock, say }) {
   let lasting = false
 
   return {
-    element: layout(consent, { approve, decline, notice, left, name: name?.element }),
+    element: layout(consent, {
+      ...{ approve, decline, notice, left },
+      ...{ name: name?.element, variables: variables.element },
+    }),
     stop: () => closing.abort(),
     show(state) {
       if (state.notice !== noticed) {
@@ -63,17 +68,20 @@ export function createReview(consent, { happen, clock, say }) {
 
 /**
  * @param {Consent} consent
- * @param {Record<'approve' | 'decline' | 'notice' | 'left', HTMLElement> & { name?: HTMLElement | undefined }} parts
+ * @param {Record<'approve' | 'decline' | 'notice' | 'left', HTMLElement>
+ *   & { name?: HTMLElement | undefined, variables: HTMLElement | null }} parts
  */
-function layout(consent, { approve, decline, notice, left, name }) {
+function layout(consent, { approve, decline, notice, left, name, variables }) {
   const ends = clockTime(Date.parse(consent.expires_at))
   return el(
     'div',
     { class: 'review' },
     sections.head(consent),
-    sections.drawing(consent),
     sections.started(consent),
     sections.grants(consent),
+    variables,
+    sections.says(consent),
+    sections.drawing(consent),
     sections.metadata(consent),
     sections.requester(consent),
     name,

@@ -1,7 +1,7 @@
 import { el, icon, icons } from './dom.js'
 import { block, line, webAddress } from './text.js'
 
-/** @import { Consent, Network, Service } from './state.js' */
+/** @import { Consent, Network, Service, Variable } from './state.js' */
 
 // The service that each server has: itself. No other can have this id.
 const builtIn = 'tidegate'
@@ -15,7 +15,7 @@ export function thingOf(service) {
 }
 
 /**
- * @type {Record<'head' | 'drawing' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
+ * @type {Record<'head' | 'says' | 'drawing' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
  *   (consent: Consent) => HTMLElement | null>}
  */
 export const sections = {
@@ -23,17 +23,13 @@ export const sections = {
     const name = foreign(service.name, 80)
     const account = foreign(account_name, 100)
     const website = webAddress(service.website)
-    const verified = service.branding?.verified === true
-    const mark = el(
-      'span',
-      { class: `mark ${verified ? 'verified' : 'unverified'}` },
-      icon(verified ? icons.verified : icons.unverified, 'small'),
-      verified ? 'Verified service' : 'Not verified',
-    )
+    const mark = markOf(service)
     const question =
       kind === 'login'
         ? el('h1', { tabindex: -1 }, 'Log in to ', name, '’s dashboard as ', account, '?')
         : el('h1', { tabindex: -1 }, `Create an ${thingOf(service)} at `, name, '?')
+    // Around a box of its own, as names have, a name that is made of the content would get spaces.
+    question.setAttribute('aria-label', question.textContent ?? '')
     return el(
       'header',
       { class: 'head' },
@@ -46,11 +42,17 @@ export const sections = {
         website ? outside(website, website.host) : foreign(service.website, 120),
         mark,
       ),
-      el(
-        'p',
-        { class: 'about foreign', dir: 'auto' },
-        block(service.description, { lines: 12, columns: 600 }),
-      ),
+    )
+  },
+
+  says({ service }) {
+    const text = block(service.description, { lines: 12, columns: 600 })
+    if (text.trim() === '') return null
+    return el(
+      'section',
+      { class: 'says', 'aria-labelledby': 'says-title' },
+      el('h2', { id: 'says-title' }, 'The service says of itself'),
+      el('blockquote', { class: 'about foreign', dir: 'auto' }, text),
     )
   },
 
@@ -73,18 +75,25 @@ export const sections = {
     return el('div', { class: 'joined' }, box)
   },
 
-  started({ confirmation_code }) {
+  started({ confirmation_code, requested_by: { network } }) {
     const code = line(confirmation_code, 40)
     return el(
       'section',
-      { class: 'started joined', 'aria-labelledby': 'started-title' },
+      { class: 'started', 'aria-labelledby': 'started-title' },
+      network?.same === true ? null : warning(network),
+      code &&
+        el(
+          'div',
+          { class: 'code', role: 'group', 'aria-labelledby': 'code-title' },
+          el('span', { class: 'code-title', id: 'code-title' }, 'Confirmation code'),
+          el('span', { class: 'digits' }, code),
+        ),
       el('h2', { id: 'started-title' }, 'Did you start this yourself?'),
       el(
         'p',
         { class: 'question' },
-        'Approve only if you started this yourself, in a tool that you are using now. If somebody sent you this link, decline: they would use what you approve.',
+        'Approve only if you started this yourself, in a tool that you are using now. Whoever has this link can approve, and this page does not know who you are. If somebody sent you the link, decline: they would use what you approve.',
       ),
-      code && el('p', { class: 'digits' }, code),
       code &&
         el(
           'p',
@@ -155,11 +164,37 @@ export const sections = {
   },
 }
 
+/** @param {Service} service */
+function markOf({ branding, verified_domain }) {
+  if (branding?.verified === true)
+    return el('span', { class: 'mark verified' }, icon(icons.verified, 'small'), 'Verified service')
+  const text = verified_domain ? 'Website confirmed, service not verified' : 'Not verified'
+  return el('span', { class: 'mark unverified' }, icon(icons.unverified, 'small'), text)
+}
+
+/** @param {Network | undefined} network of who asked, which is another one, or not known */
+function warning(network) {
+  return el(
+    'div',
+    { class: 'warning' },
+    el('h2', { id: 'elsewhere-title' }, 'This did not come from your network'),
+    el('p', { id: 'elsewhere' }, whence(network)),
+  )
+}
+
+/** @param {Network | undefined} network */
+function whence(network) {
+  if (network?.same !== false) return 'The server does not know from where it was asked for.'
+  const origin = originOf(network)
+  const from = `It was asked for from another network than the one this browser is in${origin && `: ${origin}`}.`
+  return `${from} A tool that runs in the cloud does that, and so does somebody who sends you a link.`
+}
+
 /**
  * Where the request came from, as far as that is known.
  * @param {Network} network
  */
-export function originOf({ country, operator }) {
+function originOf({ country, operator }) {
   return [country, operator].flatMap((text) => line(text, 80) || []).join(', ')
 }
 
@@ -219,8 +254,7 @@ const grantsOf = {
     ]
   },
 
-  signup({ service, account_name }) {
-    const values = valuesOf(service)
+  signup({ service, account_name, variables = [] }) {
     return [
       el(
         'p',
@@ -228,72 +262,20 @@ const grantsOf = {
         foreign(service.name, 80),
         ` creates an ${thingOf(service)} called `,
         el('strong', {}, foreign(account_name, 100)),
-        `. ${receives(service, values)}`,
+        `. ${receives(service, variables)}`,
       ),
-      values.length > 0
-        ? el(
-            'ul',
-            { class: 'values' },
-            ...values.map(({ key, name, secret }) =>
-              el(
-                'li',
-                {},
-                el('code', { class: 'foreign' }, line(key, 128)),
-                el('span', { class: 'meaning foreign', dir: 'auto' }, line(name, 200)),
-                el(
-                  'span',
-                  { class: secret === true ? 'secret' : 'open' },
-                  secret === true ? 'Secret' : 'Not secret',
-                ),
-                isOwnVariable(key, service.id)
-                  ? null
-                  : el(
-                      'span',
-                      { class: 'other' },
-                      'Not named after this service. A value that your agent has is kept.',
-                    ),
-              ),
-            ),
-          )
-        : null,
     ]
   },
 }
 
 /**
  * @param {Service} service
- * @param {Value[]} values
+ * @param {Variable[]} variables
  */
-function receives(service, values) {
-  if (values.length === 0) return 'Your agent receives no credentials.'
+function receives(service, variables) {
+  if (variables.length === 0) return 'Your agent receives no credentials.'
   if (service.id !== builtIn) return 'Your agent receives, encrypted and once:'
   return 'With the secret keys your agent may do everything in it. It receives, encrypted and once:'
-}
-
-/**
- * @typedef {{ key: string, name: string, secret: boolean }} Value
- * @param {Service} service
- * @returns {Value[]}
- */
-function valuesOf({ id, env_vars, dashboard_login_url }) {
-  const own = Array.isArray(env_vars) ? env_vars.slice(0, 60) : []
-  if (!dashboard_login_url) return own
-  const key = `${line(id, 32).toUpperCase().replace(/[-_]+/g, '_')}_GATE_AGENT_TOKEN`
-  const name = 'Agent token: asks for dashboard logins. You approve each.'
-  return [...own, { key, name, secret: true }]
-}
-
-/**
- * As isOwnEnvName of infra/wire/gate.ts has it.
- * @param {string} key
- * @param {string} id
- */
-function isOwnVariable(key, id) {
-  const [word] = line(id, 32).toUpperCase().split(/[-_]/)
-  return line(key, 128)
-    .toUpperCase()
-    .replace(/^_(?=\d)/, '')
-    .startsWith(`${word}_`)
 }
 
 /**

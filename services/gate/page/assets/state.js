@@ -5,8 +5,10 @@ import { loginAddress } from './text.js'
  * @typedef {{
  *   id: string, name: string, description: string, website: string, dashboard_login_url?: string,
  *   env_vars: { name: string, key: string, secret: boolean }[],
- *   branding?: Branding, consent?: { terms_url?: string, privacy_url?: string }
+ *   branding?: Branding, consent?: { terms_url?: string, privacy_url?: string }, verified_domain?: string
  * }} Service
+ * @typedef {{ key: string, name: string, secret: boolean, group: 'verified' | 'service' | 'other' | 'refused' }} Variable
+ *   what the agent gets, and whose name it has
  * @typedef {{
  *   logo_url?: string, primary_color?: string, secondary_color?: string, ascii_art?: string, verified?: boolean
  * }} Branding
@@ -21,7 +23,8 @@ import { loginAddress } from './text.js'
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
  *   account_name: string, service: Service, approve_token: string, expires_at: string, confirmation_code: string,
  *   requested_by: { ip_address: string | null, user_agent: string | null, at: string, network?: Network },
- *   approval?: 'in_progress', claim?: 'waiting', metadata?: Record<string, unknown>, name_required?: boolean
+ *   approval?: 'in_progress', claim?: 'waiting', metadata?: Record<string, unknown>, name_required?: boolean,
+ *   variables?: Variable[]
  * }} Consent `name_required`: the server takes no approval without the account's name
  * @typedef {{ same: boolean | null, country: string | null, operator: string | null }} Network of who asked; `same`:
  *   whether this browser is in it
@@ -30,20 +33,24 @@ import { loginAddress } from './text.js'
  * @typedef {{ kind: 'flagged' | 'proof' | 'verdict' | 'unnamed' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
  * @typedef {{
  *   view: View, consent: Consent | null, busy: 'approve' | 'decline' | null, notice: Notice | null,
- *   proofsRefused: number, sealedToken: string | null, code: string | null, receipt: string | null, after: number | null, kind: 'signup' | 'login' | null
+ *   proofsRefused: number, sealedToken: string | null, accepted: string[], code: string | null, receipt: string | null, after: number | null, kind: 'signup' | 'login' | null
  * }} State
- * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'approve' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
+ * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
  *     | 'time_up' | 'superseded' | 'alone' | 'front' }
+ *   | { type: 'approve', accepted?: string[] }
  *   | { type: 'loaded', consent: Consent, code?: string | null } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
  * @typedef {{ do: 'load' | 'decline' } | { do: 'prove', approveToken: string }
- *   | { do: 'approve', body: { approve_token: string, sealed_token?: string, account_name?: string } }
+ *   | { do: 'approve', body: ApproveBody }
  *   | { do: 'wait', seconds: number, event: Event } | { do: 'leave', url: string }} Effect
+ * @typedef {{
+ *   approve_token: string, sealed_token?: string, accepted_env_vars?: string[], account_name?: string
+ * }} ApproveBody
  * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
  *
  * What is shown of a view. `say`: reads a text aloud, for whoever does not see the page.
  * @typedef {{ show(state: State): void, element: HTMLElement, stop?: () => void }} Part
- * @typedef {{ happen: (type: 'approve' | 'decline' | 'retry' | 'time_up') => void, clock: () => number,
+ * @typedef {{ happen: (type: 'approve' | 'decline' | 'retry' | 'time_up', accepted?: string[]) => void, clock: () => number,
  *   say: (text: string) => void }} PartOptions
  */
 
@@ -57,6 +64,7 @@ export const initial = {
   sealedToken: null,
   code: null,
   receipt: null,
+  accepted: [],
   after: null,
   kind: null,
 }
@@ -81,7 +89,9 @@ export function next(state, event) {
     case 'not_loaded':
       return asks(state) ? failed.load(state, event.problem) : [state]
     case 'approve':
-      return undecided(state) ? steps.prove(begin(state, 'approve')) : [state]
+      return undecided(state)
+        ? steps.prove({ ...begin(state, 'approve'), accepted: event.accepted ?? [] })
+        : [state]
     case 'decline':
       return undecided(state) || (state.view === 'claiming' && state.busy === null)
         ? [begin(state, 'decline'), { do: 'decline' }]
@@ -169,9 +179,10 @@ const steps = {
     state.consent ? [state, { do: 'prove', approveToken: state.consent.approve_token }] : [state],
 
   approve(state) {
-    const { consent, sealedToken } = state
+    const { consent, sealedToken, accepted } = state
     if (!consent) return [state]
-    const proof = sealedToken === null ? {} : { sealed_token: sealedToken }
+    const lets = consent.kind === 'signup' && { accepted_env_vars: accepted }
+    const proof = sealedToken === null ? {} : { sealed_token: sealedToken, ...lets }
     const name = asksForName(consent) ? { account_name: consent.account_name } : {}
     return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof, ...name } }]
   },

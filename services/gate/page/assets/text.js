@@ -5,6 +5,8 @@
 const unseen =
   /(?![\n\t]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu
 const replacement = '\ufffd'
+// More than two marks in a row reach over other lines; syllables of some scripts have up to four.
+const piled = /((?:(?!\p{scx=Khmer}|\p{scx=Myanmar}|\p{scx=Tibetan})\p{M}){2}|\p{M}{4})\p{M}+/gu
 
 /**
  * Text of others as it may be shown on one line.
@@ -17,6 +19,7 @@ export function line(value, max = 200) {
     text
       .replaceAll(/[\n\r\t]+/g, ' ')
       .replaceAll(unseen, replacement)
+      .replaceAll(piled, '$1')
       .trim(),
     max,
   )
@@ -33,6 +36,7 @@ export function block(value, { lines, columns }) {
     .replaceAll(/\r\n?/g, '\n')
     .replaceAll('\t', '    ')
     .replaceAll(unseen, replacement)
+    .replaceAll(piled, '$1')
     .split('\n')
   const shown = all.slice(0, lines).map((row) => cut(row.trimEnd(), columns))
   return (all.length > lines ? [...shown, '…'] : shown).join('\n')

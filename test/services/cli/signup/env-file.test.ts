@@ -1,11 +1,17 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
-import { additionTo, quoted, requireWritable } from '../../../../services/cli/signup/env-file.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  additionTo,
+  changeText,
+  quoted,
+  writablePlace,
+  writeBeside,
+} from '../../../../services/cli/signup/env-file.ts'
 
 const run = promisify(execFile)
 const seed = Date.now()
@@ -87,7 +93,7 @@ describe('a value reads the same after it was written', () => {
 
   test('what has no such form is only what some of them would read otherwise', () => {
     const property = fc.property(value, (text) => {
-      expect(quoted(text) === undefined).toBe(/['\r\0]|\\$/.test(text) || !text.isWellFormed())
+      expect(quoted(text) === undefined).toBe(/['\r\n\0]|\\$/.test(text) || !text.isWellFormed())
     })
     fc.assert(property, { seed, numRuns: 2000 })
     expect(merge('A=1\n', { B: "it's" })).toMatchObject({
@@ -139,14 +145,85 @@ describe('whatever else the file has stays as it is', () => {
   })
 })
 
-test("another user's file is none to write to: its owner alone can close it to others", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-env-'))
-  const file = path.join(folder, '.env')
-  await writeFile(file, '', { mode: 0o666 })
-  const { uid } = await stat(file)
-  await requireWritable(file, uid)
-  await expect(requireWritable(file, uid + 1)).rejects.toThrow(/another user's/)
-  await rm(folder, { recursive: true })
+describe('the file', () => {
+  let folder = ''
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-env-'))
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+  const at = (name: string) => path.join(folder, name)
+  const line = async () => ({ lines: 'A=1\n' })
+
+  test('of another user is none to write to: its owner alone can close it to others', async () => {
+    await writeFile(at('.env'), '', { mode: 0o666 })
+    const { uid } = await stat(at('.env'))
+    await writablePlace(at('.env'), uid)
+    await expect(writablePlace(at('.env'), uid + 1)).rejects.toThrow(/another user's/)
+  })
+
+  test('is looked for and left as it was', async () => {
+    await writablePlace(at('.env'))
+    expect(await readdir(folder)).toEqual([])
+    await writeFile(at('.env'), 'B=2', { mode: 0o640 })
+    await writablePlace(at('.env'))
+    expect([await readFile(at('.env'), 'utf8'), (await stat(at('.env'))).mode & 0o777]).toEqual([
+      'B=2',
+      0o640,
+    ])
+  })
+
+  test('that cannot be written is found at once', async () => {
+    await mkdir(at('folder'))
+    await symlink('nowhere/.env', at('dangling'))
+    for (const name of ['folder', 'none/.env', 'dangling', 'a'.repeat(256)])
+      await expect(writablePlace(at(name)), name).rejects.toThrow()
+  })
+
+  test('that a link has taken the place of since is not written to, nor what the link leads to', async () => {
+    await writeFile(at('.env'), 'B=2\n')
+    await writeFile(at('profile'), 'mine\n')
+    const place = await writablePlace(at('.env'))
+    await rename(at('.env'), at('moved'))
+    await symlink('profile', at('.env'))
+    await expect(changeText(place, line)).rejects.toThrow()
+    expect(await readFile(at('profile'), 'utf8')).toBe('mine\n')
+  })
+
+  test('in a folder that a link has taken the place of since is not written to', async () => {
+    await mkdir(at('place'))
+    await mkdir(at('elsewhere'))
+    const place = await writablePlace(at('place/.env'))
+    await rename(at('place'), at('moved'))
+    await symlink('elsewhere', at('place'))
+    await expect(changeText(place, line)).rejects.toThrow(/a link has come/)
+    expect(await readFile(at('elsewhere/.env'), 'utf8').catch(() => '')).toBe('')
+  })
+
+  test('behind a link that was there before is written, and stays behind it', async () => {
+    await mkdir(at('real'))
+    await writeFile(at('real/shared'), 'B=2\n')
+    await symlink('real/shared', at('.env'))
+    await changeText(await writablePlace(at('.env')), line)
+    expect(await readFile(at('real/shared'), 'utf8')).toBe('B=2\nA=1\n')
+  })
+
+  test('that an editor has replaced meanwhile is written', async () => {
+    const place = await writablePlace(at('.env'))
+    await writeFile(at('new'), 'B=2\n')
+    await rename(at('new'), at('.env'))
+    await changeText(place, line)
+    expect(await readFile(at('.env'), 'utf8')).toBe('B=2\nA=1\n')
+  })
+
+  test('beside it gets a number where its name is taken, but for the same text', async () => {
+    const place = await writablePlace(at('.env'))
+    const write = (text: string) => writeBeside(place, { ending: '.from-acme', text })
+    await symlink('target', at('.env.from-acme'))
+    expect(await write('one')).toBe(at('.env.from-acme.2'))
+    expect(await write('one')).toBe(at('.env.from-acme.2'))
+    expect(await write('two')).toBe(at('.env.from-acme.3'))
+    expect(await readdir(folder)).not.toContain('target')
+  })
 })
 
 describe('a variable that is there', () => {

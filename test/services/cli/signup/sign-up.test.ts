@@ -30,6 +30,10 @@ interface World {
   /** What Gate adds to its ack token. */
   gate?: Record<string, string>
   announced?: string[]
+  /** What the service's own variables begin with, as the server has verified it. */
+  prefix?: string
+  /** What the person lets into the env file; all that was announced, where nothing is said. */
+  accepted?: string[]
   overwrite?: boolean
   file?: string
   onPoll?: () => Promise<void>
@@ -69,6 +73,7 @@ async function run(world: World = {}) {
         dashboard_login_url: 'https://acme.example/auth/gate',
         env_vars: keys.map((key) => ({ name: key, key, secret: true })),
         ...{ sdks: [], branding: { verified: false } },
+        ...(world.prefix !== undefined && { env_prefix: world.prefix }),
       }
     },
     async createSession(request: SignupRequest) {
@@ -90,7 +95,9 @@ async function run(world: World = {}) {
         integrator: seal(world.integrator ?? { ACME_KEY: 'value' }),
         gate: seal(world.gate ?? {}, { ack_token: 'gtack' }),
       }
-      return { status: 'approved', gate_account_id: 'gacct', account_name: 'Ada', delivery_bundle }
+      const accepted_env_vars = world.accepted ?? keys
+      const account = { gate_account_id: 'gacct', account_name: 'Ada' }
+      return { status: 'approved', ...account, delivery_bundle, accepted_env_vars }
     },
     cancel: async () => void calls.push('cancel'),
     async claim(_session, code) {
@@ -168,34 +175,87 @@ describe('what was delivered is written', () => {
 
   test('beside a file that got another value meanwhile', async () => {
     const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n', { mode: 0o644 })
-    await writeFile(env('.env.acme.ACME_KEY'), 'not ours')
+    await writeFile(env('.env.from-acme.ACME_KEY'), 'not ours')
     const { failure, approval } = await run({ onPoll, gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' } })
     expect(failure).toBeUndefined()
     expect(approval?.stored).toEqual([
       { file: env(), names: ['ACME_GATE_AGENT_TOKEN'] },
-      { file: env('.env.acme.ACME_KEY.2'), names: ['ACME_KEY'], reason: 'conflict' },
+      { file: env('.env.from-acme.ACME_KEY.2'), names: ['ACME_KEY'], reason: 'conflict' },
     ])
     expect(parseEnv(await readFile(env(), 'utf8')).ACME_KEY).toBe('mine')
     expect(await modeOf(env())).toBe(0o600)
-    expect(await readFile(env('.env.acme.ACME_KEY.2'), 'utf8')).toBe('value')
-    expect(await modeOf(env('.env.acme.ACME_KEY.2'))).toBe(0o600)
-    expect(await readFile(env('.env.acme.ACME_KEY'), 'utf8')).toBe('not ours')
+    expect(await readFile(env('.env.from-acme.ACME_KEY.2'), 'utf8')).toBe('value')
+    expect(await modeOf(env('.env.from-acme.ACME_KEY.2'))).toBe(0o600)
+    expect(await readFile(env('.env.from-acme.ACME_KEY'), 'utf8')).toBe('not ours')
   })
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
     const { approval } = await run({ integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' } })
     expect(approval?.stored).toEqual([
-      { file: env('.env.acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
-      { file: env('.env.acme.SITE_URL'), names: ['SITE_URL'], reason: 'unannounced' },
+      { file: env('.env.from-acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
+      { file: env('.env.from-acme'), names: ['SITE_URL'], reason: 'unannounced' },
     ])
-    expect(await readFile(env('.env.acme.ACME_KEY'), 'utf8')).toBe(raw)
+    expect(await readFile(env('.env.from-acme.ACME_KEY'), 'utf8')).toBe(raw)
+    expect(parseEnv(await readFile(env('.env.from-acme'), 'utf8'))).toEqual({
+      SITE_URL: 'http://evil.example',
+    })
+    expect(await readFile(env(), 'utf8')).toMatch(
+      /^# Signed up for acme .*\n# ACME_KEY is in \.env\.from-acme\.ACME_KEY\n$/,
+    )
   })
 
   test('over what is there, where that is asked for', async () => {
     await writeFile(env(), 'ACME_KEY=old\nB=2\n')
     await run({ overwrite: true })
     expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value', B: '2' })
+  })
+})
+
+describe('what the person lets in', () => {
+  const integrator = { ACME_KEY: 'key', DATABASE_URL: 'theirs', ACME_PEM: '-----BEGIN\nA=1\n-----END' }
+  const announced = Object.keys(integrator)
+  const values = async (name = '.env') => parseEnv(await readFile(env(name), 'utf8').catch(() => ''))
+
+  test('goes to the env file, and what not to an env file of its own', async () => {
+    const gate = { ACME_GATE_AGENT_TOKEN: 'agt_1' }
+    const { approval } = await run({ integrator, announced, accepted: ['ACME_KEY'], gate })
+    expect(await values()).toEqual({ ACME_KEY: 'key', ACME_GATE_AGENT_TOKEN: 'agt_1' })
+    expect(await values('.env.from-acme')).toEqual({ DATABASE_URL: 'theirs' })
+    expect(await modeOf(env('.env.from-acme'))).toBe(0o600)
+    expect(await readFile(env('.env.from-acme.ACME_PEM'), 'utf8')).toBe(integrator.ACME_PEM)
+    expect(approval?.stored.slice(1)).toEqual([
+      { file: env('.env.from-acme'), names: ['DATABASE_URL'], reason: 'not_accepted' },
+      { file: env('.env.from-acme.ACME_PEM'), names: ['ACME_PEM'], reason: 'unquotable' },
+    ])
+  })
+
+  test('is nothing where the server does not say', async () => {
+    await run({ integrator, announced, accepted: [] })
+    expect(await values()).toEqual({})
+    expect(await values('.env.from-acme')).toEqual({ ACME_KEY: 'key', DATABASE_URL: 'theirs' })
+  })
+
+  test('is asked for nothing that is under the verified name', async () => {
+    await run({ integrator, announced, accepted: [], prefix: 'ACME_' })
+    expect(await values()).toEqual({ ACME_KEY: 'key' })
+    expect(await values('.env.from-acme')).toEqual({ DATABASE_URL: 'theirs' })
+    expect(await readFile(env(), 'utf8')).toContain('# ACME_PEM is in .env.from-acme.ACME_PEM\n')
+  })
+
+  test('has no say where a variable steers programs: that needs the verified name', async () => {
+    const steering = { ACME_BASE_URL: 'https://acme.example', ACME_KEY: 'key' }
+    const world = { integrator: steering, announced: Object.keys(steering), accepted: Object.keys(steering) }
+    const { approval } = await run(world)
+    expect(approval?.skipped).toEqual([{ name: 'ACME_BASE_URL', reason: 'steers_programs' }])
+    expect(await values()).toEqual({ ACME_KEY: 'key' })
+    await run({ ...world, prefix: 'ACME_', overwrite: true })
+    expect(await values()).toMatchObject(steering)
+  })
+
+  test('no name makes a file that programs read by themselves', async () => {
+    await run({ serviceId: 'local', announced: [], integrator: { local: 'A=1\nB=2', X: '1' } })
+    expect(await readdir(folder)).toEqual(['.env', '.env.from-local', '.env.from-local.local'])
   })
 })
 
@@ -232,6 +292,9 @@ describe('what was delivered is not written', () => {
     ['NODE_OPTIONS', 'process_critical'],
     ['npm_config_registry', 'process_critical'],
     ['LD_AUDIT', 'process_critical'],
+    ['OPENAI_BASE_URL', 'steers_programs'],
+    ['CLAUDE_CONFIG_DIR', 'steers_programs'],
+    ['RSYNC_RSH', 'steers_programs'],
     ['HTTPS_PROXY', 'process_critical'],
     ['TIDEGATE_URL', 'of_the_operator'],
     ['OTHER_GATE_AGENT_TOKEN', 'gate_managed'],

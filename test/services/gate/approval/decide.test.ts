@@ -48,6 +48,22 @@ describe('start of an approval', () => {
     })
   })
 
+  test('says which variables the person lets into the env file, once each', () => {
+    const accepting = { ...command, acceptedEnvVars: ['ACME_KEY', 'ACME_ID', 'ACME_KEY'] }
+    const [, accepted, ...others] = decideApprovalStart(given(pendingSignup()), accepting)
+    expect(others).toEqual([])
+    expect(accepted?.event).toEqual({
+      type: 'GateVariablesAccepted',
+      data: {
+        gate_session_id: pendingSignup().id,
+        gate_account_id: gateAccountId,
+        env_vars: ['ACME_KEY', 'ACME_ID'],
+        accepted_at: now,
+      },
+    })
+    expect(decideApprovalStart(given(startedSignup()), accepting)).toEqual([])
+  })
+
   test('of the built-in service asks nobody', () => {
     const session = pendingSignup({ organization_id: null })
     const [decision] = decideApprovalStart({ ...given(session), endpointId: null }, command)

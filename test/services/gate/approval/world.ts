@@ -97,6 +97,7 @@ export async function openApprovalWorld() {
       secrets: createSigningSecrets(keyring),
     }),
     network: noNetwork,
+    domainLooks: { txtRecords: async () => [], fileAt: async () => undefined },
     consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
     signUpOrganization: ({ startedAt, ...signup }) =>
       signUpOrganization({ ...deps, idTime: startedAt }, signup),

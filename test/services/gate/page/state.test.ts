@@ -51,15 +51,27 @@ test('a page asks for the request, shows it, proves, and approves with the proof
   expect(upon(opened).effects).toEqual([{ do: 'load' }])
   expect(upon(...review).state.view).toBe('review')
   expect(upon(...review, { type: 'approve' }).effects).toEqual([{ do: 'prove', approveToken: 'gtapr_1' }])
-  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
+  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
   expect(upon(...approving).effects).toEqual([{ do: 'approve', body }])
   expect(upon(...approving, { type: 'approved', data: {} }).state.view).toBe('approved')
+})
+
+test('an approval says which variables the person lets into the env file; that of a login says nothing of it', () => {
+  const letting: Event = { type: 'approve', accepted: ['ACME_KEY'] }
+  const proved: Event = { type: 'proved', sealedToken: 'sealed' }
+  const [effect] = upon(...review, letting, proved).effects
+  expect(effect).toMatchObject({ do: 'approve', body: { accepted_env_vars: ['ACME_KEY'] } })
+  const login: Event = { type: 'loaded', consent: { ...consent, kind: 'login' } }
+  const [other] = upon({ type: 'opened' }, login, letting, proved).effects
+  expect(other).toEqual({ do: 'approve', body: { approve_token: 'gtapr_1', sealed_token: 'sealed' } })
 })
 
 test('what is read again while a proof is made changes nothing: the proof is for the token that was shown', () => {
   const again: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
   const { effects } = upon(...review, { type: 'approve' }, again, { type: 'proved', sealedToken: 'sealed' })
-  expect(effects).toEqual([{ do: 'approve', body: { approve_token: 'gtapr_1', sealed_token: 'sealed' } }])
+  expect(effects).toEqual([
+    { do: 'approve', body: { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] } },
+  ])
   expect(upon(...review, again, { type: 'approve' }).effects).toEqual([
     { do: 'prove', approveToken: 'gtapr_2' },
   ])
@@ -69,7 +81,7 @@ test('the same proof asks how it ends', () => {
   const { state, effects } = upon(...working)
   expect(state.view).toBe('working')
   expect(effects).toEqual([{ do: 'wait', seconds: 1, event: { type: 'ask_again' } }])
-  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
+  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
   expect(upon(...working, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
 })
 

@@ -4,9 +4,12 @@ import {
   decideRegistration,
   decideServiceChange,
   decideServiceDisabling,
-  decideVerification,
   type RegistrationState,
 } from '../../../../services/gate/registry/decide.ts'
+import {
+  decideDomainVerification,
+  decideVerification,
+} from '../../../../services/gate/registry/verification.ts'
 import { now } from '../../../support/gate-rows.ts'
 import { organization, refusal } from '../../organizations/given.ts'
 import { about, definition, endpoint, eventId, meta, path, service } from './given.ts'
@@ -20,7 +23,14 @@ const deaf: RegistrationState['endpoint'][] = [
 
 describe('registering', () => {
   const command = { ...path, definition, eventId, now }
-  const state: RegistrationState = { organization, isRepeated: false, alike: [], count: 0, endpoint }
+  const state: RegistrationState = {
+    organization,
+    isRepeated: false,
+    alike: [],
+    count: 0,
+    verifiedNames: [],
+    endpoint,
+  }
 
   test('makes an active service in the environment of the key', () => {
     const data = { ...about, definition, registered_at: now }
@@ -30,7 +40,14 @@ describe('registering', () => {
   })
 
   test('again does nothing, whatever has become of the rest since', () => {
-    const later = { organization, isRepeated: true, alike: ['acme-mail'], count: 5, endpoint: undefined }
+    const later = {
+      organization,
+      isRepeated: true,
+      alike: ['acme-mail'],
+      count: 5,
+      verifiedNames: [],
+      endpoint: undefined,
+    }
     expect(decideRegistration(later, command)).toEqual([])
   })
 
@@ -57,8 +74,9 @@ describe('registering', () => {
 
   test('is refused for a sixth service', () => {
     expect(decideRegistration({ ...state, count: 4 }, command)).toHaveLength(1)
-    const { code, details } = refusal(() => decideRegistration({ ...state, count: 5 }, command))
+    const { code, message, details } = refusal(() => decideRegistration({ ...state, count: 5 }, command))
     expect([code, details?.next_action]).toEqual(['request.conflict', 'contact_support'])
+    expect(message).toContain('disabled ones count')
   })
 
   test('needs an endpoint that is told of approvals', () => {
@@ -83,7 +101,7 @@ describe('registering', () => {
 describe('changing', () => {
   const changes = { name: 'Acme Post' }
   const command = { ...path, changes, eventId, now }
-  const state = { organization, service, endpoint: undefined }
+  const state = { organization, service, verifiedNames: [], endpoint: undefined }
 
   test('replaces what is named and nothing else', () => {
     const data = { ...about, definition: { ...definition, name: 'Acme Post' }, changed_at: now }
@@ -133,6 +151,86 @@ describe('changing', () => {
   })
 })
 
+describe('a verified name', () => {
+  const verified = { ...service, verified_domain: 'acme.example' }
+  const variable = (key: string) => ({ name: 'Key', key, secret: true })
+  const change = (of: typeof service, changes: object) =>
+    decideServiceChange(
+      { organization, service: of, verifiedNames: [], endpoint: undefined },
+      { ...path, changes, eventId, now },
+    )
+  const env_vars = [variable('ACME_BASE_URL')]
+
+  test('may have variables that steer programs, unless the same change ends it', () => {
+    expect(change(verified, { env_vars })).toHaveLength(1)
+    expect(refusal(() => change(service, { env_vars })).details?.fields).toMatchObject([
+      { name: 'env_vars.0.key', issue: 'not_allowed' },
+    ])
+    const moved = { env_vars, website: 'https://other.example' }
+    expect(refusal(() => change(verified, moved)).details?.fields).toMatchObject([{ name: 'env_vars.0.key' }])
+  })
+
+  test('of the operator counts, too, until what it is about is another', () => {
+    const vouchedFor = { ...service, verified: true }
+    expect(change(vouchedFor, { env_vars })).toHaveLength(1)
+    expect(refusal(() => change(vouchedFor, { env_vars, name: 'Other' })).code).toBe('gate.validation_failed')
+  })
+
+  test('of others is not taken, at registration and later', () => {
+    const verifiedNames = ['Acme Mail']
+    const registering = () =>
+      decideRegistration(
+        { organization, isRepeated: false, alike: [], count: 0, verifiedNames, endpoint },
+        { ...path, definition: { ...definition, name: 'ACME MAlL' }, eventId, now },
+      )
+    const renaming = () =>
+      decideServiceChange(
+        { organization, service, verifiedNames, endpoint: undefined },
+        { ...path, changes: { name: 'acme-mail' }, eventId, now },
+      )
+    for (const asked of [registering, renaming])
+      expect(refusal(asked).details?.fields).toMatchObject([{ name: 'name', issue: 'not_allowed' }])
+  })
+})
+
+describe('verifying the domain', () => {
+  const state = { organization, service }
+  const command = {
+    ...path,
+    website: definition.website,
+    domain: 'acme.example',
+    proof: 'dns',
+    eventId,
+    now,
+  } as const
+
+  test('says what was shown and where, once', () => {
+    const data = { ...about, domain: 'acme.example', proof: 'dns', verified_at: now }
+    expect(decideDomainVerification(state, command)).toEqual([
+      { event: { type: 'GateServiceDomainVerified', data }, meta },
+    ])
+    const verified = { ...service, verified_domain: 'acme.example' }
+    expect(decideDomainVerification({ ...state, service: verified }, command)).toEqual([])
+  })
+
+  test('needs the website that was looked at, and an active service of the key', () => {
+    const codeOf = (of: typeof state, changes = {}) =>
+      refusal(() => decideDomainVerification(of, { ...command, ...changes })).code
+    expect(codeOf(state, { website: 'https://acme.example/other' })).toBe('request.conflict')
+    expect(codeOf({ ...state, service: { ...service, status: 'disabled' } })).toBe('request.conflict')
+    expect(codeOf(state, { organizationId: `org_${'9'.repeat(26)}` })).toBe('request.not_found')
+    expect(codeOf({ ...state, organization: suspended })).toBe('auth.organization_inactive')
+  })
+
+  test('is ended by the operator as well', () => {
+    const withdrawal = { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
+    const verified = { ...service, verified_domain: 'acme.example' }
+    expect(decideVerification(verified, { verified: false, eventId, now })).toEqual([
+      { event: withdrawal, meta },
+    ])
+  })
+})
+
 describe('disabling', () => {
   test('ends it once', () => {
     const disabling = { ...path, now }
@@ -152,7 +250,7 @@ test('a service is seen by keys of its organization and environment alone', () =
   for (const other of others) {
     const change = { ...other, changes: { name: 'Mine' }, eventId, now }
     const refusals = [
-      refusal(() => decideServiceChange({ organization, service, endpoint }, change)),
+      refusal(() => decideServiceChange({ organization, service, verifiedNames: [], endpoint }, change)),
       refusal(() => decideServiceDisabling({ organization, service }, { ...other, now })),
       refusal(() => decideServiceDisabling({ organization, service: undefined }, { ...other, now })),
     ]
@@ -162,7 +260,7 @@ test('a service is seen by keys of its organization and environment alone', () =
 })
 
 test('neither is possible for an organization that is not active', () => {
-  const state = { organization: suspended, service, endpoint }
+  const state = { organization: suspended, service, verifiedNames: [], endpoint }
   const codes = [
     refusal(() => decideServiceChange(state, { ...path, changes: { name: 'Mine' }, eventId, now })).code,
     refusal(() => decideServiceDisabling(state, { ...path, now })).code,

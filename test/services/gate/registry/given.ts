@@ -39,6 +39,7 @@ export const service: GateServiceRow = {
   environment: 'live',
   status: 'active',
   verified: false,
+  verified_domain: null,
   definition,
   created_at: 1,
   updated_at: 1,

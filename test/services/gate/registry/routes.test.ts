@@ -443,7 +443,9 @@ describe('the registry', () => {
   })
 
   test('an entry says nothing of its owner', async () => {
-    const id = await created()
+    // Nobody else gets the name of a verified service.
+    const name = `Harbour ${newId()}`
+    const id = await created({ name })
     await verifyService(world.deps, { serviceId: id, verified: true })
     const { status, body } = await world.send({ url: `${registry}/${id}` })
     expect(status).toBe(200)
@@ -452,7 +454,7 @@ describe('the registry', () => {
       id,
       status: 'active',
       discoverable: true,
-      name: 'Acme Mail',
+      name,
       description: 'Mail for agents.',
       website: 'https://acme.example',
       dashboard_login_url: 'https://acme.example/auth/gate',
@@ -461,6 +463,7 @@ describe('the registry', () => {
       sdks: [],
       branding: { verified: true },
       consent: {},
+      env_prefix: 'ACME_',
     })
     expect((await listed()).filter((listedId: string) => listedId === id)).toHaveLength(1)
   })

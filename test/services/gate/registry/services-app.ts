@@ -1,5 +1,9 @@
+import { transaction } from '../../../../infra/postgres/pool.ts'
+import { createGateLimits } from '../../../../services/gate/limits.ts'
+import { domainRoutes } from '../../../../services/gate/registry/domain-routes.ts'
 import { registryRoutes } from '../../../../services/gate/registry/routes.ts'
 import { serviceRoutes } from '../../../../services/gate/registry/service-routes.ts'
+import { createGateTables } from '../../../../services/gate/store.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 
@@ -7,10 +11,23 @@ import { openServiceWorld } from '../../../support/service-world.ts'
 export async function startServices() {
   const world = await openServiceWorld()
   const { app, context, send } = await createServiceApp(world)
-  for (const add of [registryRoutes, serviceRoutes]) add(app, context)
+  await transaction(world.pool, createGateTables)
+  // What domains show; nobody is asked.
+  const shown: { txt: Record<string, string[]>; asked: number } = { txt: {}, asked: 0 }
+  const domainLooks = {
+    async txtRecords(name: string) {
+      shown.asked++
+      return shown.txt[name] ?? []
+    },
+    fileAt: async () => undefined,
+  }
+  const parts = { ...context, limits: createGateLimits(world.pool), domainLooks }
+  for (const add of [registryRoutes, serviceRoutes]) add(app, parts)
+  domainRoutes(app, parts)
   return {
     ...world,
     send,
+    shown,
     async stop() {
       await app.close()
       await world.close()

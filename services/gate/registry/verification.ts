@@ -1,0 +1,69 @@
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import type { GateServiceRow } from '../../../projections/gate/tables.ts'
+import { organizationFor } from '../../../projections/organizations/queries.ts'
+import { changeable, membersOf, type ServicePath, type ServiceState, serviceFor } from './decide.ts'
+
+interface VerifyService {
+  verified: boolean
+  eventId: string
+  now: number
+}
+
+/**
+ * No event when nothing changes. Disabled services can be verified, the built-in one cannot. Withdrawing ends the
+ * verification of its domain, too. ApiError: 404 no organization has it.
+ */
+export function decideVerification(
+  service: GateServiceRow | undefined,
+  command: VerifyService,
+): DecidedEvent[] {
+  if (!service) {
+    throw new ApiError('request.not_found', {
+      message: 'service: no organization has a service of this id.',
+      details: { fields: [{ name: 'service', issue: 'not_found' }] },
+    })
+  }
+  const { organization_id: organizationId, environment } = service
+  const { verified, eventId, now } = command
+  const isSo = verified ? service.verified : !service.verified && service.verified_domain === null
+  if (isSo) return []
+  return [decidedEvent(verificationEvent(service, command), { organizationId, environment, eventId, now })]
+}
+
+function verificationEvent(
+  { id: service_id, organization_id, environment }: GateServiceRow,
+  { verified, now }: VerifyService,
+): DomainEvent {
+  const about = { service_id, organization_id, environment }
+  return verified
+    ? { type: 'GateServiceVerified', data: { ...about, verified_at: now } }
+    : { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
+}
+
+interface VerifyDomain extends ServicePath {
+  /** Of the service when its domain was looked at. */
+  website: string
+  domain: string
+  proof: 'dns' | 'file'
+  eventId: string
+  now: number
+}
+
+/** No event when it is verified. ApiError: 404 no such service, 403 not active, 409 disabled or another website meanwhile. */
+export function decideDomainVerification(state: ServiceState, command: VerifyDomain): DecidedEvent[] {
+  const { website, domain, proof, now } = command
+  const service = checkVerifiable(state, command)
+  if (service.definition.website !== website)
+    throw new ApiError('request.conflict', { message: 'The website was changed meanwhile.' })
+  if (service.verified_domain === domain) return []
+  const data = { ...membersOf(command), domain, proof, verified_at: now }
+  return [decidedEvent({ type: 'GateServiceDomainVerified', data }, command)]
+}
+
+/** The service whose domain may be verified. ApiError: 404 no such service, 403 organization not active, 409 disabled. */
+export function checkVerifiable(state: ServiceState, path: ServicePath): GateServiceRow {
+  organizationFor(state.organization, 'key')
+  return changeable(serviceFor(state.service, path))
+}

@@ -1,0 +1,146 @@
+import { envPrefixOf } from '../../../infra/wire/gate.ts'
+import { beginsLike, looksLike, readsAsWords } from './look-alikes.ts'
+
+interface WellKnown {
+  name: string
+  /** Registrable domains of whoever has the name. */
+  domains: readonly string[]
+  /** A word with other meanings, so that others may have it in the middle of their name. */
+  isWord: boolean
+}
+
+const known = (isWord: boolean, lines: string): WellKnown[] =>
+  lines
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [name = '', domains = ''] = line.split(':')
+      return { name: name.trim(), domains: domains.trim().split(' '), isWord }
+    })
+
+// Names that agents and people hand keys to without a second look. Not complete: the page says what is verified.
+const wellKnown: readonly WellKnown[] = [
+  ...known(
+    false,
+    `
+    Airtable: airtable.com
+    Anthropic: anthropic.com claude.com
+    Atlassian: atlassian.com
+    Auth0: auth0.com
+    Binance: binance.com
+    Bitbucket: bitbucket.org atlassian.com
+    ChatGPT: openai.com chatgpt.com
+    Cloudflare: cloudflare.com
+    Coinbase: coinbase.com
+    Databricks: databricks.com
+    Datadog: datadoghq.com
+    DeepSeek: deepseek.com
+    DigitalOcean: digitalocean.com
+    Dropbox: dropbox.com
+    ElevenLabs: elevenlabs.io
+    Facebook: facebook.com meta.com
+    GitHub: github.com
+    GitLab: gitlab.com
+    Google: google.com cloud.google
+    Grafana: grafana.com
+    Heroku: heroku.com
+    HubSpot: hubspot.com
+    Hugging Face: huggingface.co
+    Instagram: instagram.com
+    LinkedIn: linkedin.com
+    Mailchimp: mailchimp.com
+    Mailgun: mailgun.com
+    Microsoft: microsoft.com azure.com
+    MongoDB: mongodb.com
+    Netlify: netlify.com
+    OpenAI: openai.com
+    OpenRouter: openrouter.ai
+    PagerDuty: pagerduty.com
+    PayPal: paypal.com
+    Pinecone: pinecone.io
+    PlanetScale: planetscale.com
+    Salesforce: salesforce.com
+    SendGrid: sendgrid.com twilio.com
+    Shopify: shopify.com
+    Supabase: supabase.com
+    Twilio: twilio.com
+    Vercel: vercel.com
+    WhatsApp: whatsapp.com
+    Zapier: zapier.com
+    Zendesk: zendesk.com
+    `,
+  ),
+  ...known(
+    true,
+    `
+    Amazon: amazon.com aws.dev
+    Apple: apple.com
+    AWS: amazon.com aws.dev
+    Azure: azure.com microsoft.com
+    Claude: anthropic.com claude.com
+    Cohere: cohere.com
+    Copilot: github.com microsoft.com
+    Cursor: cursor.com
+    Discord: discord.com
+    Docker: docker.com
+    Figma: figma.com
+    Gemini: google.com
+    Groq: groq.com
+    Jira: atlassian.com
+    Linear: linear.app
+    Meta: meta.com
+    Mistral: mistral.ai
+    Neon: neon.tech neon.com
+    Notion: notion.so notion.com
+    npm: npmjs.com
+    Okta: okta.com
+    Perplexity: perplexity.ai
+    Plaid: plaid.com
+    PyPI: pypi.org
+    Replicate: replicate.com
+    Resend: resend.com
+    Sentry: sentry.io
+    Slack: slack.com
+    Snowflake: snowflake.com
+    Square: squareup.com
+    Stripe: stripe.com
+    Telegram: telegram.org
+    Trello: trello.com atlassian.com
+    Upstash: upstash.com
+    Visa: visa.com
+    Wise: wise.com
+    xAI: x.ai
+    Zoom: zoom.us zoom.com
+    `,
+  ),
+]
+
+/** The well-known name that a service's name is taken for, unless the service has shown that it is of one of its domains. */
+export function wellKnownLike(name: string, verifiedDomain: string | null): string | undefined {
+  const claims = (known: WellKnown) =>
+    known.isWord ? beginsLike(name, known.name) : readsAsWords(name, known.name)
+  const isTheirs = ({ domains }: WellKnown) => verifiedDomain !== null && domains.includes(verifiedDomain)
+  const claimed = wellKnown.filter(claims)
+  return claimed.some(isTheirs) ? undefined : claimed[0]?.name
+}
+
+// What variables of many programs begin with, whoever has such a domain.
+const shared = new Set(
+  `API APP ASTRO AUTH CI CLIENT CSRF DATABASE DB DEV EXPO FASTAPI FLASK DJANGO GATSBY GH GCP HF JWT KAFKA LOG MAIL MONGO
+  MYSQL NEXT NUXT OAUTH OLLAMA OTEL PG PGSQL POSTGRES POSTGRESQL PRISMA PROD PUBLIC RABBITMQ RAILS REACT REDIS REMIX S3
+  SECRET SERVER SESSION SMTP SQL STAGING SVELTE TEST USER VAULT VITE VUE WEB WEBHOOK`
+    .split(/\s+/)
+    .map(envPrefixOf),
+)
+
+/**
+ * What variables begin with under the name of a domain: `my-app` of `my-app.co.uk`. null for names that variables of many
+ * programs begin with, and for a well-known one under a domain that is not its owner's.
+ */
+export function ownPrefix(label: string, domain: string | null): string | null {
+  const prefix = envPrefixOf(label)
+  if (shared.has(prefix)) return null
+  const claimed = wellKnown.filter(({ name }) => looksLike(label, name))
+  const isOthers = claimed.length > 0 && !claimed.some(({ domains }) => domain && domains.includes(domain))
+  return isOthers ? null : prefix
+}

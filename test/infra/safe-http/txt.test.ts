@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { txtRecords } from '../../../infra/safe-http/txt.ts'
+import { type DnsReply, startDnsServer } from '../../support/dns-server.ts'
+
+async function recordsOf(reply: (name: string) => DnsReply, name = '_tidegate.acme.example') {
+  await using dns = Object.assign(await startDnsServer((question) => reply(question.name)), {
+    async [Symbol.asyncDispose](this: { close(): Promise<void> }) {
+      await this.close()
+    },
+  })
+  return { records: await txtRecords(name, { dnsServers: [dns.address], timeoutMs: 1000 }), dns }
+}
+
+test('each record is in one piece, however DNS cuts it', async () => {
+  const { records, dns } = await recordsOf((name) => [
+    { name, type: 'TXT', ttl: 0, data: ['tidegate-', 'verification=abc'] },
+    { name, type: 'TXT', ttl: 0, data: 'v=spf1 -all' },
+  ])
+  expect(records.toSorted()).toEqual(['tidegate-verification=abc', 'v=spf1 -all'])
+  expect(new Set(dns.questions)).toEqual(new Set(['TXT _tidegate.acme.example']))
+})
+
+test.each(['NXDOMAIN', 'SERVFAIL', 'silent'] as const)('%s is none', async (reply) => {
+  expect((await recordsOf(() => reply)).records).toEqual([])
+})
+
+test('a name that DNS cannot have is none', async () => {
+  expect((await recordsOf(() => [], `_tidegate.${'a'.repeat(300)}.example`)).records).toEqual([])
+})
