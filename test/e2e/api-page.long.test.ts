@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createApp } from '../../infra/http/app.ts'
 import { freePort } from '../../infra/local/free-port.ts'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { needs } from '../support/needs.ts'
+
+const { test } = needs('chromium')
 
 let app: FastifyInstance
 let profile: Profile

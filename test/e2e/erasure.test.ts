@@ -56,7 +56,7 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
   const [gone, others] = [everybody.slice(0, erasedPeople), everybody.slice(erasedPeople)]
   const visitorIds = new Map<PersonOf, string>()
   const receipts = new Map<PersonOf, { id: string; session_ids: string[]; counts: Record<string, number> }>()
-  const itWhereEncrypted = (name: string, test: () => Promise<void>, timeoutMs: number) =>
+  const itWhereEncrypted = (name: string, test: () => Promise<void>, timeoutMs?: number) =>
     events === 'encrypted' && it(name, test, timeoutMs)
   let cluster: Cluster
   let receiver: WebhookReceiver
@@ -368,28 +368,25 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
     expect(status).toBe(events === 'encrypted' ? 201 : 409)
   })
 
-  it.runIf(events === 'encrypted')(
-    'what was corrected is exported, with how each session came to be theirs',
-    async () => {
-      const [one, other] = others
-      if (!one || !other) throw new Error('nobody')
-      const [kept, gone] = [visitorIds.get(one), visitorIds.get(other)]
-      const exported = await read(`${organization()}/visitors/${kept}/export`)
-      expect(exported.corrections).toEqual([
-        {
-          ...{ kind: 'merge', visitor_id: kept, other_visitor_id: gone, reason: 'One person.' },
-          session_ids: sessionsOf([other]).toSorted(),
-          corrected_at: expect.any(String),
-        },
-      ])
-      for (const { id, link } of exported.sessions)
-        expect(link).toMatchObject({
-          visitor_id: kept,
-          components: { webgl_renderer: expect.stringMatching(/^[0-9a-f]{12}$/) },
-          merged_at: sessionsOf([other]).includes(id) ? expect.any(String) : null,
-        })
-    },
-  )
+  itWhereEncrypted('what was corrected is exported, with how each session came to be theirs', async () => {
+    const [one, other] = others
+    if (!one || !other) throw new Error('nobody')
+    const [kept, gone] = [visitorIds.get(one), visitorIds.get(other)]
+    const exported = await read(`${organization()}/visitors/${kept}/export`)
+    expect(exported.corrections).toEqual([
+      {
+        ...{ kind: 'merge', visitor_id: kept, other_visitor_id: gone, reason: 'One person.' },
+        session_ids: sessionsOf([other]).toSorted(),
+        corrected_at: expect.any(String),
+      },
+    ])
+    for (const { id, link } of exported.sessions)
+      expect(link).toMatchObject({
+        visitor_id: kept,
+        components: { webgl_renderer: expect.stringMatching(/^[0-9a-f]{12}$/) },
+        merged_at: sessionsOf([other]).includes(id) ? expect.any(String) : null,
+      })
+  })
 
   it('who comes back is somebody new', async () => {
     const [one] = gone

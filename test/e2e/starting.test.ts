@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
 import { startCli } from '../support/cli.ts'
 import { kafkaPlace } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
+import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startServerProcess } from '../support/server-process.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -23,7 +24,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-describe.skipIf(inject('kafkaBrokers') === null)('a broker that does not answer yet', () => {
+needs('kafka').describe('a broker that does not answer yet', () => {
   it('is waited for, and whoever asks meanwhile is told so as by the running server', async () => {
     const { brokers, prefix } = await kafkaPlace()
     const broker = await startTcpProxy(`kafka://${brokers}`)

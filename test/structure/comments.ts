@@ -18,7 +18,7 @@ export function docComments(top: string): Passage[] {
     .filter(({ file, text }) => !(file.endsWith('.js') && /^@(type|param|returns|import)/.test(text)))
 }
 
-export function productionComments(): Passage[] {
+function productionComments(): Passage[] {
   return production.flatMap(docComments)
 }
 

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { createDescription, type Description, type Seen } from './description.ts'
 
@@ -28,7 +29,7 @@ export function validateResponses(app: FastifyInstance): Described {
       path,
       status: reply.statusCode,
       headers: reply.getHeaders(),
-      body: textOf(payload),
+      body: textOf(reply.getHeader('content-encoding') === 'gzip' ? unzipped(payload) : payload),
     }
     problems.push(...description.problemsOf(seen))
     compared++
@@ -62,6 +63,8 @@ function throwIfAny(problems: readonly string[]): void {
   const shown = [...new Set(problems)].slice(0, 20).join('\n')
   throw new Error(`${problems.length} differences from /openapi.json:\n${shown}`)
 }
+
+const unzipped = (payload: unknown) => (Buffer.isBuffer(payload) ? gunzipSync(payload) : payload)
 
 function textOf(payload: unknown): string | null {
   if (typeof payload === 'string') return payload || null

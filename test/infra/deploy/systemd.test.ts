@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -7,6 +6,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { readConfig, settingNames } from '../../../infra/config.ts'
 import { stopWithinMs } from '../../../services/server/server.ts'
+import { needs } from '../../support/needs.ts'
 import { root } from '../../support/test-projects.ts'
 
 const page = await readFile(path.join(root, 'docs/deploying.md'), 'utf8')
@@ -26,15 +26,14 @@ it('the unit gives a stop its time, and secrets as files of settings that there 
   expect(settingOf('ExecStart')).toMatch(/tidegate serve --roles %i$/)
 })
 
-const analyze = '/usr/bin/systemd-analyze'
-it.skipIf(!existsSync(analyze))(
+needs('systemd').it(
   'systemd finds no fault in it',
   async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-unit-'))
     const file = path.join(folder, 'tidegate@.service')
     // What it names is not installed here.
     await writeFile(file, unit.replace('/opt/tidegate/bin/tidegate', process.execPath))
-    const { stderr } = await promisify(execFile)(analyze, ['verify', '--man=no', file]).catch(
+    const { stderr } = await promisify(execFile)('systemd-analyze', ['verify', '--man=no', file]).catch(
       (error) => error,
     )
     await rm(folder, { recursive: true, force: true })

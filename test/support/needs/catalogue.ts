@@ -70,6 +70,11 @@ export const catalogue = {
     isHere: () => hasProgram('promtool'),
     packages: ['prometheus'],
   },
+  systemd: {
+    tests: 'the systemd unit',
+    isHere: () => hasProgram('systemd-analyze'),
+    packages: ['systemd'],
+  },
   nginx: { tests: 'the recipes for nginx', isHere: () => hasProgram('nginx'), packages: ['nginx'] },
   caddy: { tests: 'the recipe for Caddy', isHere: () => hasProgram('caddy'), packages: ['caddy'] },
   python: {

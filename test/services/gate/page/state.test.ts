@@ -245,7 +245,7 @@ describe('an approval that the agent has to claim', () => {
       state: { view: 'claiming', code: '483 201' },
       effects: [again],
     })
-    const body = { approve_token: 'gtapr_1', sealed_token: 'sealed' }
+    const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
     expect(upon(...claiming, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
     expect(upon(...claiming, refused('in_progress', 1)).state.view).toBe('working')
     expect(upon(...claiming, { type: 'approved', data: { status: 'approved' } }).state.view).toBe('approved')
@@ -292,7 +292,12 @@ test('a name that the server asks for is typed, and sent from then on', () => {
   expect(upon(...approving, refused('unnamed'), loaded, ...proved).effects).toEqual([
     {
       do: 'approve',
-      body: { approve_token: 'gtapr_1', sealed_token: 'again', account_name: 'Harbour Notes' },
+      body: {
+        approve_token: 'gtapr_1',
+        sealed_token: 'again',
+        accepted_env_vars: [],
+        account_name: 'Harbour Notes',
+      },
     },
   ])
 })
