@@ -67,7 +67,7 @@ export async function correctionsOf(
     `select ${corrections.select('c')} from read.corrections c
      where c.organization_id = $1 and c.environment = $2
        and exists (select from json_array_elements_text(c.session_ids::json) s (id) where s.id = any($3))
-     order by c.corrected_at, c.id`,
+     order by c.corrected_at, c.event_id`,
     [organizationId, environment, sessionIds],
   )
   return rows

@@ -41,28 +41,32 @@ beforeAll(async () => {
     ios: await record('iOS key in its SDK', 'ios'),
     android: await record('Android key in its SDK', 'android'),
   }
-  context = { world, bodies, gate, ...(await thingsOf(own)) }
+  context = { world, bodies, gate, ...thingsOf(own) }
   const { gate: theirGate } = await createGateTokens(world, { own: other, other: own })
-  theirs = { world, bodies, gate: theirGate, ...(await thingsOf(other)) }
+  theirs = { world, bodies, gate: theirGate, ...thingsOf(other) }
   theirKey = await secretKey(world, { organizationId: other })
 })
 afterAll(() => world.stop())
 afterAll(() => console.log(`authorization matrix: ${cells} cells`))
 
-/** One of each kind that stays, and as many more as are asked for. */
-async function thingsOf(organizationId: string) {
+/** One of each kind that stays, and as many more as are asked for. Each is made when it is asked for first. */
+function thingsOf(organizationId: string) {
   const issue = async () =>
     (await world.issue({ organizationId, type: 'secret', scopes: ['api_keys:manage'] })).keyId
-  const [key, webhook, person] = [
-    await issue(),
-    await world.webhook(organizationId),
-    await world.person(organizationId),
-  ]
   return {
     organizationId,
-    keyId: async ({ fresh }: { fresh: boolean }) => (fresh ? issue() : key),
-    webhook: async ({ fresh }: { fresh: boolean }) => (fresh ? world.webhook(organizationId) : webhook),
-    person: async ({ fresh }: { fresh: boolean }) => (fresh ? world.person(organizationId) : person),
+    keyId: stayingOrFresh(issue),
+    webhook: stayingOrFresh(() => world.webhook(organizationId)),
+    person: stayingOrFresh(() => world.person(organizationId)),
+  }
+}
+
+function stayingOrFresh<T>(make: () => Promise<T>): (options: { fresh: boolean }) => Promise<T> {
+  let staying: Promise<T> | undefined
+  return ({ fresh }) => {
+    if (fresh) return make()
+    staying ??= make()
+    return staying
   }
 }
 
@@ -154,7 +158,7 @@ describe('what another organization has, by its real id and under the path of on
   test.each(asked)('%s does not find it, and its owner does', async (id) => {
     const { example, success } = endpointOf(id)
     const { organizationId } = context
-    const things = { ...theirs, ...(await thingsOf(theirs.organizationId)) }
+    const things = { ...theirs, ...thingsOf(theirs.organizationId) }
     const foreign = await example({ ...things, organizationId, platform: 'web', succeeds: false })
     const { message: _, ...refusal } = await count(foreign, own())
     expect(refusal).toEqual({ status: 404, code: 'request.not_found', charged: true })

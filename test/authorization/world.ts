@@ -114,6 +114,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }
   const publicUrl = 'https://tidegate.example'
+  const endpointsOfServices = new Map<string, Awaited<ReturnType<typeof createEndpoint>>['endpointId']>()
   const app = await createApp({ ...base, publicUrl, trustedProxies })
   const described = validateResponses(app)
   const routes: string[] = []
@@ -193,12 +194,14 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     },
     /** The steps of signups and logins. */
     gate: gateFlow({ app, publicUrl, clock, consentKeys }),
-    /** A service of the organization, with an endpoint of its own, and its id. */
+    /** A service of the organization, and its id. Those with one URL share an endpoint: an organization has 20. */
     async service(organizationId: string, { url = 'https://shop.example/' } = {}): Promise<string> {
       const id = `service-${randomBytes(6).toString('hex')}`
       const tenant = { organizationId: asId('org', organizationId), environment: 'live' } as const
       const asked = { ...tenant, name: 'Approvals', url, eventTypes: ['gate.session.approved'] }
-      const { endpointId } = await createEndpoint(deps, asked)
+      const shared = endpointsOfServices.get(`${organizationId} ${url}`)
+      const endpointId = shared ?? (await createEndpoint(deps, asked)).endpointId
+      endpointsOfServices.set(`${organizationId} ${url}`, endpointId)
       await createService(deps, { ...registration({ ...tenant, endpointId }), id })
       return id
     },

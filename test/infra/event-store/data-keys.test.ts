@@ -264,7 +264,7 @@ test('a restore is without keys of the erased, leaves out what is skipped, and a
     ])
   await expect(restore(noSkips)).rejects.toThrow('offset 0 cannot be read')
   expect(await stored()).toEqual([])
-  expect(await restore({ has: async () => true })).toMatchObject({ added: 2, erased: 1 })
+  expect(await restore({ has: async () => true })).toMatchObject({ added: 2, sessions: 1 })
   expect((await stored()).sort()).toEqual([
     ['sid_erased', false],
     ['sid_lost', true],

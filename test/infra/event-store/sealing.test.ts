@@ -6,7 +6,7 @@ import { createCodec, type DomainEvent, UnreadableRecord } from '../../../infra/
 import type { EventName } from '../../../infra/event-store/event-schemas.ts'
 import { readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
-import { personalFields } from '../../../schemas/personal.ts'
+import { boundToKind as kindBoundVersions, personalFields } from '../../../schemas/personal.ts'
 import { valuesOf } from '../../schemas/arbitrary.ts'
 import { createMemoryDataKeys, type MemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { testCause } from '../../support/projections.ts'
@@ -193,7 +193,11 @@ test('nobody moves what is encrypted into another event, nor changes what stands
   expect(read).toMatchObject({ data: { verdict: kinder.data.verdict }, closed: session })
 })
 
-describe.each(personal)('%s of before its other fields were bound', (name) => {
+const boundBefore = personal.filter(([name]) =>
+  [...kindBoundVersions].some((version) => version.split(/[/.]/)[1] === name),
+)
+
+describe.each(boundBefore)('%s of before its other fields were bound', (name) => {
   test('is opened, with whatever was encrypted then', async () => {
     const [event] = fc.sample(eventsOf(name), { numRuns: 1, seed: 2 })
     if (!event) throw new Error('no sample')
