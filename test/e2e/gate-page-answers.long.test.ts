@@ -77,12 +77,17 @@ describe('what is asked', () => {
     await accessible(large)
   })
 
-  test('a variable that is not named after the service is marked', async () => {
-    const env_vars = [...acme.env_vars, { name: 'Database', key: 'DATABASE_URL', secret: true }]
-    const { page } = await open({ consent: [ok(consent({}, { env_vars }))] })
+  test('a variable that is not named after what is verified needs a tick', async () => {
+    const variables = [
+      { key: 'ACME_API_KEY', name: 'API key', secret: true, group: 'verified' },
+      { key: 'DATABASE_URL', name: 'Database', secret: true, group: 'other' },
+    ]
+    const { page } = await open({ consent: [ok(consent({ variables }))] })
     await heading(page, /Create an account/).waitFor()
-    const marked = page.getByRole('listitem').filter({ hasText: 'Not named after this service' })
+    const tick = page.getByRole('checkbox')
+    const marked = page.locator('.variables > div').filter({ has: tick })
     expect(await marked.getByRole('code').allTextContents()).toEqual(['DATABASE_URL'])
+    expect(await tick.isChecked()).toBe(false)
     await accessible(page)
     await screenshot(page, 'other-variable')
     await fitsIn(page, 320)

@@ -281,7 +281,7 @@ describe('an installation that moves to Kafka', () => {
   }, 60_000)
 
   it('is refused to servers of the embedded log, and reads the same from Kafka', async () => {
-    await expect(startServerProcess(['serve'], embedded)).rejects.toThrow(/it was Kafka cluster/)
+    await expect(startServerProcess(['serve'], embedded)).rejects.toThrow(/read from Kafka cluster/)
     await database.pool.query('drop schema tidegate_log cascade')
     await rebuildAll(moved)
     const sent = receiver.requests.length

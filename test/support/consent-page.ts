@@ -10,6 +10,17 @@ import { eventually } from './eventually.ts'
 
 export const unknownId = asId('gate', 'gate_00000000000000000000000001')
 
+const signupVariables = [
+  { key: 'ACME_API_KEY', name: 'API key', secret: true, group: 'other' },
+  { key: 'ACME_DOMAIN', name: 'Sending domain', secret: false, group: 'other' },
+  {
+    key: 'ACME_MAIL_GATE_AGENT_TOKEN',
+    name: 'Agent token: asks for dashboard logins. You approve each.',
+    secret: true,
+    group: 'verified',
+  },
+]
+
 /** What the server answers about a request, with what a test changes. */
 export function consent(changes: Record<string, unknown> = {}, service: Record<string, unknown> = {}) {
   return {
@@ -26,16 +37,7 @@ export function consent(changes: Record<string, unknown> = {}, service: Record<s
       branding: { ...acme.branding, logo_url: undefined, verified: false },
       ...service,
     },
-    variables: [
-      { key: 'ACME_API_KEY', name: 'API key', secret: true, group: 'other' },
-      { key: 'ACME_DOMAIN', name: 'Sending domain', secret: false, group: 'other' },
-      {
-        key: 'ACME_MAIL_GATE_AGENT_TOKEN',
-        name: 'Agent token: asks for dashboard logins. You approve each.',
-        secret: true,
-        group: 'verified',
-      },
-    ],
+    ...(changes.kind !== 'login' && { variables: signupVariables }),
     approve_token: 'gtapr_fake',
     expires_at: new Date(Date.now() + 874_000).toISOString(),
     requested_by: {
