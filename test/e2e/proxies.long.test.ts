@@ -8,6 +8,7 @@ import { readConfig } from '../../infra/config.ts'
 import { type HeldPort, holdPort } from '../../infra/http/listening.ts'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
+import { maxBodyBytes } from '../../infra/wire/collect/protocol.ts'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
@@ -141,7 +142,7 @@ describe.each([
     const answer = await request(url + path, {
       method: 'POST',
       headers: { 'content-type': 'application/octet-stream', authorization: `Bearer ${publishable.key}` },
-      body: new Uint8Array(1024 * 1024),
+      body: new Uint8Array(maxBodyBytes),
     })
     // Read whole, and refused for a header that is not there.
     expect(await answer.json()).toMatchObject({ error: { code: 'request.validation_failed' } })
