@@ -23,7 +23,7 @@ function marked(form: Form, member: string, marks: Marks): Json {
   if (/^up to \d+: \{ brand, version \}/.test(form))
     return [{ brand: marks.text(`${member}.brand`), version: marks.text(`${member}.version`) }]
   if (/^up to \d+: \{ id, answer \}/.test(form)) return []
-  if (form === 'number') return marks.number(member)
+  if (form === 'number' || form === 'size') return marks.number(member)
   if (form === 'integer' || form === 'count') return 3
   if (form === 'boolean') return true
   throw new Error(`${member} has a form that is not marked: ${form}`)
