@@ -1,5 +1,6 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { typed } from './typed.ts'
 
 /** Where a running `tidegate dev` keeps its files: DATA_DIR. */
 export const dataDirectory = (): string => process.env.DATA_DIR || '.tidegate'
@@ -11,7 +12,7 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
 }
 
 export const noCredentials = (): string =>
-  `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start \`tidegate dev\` first, or set DATA_DIR to where a running one keeps its files.`
+  `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start ${typed('dev')} first, or set DATA_DIR to where a running one keeps its files.`
 
 export function given(value: string | undefined, flag: string): string {
   if (value) return value

@@ -105,7 +105,9 @@ describe('what is refused', () => {
 
   test('a sample service without a running server, or on a port that is in use', async () => {
     const { stderr } = await cli(['gate', 'dev-integrator'], nowhere)
-    expect(stderr).toMatch(/no credentials.json in \/nowhere. Start npm run -s tidegate -- dev first/)
+    expect(stderr).toMatch(
+      /DATA_DIR \(\/nowhere\) has no credentials.json: start npm run -s tidegate -- dev first/,
+    )
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const address = taken.address()
