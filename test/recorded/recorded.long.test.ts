@@ -24,6 +24,9 @@ describe('every answer is the recorded one', () => {
   })
 })
 
+/** It looks a public domain up: test/services/gate/registry/domain-routes.test.ts has its success. */
+const withoutSuccess = '/v1/gate/services/{serviceId}/domain/verify'
+
 const description = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
 
 describe('every operation of /openapi.json', () => {
@@ -37,7 +40,8 @@ describe('every operation of /openapi.json', () => {
     ({ method, template }) => {
       const pattern = new RegExp(`^${template.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?.*)?$`)
       const asked = expected.filter((one) => pattern.test(one.path))
-      expect(asked.some((one) => one.method === method && one.status < 300)).toBe(true)
+      const succeeds = asked.some((one) => one.method === method && one.status < 300)
+      expect(succeeds).toBe(template !== withoutSuccess)
       expect(asked.some((one) => one.status >= 400)).toBe(true)
     },
   )

@@ -27,6 +27,7 @@ export async function gateSessions(world: World, service: Service): Promise<void
   await login(world, service, agentToken)
   await tokens(world, agentToken)
   await unansweredApproval(world)
+  await claimed(world, service)
 }
 
 function open(world: World, name: string, serviceId: string, headers: Headers = {}): Promise<Opened> {
@@ -450,3 +451,42 @@ async function unansweredApproval(world: World): Promise<void> {
 }
 
 const website = 'https://slow.example'
+
+/** A signup that its tool claims by the code of the page, and that is forgotten afterwards. */
+async function claimed(world: World, service: Service): Promise<void> {
+  const { record, quiet, until, own, test, live, freshAddress } = world
+  const { delivery } = generateDeliveryKeys()
+  const { id, poll_token: pollToken } = await world.read({
+    name: 'sign up with a claim',
+    method: 'POST',
+    path: sessions,
+    // Another network than the page's.
+    headers: { 'x-forwarded-for': '2001:db8::7' },
+    body: { service_id: service.id, account_name: 'Robin', delivery, claim: 'supported' },
+  })
+  const path = `${sessions}/${id}`
+  const claim = { method: 'POST', path: `${path}/claim`, headers: bearer(pollToken) }
+  await record({ name: 'claim before an approval', ...claim, body: { code: '000 000' } })
+  const body = await approval(world, 'person who is shown a code', id)
+  const approve = { method: 'POST', path: `${path}/approve`, headers: freshAddress(), body }
+  const { data: asked } = parsed(await quiet(approve))
+  await record({ name: 'poll of one that waits for its code', method: 'GET', path, headers: claim.headers })
+  await record({ name: 'claim', ...claim, body: { code: asked.claim_code } })
+  const poll = { method: 'GET', path, headers: claim.headers }
+  const { data: approved } = parsed(
+    await until(poll, ({ body: text }) => text.includes('"status":"approved"')),
+  )
+  const { data: shown } = parsed(await quiet({ ...approve, headers: freshAddress() }))
+  const receipt_token = String(shown.receipt_url).split('#')[1]
+  const erase = { method: 'POST', path: `${path}/erase` }
+  const wrong = { receipt_token: `gtrcpt_${'0'.repeat(40)}` }
+  await record({ name: 'erase by another receipt', ...erase, headers: freshAddress(), body: wrong })
+  await record({ name: 'erase by the receipt', ...erase, headers: freshAddress(), body: { receipt_token } })
+  const account = { method: 'DELETE', path: `${own}/gate-accounts/${approved.gate_account_id}` }
+  await record({ name: 'erase account by a test key', ...account, headers: test })
+  await record({ name: 'erase account', ...account, headers: live })
+}
+
+function parsed({ body }: { body: Buffer }): { data: Record<string, unknown> } {
+  return JSON.parse(body.toString('utf8'))
+}
