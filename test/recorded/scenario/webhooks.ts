@@ -206,6 +206,8 @@ export async function newestEvent(
     const subjects = new Set(data.map(({ subject }) => subject.id))
     return (
       sessions.every((id) => subjects.has(id)) &&
+      // The list has an event before it is raised, from its session and without deliveries.
+      data.every((event) => !sessions.includes(event.subject.id) || event.webhook_deliveries.length > 0) &&
       deliveries.every(({ status }) => status === 'succeeded' || status === 'failed')
     )
   })
