@@ -33,7 +33,9 @@ it.each(['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB'])(
       LOG_LEVEL: 'error',
     })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
-    expect(failed.stderr).toMatch(/^The server did not start: CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: .*missing\.mmdb/)
+    expect(failed.stderr).toMatch(
+      /^The server did not start: CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: .*missing\.mmdb/,
+    )
     expect(existsSync(path.join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
     await rm(dataDir, { recursive: true })
   },
