@@ -7,9 +7,11 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { type Cluster, clusterLogs, type IssuedKey, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
 import { eventually } from '../support/eventually.ts'
+import { type Integrator, startIntegrator } from '../support/gate-integrator.ts'
 import { createMarks } from '../support/marked/marks.ts'
 import { unmarkedMembers } from '../support/marked/observations.ts'
 import { filesOf, findMarked, placesOf, unseenMembers } from '../support/marked/scan.ts'
+import { signUpMarked } from '../support/marked/signups.ts'
 import { type MarkedVisitor, markedVisitor, openMarked, visitMarked } from '../support/marked/visits.ts'
 import { silent } from '../support/projections.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -32,6 +34,8 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
   let cluster: Cluster
   let receiver: WebhookReceiver
   let app: IssuedKey
+  let integrator: Integrator
+  const serviceId = 'acme-mail'
 
   // A Postgres of its own: of the one of the test run others write the files.
   beforeAll(async () => {
@@ -66,6 +70,15 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       ...{ name: 'Receiver', url: receiver.url('/') },
       event_types: ['session.fingerprint.calculated', 'session.result.persisted'],
     })
+    integrator = await startIntegrator()
+    const { data: signups } = await ask('POST', `${organization()}/webhooks/endpoints`, {
+      ...{ name: 'Signups', url: integrator.url('/') },
+      event_types: ['gate.session.approved'],
+    })
+    await ask('POST', '/v1/gate/services', {
+      ...{ id: serviceId, name: 'Acme Mail', description: 'Mail.', website: 'https://acme.example' },
+      ...{ webhook_endpoint_id: signups.id, discoverable: true },
+    })
   }, 120_000)
   let stopped = false
   async function stop(): Promise<void> {
@@ -73,6 +86,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     stopped = true
     await cluster?.stop()
     await receiver?.close()
+    await integrator?.close()
     await postgres?.stop()
   }
   afterAll(async () => {
@@ -97,6 +111,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
   const asPage = () => ({ baseUrl: cluster.baseUrls[0] ?? '', publishableKey: cluster.owner.publishable.key })
   const asApp = () => ({ ...asPage(), publishableKey: app.key })
   const visitors = new Map<MarkedVisitor, string[]>()
+  const signups = new Map<MarkedVisitor, string>()
 
   it('whatever a client can say is marked', () => {
     expect(unmarkedMembers()).toEqual([])
@@ -128,6 +143,12 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     for (const one of gone) await openMarked(one, asPage())
   }, 300_000)
 
+  it('their agents sign up for a service, and they approve', async () => {
+    const gate = { baseUrl: cluster.baseUrls[0] ?? '', serviceId }
+    for (const one of everybody) signups.set(one, await signUpMarked(one, gate))
+    expect(integrator.accounts.size).toBe(people)
+  }, 180_000)
+
   it('and each of their marks is somewhere', async () => {
     const places = await placesOf(cluster)
     for (const one of [...gone, ...others])
@@ -146,6 +167,8 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
         erased.push(...data.session_ids)
       }
       expect(erased.toSorted()).toEqual(one.sessionIds.toSorted())
+      const signup = signups.get(one) ?? ''
+      expect(await cluster.operate('gate', 'erase', signup)).toMatchObject({ gate_session_ids: [signup] })
     }
   }, 120_000)
 
@@ -157,7 +180,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
   }, 120_000)
 
   it('nor in a file or in the write-ahead log, once the bytes that are left behind are gone', async () => {
-    for (const name of ['sessions', 'repeats', 'webhooks'])
+    for (const name of ['sessions', 'repeats', 'webhooks', 'gate'])
       expect(await cluster.cli(['rebuild', name])).toMatchObject({ code: 0 })
     const pool = createPool({ url: postgres.url })
     for (const [block, statement] of [

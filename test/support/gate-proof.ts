@@ -18,6 +18,8 @@ export interface ProofOptions {
   publishableKey?: string
   /** The same seed is the same person. */
   seed?: string
+  /** Sent with each request, beside those of the person's browser. */
+  headers?: Record<string, string>
 }
 
 export interface ConsentProof {
@@ -31,13 +33,13 @@ export interface ConsentProof {
  * device and movements from the address of the page.
  */
 export async function consentProof(options: ProofOptions): Promise<ConsentProof> {
-  const { baseUrl, publicUrl = baseUrl, gateSessionId, seed = gateSessionId } = options
+  const { baseUrl, publicUrl = baseUrl, gateSessionId, seed = gateSessionId, headers = {} } = options
   const url = consentUrl(publicUrl, asId('gate', gateSessionId))
   const plan: SessionPlan = { ...person(seed), page: { url, referrer: null } }
   const client = createCollectClient({
     endpoint: baseUrl,
-    publishableKey: options.publishableKey ?? (await pageKey(baseUrl, gateSessionId)),
-    fetch: fetchWith(headersOf(plan)),
+    publishableKey: options.publishableKey ?? (await pageKey(baseUrl, gateSessionId, headers)),
+    fetch: fetchWith({ ...headersOf(plan), ...headers }),
     sdk: plan.sdk,
     page: plan.page,
   })
@@ -74,8 +76,12 @@ function person(seed: string): SessionPlan {
 }
 
 /** The publishable key in the consent page's HTML. */
-export async function pageKey(baseUrl: string, gateSessionId: string): Promise<string> {
-  const page = await fetch(`${baseUrl}/gate/consent/${gateSessionId}`)
+export async function pageKey(
+  baseUrl: string,
+  gateSessionId: string,
+  headers: Record<string, string> = {},
+): Promise<string> {
+  const page = await fetch(`${baseUrl}/gate/consent/${gateSessionId}`, { headers })
   const key = /\bpk_(?:live|test)_[0-9A-Za-z]+/.exec(await page.text())?.[0]
   if (!key) throw new Error(`the consent page (${page.status}) has no publishable key`)
   return key
