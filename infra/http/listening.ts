@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
+import { createServer as createAcceptor, type Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { within } from '../timing.ts'
@@ -42,15 +43,53 @@ export async function holdPort({ port, host }: ListenAddress, answer: RequestLis
 
 const listenAttempts = 20
 const listenPauseMs = 100
+// Connections that wait to be accepted, as far as the system allows (net.core.somaxconn). Node's own 511 are full after
+// a moment of many new visitors. What comes then is dropped, and tries again after 1, 3, 7 and 15 seconds.
+const backlog = 4096
+
+// Of each socket that listens, a turn of the event loop accepts one connection (libuv since 1.45). While the server is
+// busy a turn takes a tenth of a second and more, so that with one socket new visitors would wait for minutes beside
+// connections that are answered at once. Linux shares what comes among sockets with SO_REUSEPORT.
+const sockets = process.platform === 'linux' ? 16 : 1
+const sharing = { backlog, reusePort: sockets > 1 }
 
 /**
  * Listens on a port that was held until now, or on a free one. The system may have given it to an outgoing connection in between,
  * which ends soon. After two seconds another server has the port.
  */
 export async function listenOnHeld(app: FastifyInstance, place: ListenAddress): Promise<void> {
+  const others = acceptBeside(app, sockets - 1)
+  await listenPatiently(app, place)
+  const address = app.server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  await Promise.all(others.map((other) => listenToo(other, { port: address.port, host: place.host })))
+}
+
+/** What they accept is answered by the app, and they close with it: no request that has come is lost. */
+function acceptBeside(app: FastifyInstance, count: number): Server[] {
+  const accept = () =>
+    createAcceptor({ allowHalfOpen: true, noDelay: true }, (socket) => app.server.emit('connection', socket))
+  const others = Array.from({ length: count }, accept)
+  let closed: Promise<unknown> | undefined
+  app.addHook('preClose', async () => {
+    const listening = others.filter((other) => other.listening)
+    closed = Promise.all(listening.map((other) => once(other.close(), 'close')))
+  })
+  app.addHook('onClose', async () => {
+    await closed
+  })
+  return others
+}
+
+async function listenToo(server: Server, place: { port: number; host: string }): Promise<void> {
+  server.listen({ ...place, ...sharing })
+  await once(server, 'listening')
+}
+
+async function listenPatiently(app: FastifyInstance, place: ListenAddress): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await app.listen(place)
+      await app.listen({ ...place, ...sharing })
       return
     } catch (error) {
       if (!isInUse(error) || attempt === listenAttempts)
