@@ -14,7 +14,8 @@ const options = {
   database: withServers,
   process: withServers,
   browser: withServers,
-  // One at a time, after the others: what races, or has a time limit, has the machine to itself.
+  long: withServers,
+  // One at a time, after the others.
   faults: { ...withServers, maxWorkers: 1, sequence: { groupOrder: 1 } },
 } satisfies Record<ProjectName, object>
 

@@ -51,7 +51,7 @@ const readJson = <T>(file: string): Promise<T | undefined> =>
     () => undefined,
   )
 
-const isLongRun = (file: string): boolean => projectOf(path.relative(root, file)) === 'faults'
+const isLongRun = (file: string): boolean => ['long', 'faults'].includes(projectOf(path.relative(root, file)))
 
 /** What is flaky stays in a file of its own for each time; says of all that are there. */
 async function keepFlaky(whole: WholeRun): Promise<string[]> {

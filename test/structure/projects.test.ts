@@ -48,7 +48,8 @@ describe('the project of a file follows from what it imports', () => {
     expect(project(text)).toBe(name)
   })
 
-  test('all of faults/ is one project', () => {
+  test('faults/ is one project, and what calls itself long another', () => {
     expect(project("import './x'", 'test/faults/kill.test.ts')).toBe('faults')
+    expect(project("import './x'", 'test/e2e/kill.long.test.ts')).toBe('long')
   })
 })

@@ -3,8 +3,11 @@ import path from 'node:path'
 
 export const root = path.resolve(import.meta.dirname, '../..')
 
-/** The vitest projects. `make test` runs all but `faults`: servers killed at random, and files that call themselves long. */
-export const projectNames = ['unit', 'database', 'process', 'browser', 'faults'] as const
+/**
+ * The vitest projects. `make test` runs all but two: `long` are the files that call themselves so, and `faults` kill
+ * servers at random or compare times, so that they have the machine to themselves.
+ */
+export const projectNames = ['unit', 'database', 'process', 'browser', 'long', 'faults'] as const
 export type ProjectName = (typeof projectNames)[number]
 
 interface TestFile {
@@ -16,7 +19,8 @@ interface TestFile {
 
 /** The first rule that a file meets is its project: each file has exactly one. */
 const rules: [ProjectName, (test: TestFile) => boolean][] = [
-  ['faults', ({ file }) => file.startsWith('test/faults/') || file.endsWith('.long.test.ts')],
+  ['faults', ({ file }) => file.startsWith('test/faults/')],
+  ['long', ({ file }) => file.endsWith('.long.test.ts')],
   ['browser', ({ uses }) => uses('test/support/chromium.ts')],
   ['process', ({ uses }) => uses('node:child_process') || uses('infra/local/embedded-postgres.ts')],
   ['database', ({ uses }) => uses('test/support/postgres.ts')],
