@@ -51,18 +51,36 @@ const backlog = 4096
 // busy a turn takes a tenth of a second and more, so that with one socket new visitors would wait for minutes beside
 // connections that are answered at once. Linux shares what comes among sockets with SO_REUSEPORT.
 const sockets = process.platform === 'linux' ? 16 : 1
-const sharing = { backlog, reusePort: sockets > 1 }
+
+interface Shared {
+  backlog?: number
+  reusePort?: boolean
+}
 
 /**
- * Listens on a port that was held until now, or on a free one. The system may have given it to an outgoing connection in between,
- * which ends soon. After two seconds another server has the port.
+ * Listens for many on a port that was held until now: without that two servers would share it and not notice. The
+ * system may have given it to an outgoing connection in between, which ends soon. After two seconds another server has
+ * the port.
  */
 export async function listenOnHeld(app: FastifyInstance, place: ListenAddress): Promise<void> {
+  const sharing = { ...place, backlog, reusePort: sockets > 1 }
   const others = acceptBeside(app, sockets - 1)
-  await listenPatiently(app, place)
-  const address = app.server.address()
-  if (address === null || typeof address === 'string') throw new Error('the server has no port')
-  await Promise.all(others.map((other) => listenToo(other, { port: address.port, host: place.host })))
+  await listen(app, sharing)
+  await Promise.all(others.map((other) => listenToo(other, sharing)))
+}
+
+/** Listens on a port that nobody has held, for the few who know of it. */
+export async function listen(app: FastifyInstance, place: ListenAddress & Shared): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await app.listen(place)
+      return
+    } catch (error) {
+      if (!isInUse(error) || attempt === listenAttempts)
+        throw new Error(problem(place, error), { cause: error })
+      await delay(listenPauseMs)
+    }
+  }
 }
 
 /** What they accept is answered by the app, and they close with it: no request that has come is lost. */
@@ -81,22 +99,9 @@ function acceptBeside(app: FastifyInstance, count: number): Server[] {
   return others
 }
 
-async function listenToo(server: Server, place: { port: number; host: string }): Promise<void> {
-  server.listen({ ...place, ...sharing })
+async function listenToo(server: Server, place: ListenAddress & Shared): Promise<void> {
+  server.listen(place)
   await once(server, 'listening')
-}
-
-async function listenPatiently(app: FastifyInstance, place: ListenAddress): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await app.listen({ ...place, ...sharing })
-      return
-    } catch (error) {
-      if (!isInUse(error) || attempt === listenAttempts)
-        throw new Error(problem(place, error), { cause: error })
-      await delay(listenPauseMs)
-    }
-  }
 }
 
 function isInUse(error: unknown): boolean {

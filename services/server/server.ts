@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
-import { drain, holdPort, listenOnHeld } from '../../infra/http/listening.ts'
+import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -118,7 +118,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
 }
 
 function listenForScrapes(app: FastifyInstance, { METRICS_PORT: port = 0, HOST: host }: Config) {
-  return listenOnHeld(app, { port, host, setting: 'METRICS_PORT' })
+  return listen(app, { port, host, setting: 'METRICS_PORT' })
 }
 
 function startMeasuredGate(
