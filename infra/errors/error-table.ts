@@ -108,7 +108,9 @@ export const errorTable = {
     meaning:
       'The path does not exist, or no such resource does in this organization and environment. Live keys do not see test data, and test keys no live data.',
     remedy:
-      'Check the path, the id, and whether the key is of the environment that the resource was made in.',
+      'Check the path, the id, and whether the key is of the environment that the resource was made in. A visitor that was merged is found under the id in `merged_into`.',
+    details:
+      '`merged_into` is the id of the visitor that the one in the path was merged into, while there is one.',
   },
   'request.method_not_allowed': {
     status: 405,

@@ -14,6 +14,8 @@ export interface ErrorDetails {
   allowed_values?: string[]
   header_name?: string
   parameter_set?: string
+  /** Id of the visitor that the one in the path went into. */
+  merged_into?: string
   next_action?: 'retry' | 'new_session' | 'reload_bundle' | 'contact_support'
 }
 

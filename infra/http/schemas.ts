@@ -32,6 +32,7 @@ const details = z
     allowed_values: z.array(z.string()).optional(),
     header_name: z.string().optional(),
     parameter_set: z.string().optional(),
+    merged_into: z.string().optional(),
     next_action: z.enum(['retry', 'new_session', 'reload_bundle', 'contact_support']).optional(),
   })
   .meta({ id: 'ApiErrorDetails' })

@@ -57,6 +57,31 @@ export async function findSplit(
   return rows[0]
 }
 
+/**
+ * The visitor that this one was merged into, and that one perhaps into another; undefined where it was not. Whether it
+ * still has sessions is not looked at.
+ */
+export async function findMergedInto(
+  db: Db,
+  { organizationId, environment }: Split['scope'],
+  visitorId: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ id: string }>(
+    `with recursive went (id, steps) as (
+       values ($3::text collate "C", 0)
+       union all
+       select c.visitor_id, steps + 1 from went join read.corrections c on c.other_visitor_id = went.id
+       where c.organization_id = $1 and c.environment = $2 and c.kind = 'merge' and steps < $4
+     )
+     select id from went where steps > 0 order by steps desc limit 1`,
+    [organizationId, environment, visitorId, mostMergers],
+  )
+  return rows[0]?.id
+}
+
+// Nobody merges as often, and where two were merged into each other the search has to end.
+const mostMergers = 20
+
 /** Those of any of the sessions, oldest first. */
 export async function correctionsOf(
   db: Db,

@@ -15,6 +15,7 @@ import {
 } from '../../infra/http/pagination.ts'
 import { errorResponses, list, pathId, single } from '../../infra/http/schemas.ts'
 import { type Clock, idPattern, isId, isLegacyId, legacyIdPattern, type Random } from '../../infra/ids.ts'
+import { findMergedInto } from '../../projections/corrections/projection.ts'
 import { verdict } from '../../projections/sessions/decision-schemas.ts'
 import { listSessions } from '../../projections/sessions/list-sessions.ts'
 import {
@@ -286,14 +287,22 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, scope
     .get('/v1/fingerprints/:visitorId', { schema, onRequest }, async (request) => {
       const { visitorId } = request.params
       const row = isId('vid', visitorId) ? await findVisitor(pool, scopeOf(request), visitorId) : undefined
-      if (!row)
-        throw new ApiError('request.not_found', {
-          message: 'No visitor fingerprint with this id was observed in this environment.',
-        })
+      if (!row) throw await noSuchVisitor(pool, scopeOf(request), visitorId)
       const [newest] = row.activity
       const why = asksWhy(request.query) && {
         identification: newest ? await identify(newest.session_id) : null,
       }
       return { data: { ...visitorDetail(row), ...why }, meta: { request_id: request.id } }
     })
+}
+
+/** Whoever has kept the id of a visitor that was merged since learns where it went, as long as that one is there. */
+async function noSuchVisitor(pool: pg.Pool, scope: DataScope, visitorId: string): Promise<ApiError> {
+  const into = isId('vid', visitorId) ? await findMergedInto(pool, scope, visitorId) : undefined
+  const isThere =
+    into !== undefined && isId('vid', into) && (await findVisitor(pool, scope, into)) !== undefined
+  return new ApiError('request.not_found', {
+    message: 'No visitor fingerprint with this id was observed in this environment.',
+    ...(isThere && { details: { merged_into: into } }),
+  })
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
@@ -144,6 +145,39 @@ describe.each(clusterLogs())('devices that are alike, %s', (log: ClusterOptions[
         actor: { type: 'key', id: owner.secret.id },
       }),
     )
+  }, 60_000)
+
+  it('whoever has kept the id of a merged visitor learns where it went, while that one is there', async () => {
+    const [one, two, three] = [
+      await visit(7),
+      await visit(8, { address: abroad }),
+      await visit(9, { address: '192.0.2.7' }),
+    ]
+    await correct(two.visitor, 'merges', { visitor_id: one.visitor })
+    await correct(three.visitor, 'merges', { visitor_id: two.visitor })
+    const errorFor = async (key: string, visitor: string) => {
+      const headers = { authorization: `Bearer ${key}` }
+      const answer = await fetch(`${server.baseUrl}/v1/fingerprints/${visitor}`, { headers })
+      const { error }: { error: { details?: object } } = JSON.parse(await answer.text())
+      return { status: answer.status, details: error.details }
+    }
+    const { key } = owner.secret
+    const into = { status: 404, details: { merged_into: three.visitor } }
+    expect(await errorFor(key, one.visitor)).toEqual(into)
+    expect(await errorFor(key, two.visitor)).toEqual(into)
+    const nothing = { status: 404, details: undefined }
+    const scopes = ['fingerprints:read']
+    const made = z.object({ revealed_key: z.string() }).parse(
+      await readAs(reader(), `/v1/organizations/${owner.organizationId}/api-keys`, {
+        method: 'POST',
+        body: JSON.stringify({ name: 'Test', type: 'secret', environment: 'test', scopes }),
+      }),
+    )
+    expect(await errorFor(made.revealed_key, one.visitor)).toEqual(nothing)
+    await readAs(reader(), `/v1/organizations/${owner.organizationId}/visitors/${three.visitor}`, {
+      method: 'DELETE',
+    })
+    expect(await errorFor(key, one.visitor)).toEqual(nothing)
   }, 60_000)
 
   it.each(rebuildable)('a rebuild of %s repeats it', (name) => rebuildIsEqual(settings, name), 60_000)
