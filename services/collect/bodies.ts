@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { unavailable } from '../../infra/errors/errors.ts'
+import type { Budget } from '../../infra/access/budget.ts'
+import { ApiError, unavailable } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { within } from '../../infra/timing.ts'
 import {
@@ -94,9 +95,16 @@ function ofDocument({ master, documentId }: ServerDocument, size: number): Buffe
   return digest.subarray(0, size)
 }
 
-interface ResultOptions {
+// Each hand-off makes a token that stands for a visit. A page needs one for each form that is sent; who asks for more
+// is making tokens.
+const handOffPauseMs = 5000
+export const handOffsOfDocument = { perSecond: 1000 / handOffPauseMs, burst: 10 }
+
+export interface ResultOptions {
   deps: CollectDeps
   cache: DocumentCache
+  /** By document. */
+  handOffs: Pick<Budget, 'spend'>
 }
 
 // What is left of the time for the way back, and for timers that a busy process is late with.
@@ -116,13 +124,14 @@ export async function receiveResult(
   return within(takeResult(request, options), Math.max(0, ms * answerShare - elapsedTime), late)
 }
 
-function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promise<string> {
+function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptions): Promise<string> {
   const now = deps.clock()
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
   return acceptBody(state, incoming, {
     now,
     // What could not be handed off is not accepted: the client may use its nonce for another body.
     check: async () => {
+      if (!handOffs.spend(state.documentIdHash)) throw tooManyHandOffs()
       await deps.checkRecipients(state.scope)
       await checkNotErased(state.scope.sessionId, deps.dataKeys)
     },
@@ -131,6 +140,12 @@ function takeResult(request: BodyRequest, { deps, cache }: ResultOptions): Promi
     answer: async (accepted) => JSON.stringify(await handOff(state, accepted, deps)),
   })
 }
+
+const tooManyHandOffs = () =>
+  new ApiError('rate_limit.exceeded', {
+    message: 'This document hands off more often than pages need to.',
+    headers: { 'retry-after': String(handOffPauseMs / 1000) },
+  })
 
 // A retry of the same bytes, on any node, asks for the same decision.
 function idsOf({ documentIdHash }: ServerDocument, { seq, bodyHash }: AcceptedBody) {

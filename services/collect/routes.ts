@@ -6,7 +6,7 @@ import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import { limitInFlight } from './admission.ts'
-import { receiveBatch, receiveResult } from './bodies.ts'
+import { handOffsOfDocument, type ResultOptions, receiveBatch, receiveResult } from './bodies.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
 import {
@@ -34,6 +34,7 @@ const jsonType = 'application/json; charset=utf-8'
 /** The collect protocol (docs/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
 export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
   const cache = createDocumentCache(deps.rememberedDocuments ?? 20_000)
+  const handOffs = createBudget({ clock: deps.clock, ...handOffsOfDocument })
   app.addErrorHeaders(errorCors)
   app.addHook('onRequest', answerStrayPreflight)
   app.register(async (scope) => {
@@ -48,7 +49,7 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
       limitVolume(keyed, deps)
       const onRequest = deps.auth.requirePublishable()
       sessionRoute(keyed, { deps, cache, onRequest })
-      keyed.register(async (binary) => bodyRoutes(binary, { deps, cache, onRequest }))
+      keyed.register(async (binary) => bodyRoutes(binary, { deps, cache, handOffs, onRequest }))
     })
   })
 }
@@ -84,7 +85,7 @@ const acceptAll = () => () => true
 const bodyOptions = { bodyLimit: maxBodyBytes, config: { frequent: true }, validatorCompiler: acceptAll }
 
 // Bodies are bytes and nothing else; they are handled without validation by schema, which would be most of the cost.
-function bodyRoutes(app: FastifyInstance, options: RouteOptions): void {
+function bodyRoutes(app: FastifyInstance, options: RouteOptions & Pick<ResultOptions, 'handOffs'>): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.addHook('preParsing', requireBinary)

@@ -117,3 +117,26 @@ test('preflights, pings and network checks take nothing', async () => {
   expect(answers.map(limitsOf)).toEqual([none, none, none])
   expect(limiter.consumed).toEqual([])
 })
+
+test('one document hands off ten times at once, and then once in five seconds', async () => {
+  await app.close()
+  app = await startCollectApp()
+  const client = clientOf(app, app.publishable(), { retry: { attempts: 1, wait: async () => {} } })
+  await client.open()
+  await client.sendBatch(quiet)
+  for (let i = 0; i < 10; i++) await client.requestResult(quiet)
+  await expect(client.requestResult(quiet)).rejects.toThrow()
+  const refused = lastSent(app, 'results')
+  const again = await sendAgain(app, refused)
+  expect([again.status, again.json.error.code, again.headers['retry-after']]).toEqual([
+    ...[429, 'rate_limit.exceeded', '5'],
+  ])
+  expect(again.headers['x-ratelimit-limit']).toBeUndefined()
+  // Another document is not held up, and what was answered is answered again.
+  const other = clientOf(app, app.publishable())
+  await other.open()
+  await other.requestResult(quiet)
+  app.now.ms += 5000
+  expect((await sendAgain(app, refused)).status).toBe(200)
+  expect((await sendAgain(app, refused)).status).toBe(200)
+})
