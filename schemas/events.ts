@@ -685,6 +685,11 @@ export interface DetailDeviceIdentity {
   matched_anchors: string[]
 }
 
+export interface WithheldPart {
+  group: string
+  reason: string
+}
+
 export interface SessionEvidence {
   /** What was consulted. */
   sources: string[]
@@ -692,6 +697,8 @@ export interface SessionEvidence {
   unchecked: string[]
   /** Members that the SDK always sends and did not. Null before version 3. */
   missing: null | string[]
+  /** Parts of the snapshot that are not there, and why: blocked, unsupported, late. Null before version 6. */
+  withheld: null | WithheldPart[]
   /** Members whose values no browser has. Null before version 3. */
   impossible: null | string[]
 }

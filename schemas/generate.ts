@@ -27,6 +27,7 @@ export const writtenSchemas: Record<string, string> = {
   'sessions/SessionScored.v3.avsc': avscText(sessionScored[2]),
   'sessions/SessionScored.v4.avsc': avscText(sessionScored[3]),
   'sessions/SessionScored.v5.avsc': avscText(sessionScored[4]),
+  'sessions/SessionScored.v6.avsc': avscText(sessionScored[5]),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive

@@ -17,6 +17,8 @@ const realm = (where: string) => ({
 export const snapshotMeanings: Meanings<Snapshot> = {
   collection: {
     mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](privacy.md#minimising)',
+    withheld:
+      'parts that are not there, and why. Parts: `worker`, `iframe`, `webgl`, `canvas`, `fonts`, `audio`. Reasons: `blocked` (it was refused or failed), `unsupported` (the browser has no such interface), `late` (it was not ready in time)',
   },
   navigator: {
     user_agent: '`navigator.userAgent`',
@@ -84,6 +86,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     electron: 'whether `process` or the user agent says Electron',
   },
   tamper: {
+    examined: 'how many functions and primitives were looked at for the two lists that follow',
     patched_functions:
       'of a list of built-in functions and getters those whose source is not native, as `navigator.userAgent` or `Date.getTimezoneOffset`',
     foreign_primitives:

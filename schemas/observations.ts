@@ -87,6 +87,8 @@ const automation = group({
 })
 
 const tamper = group({
+  /** Functions that were looked at: empty lists say nothing where nobody looked. */
+  examined: count,
   patched_functions: texts,
   foreign_primitives: texts,
   realm_differences: texts,
@@ -226,7 +228,17 @@ const native = group({
   code_signing_invalid: bool,
 })
 
-const collection = group({ mode: text })
+const withheld: Lenient<{ group: string; reason: string } | null> = {
+  form: '{ group, reason }',
+  parse: (value) =>
+    isObject(value) && isName(value.group) && isName(value.reason)
+      ? { group: value.group, reason: value.reason }
+      : null,
+}
+
+const isName = (value: unknown): value is string => typeof value === 'string' && /^[a-z]{1,20}$/.test(value)
+
+const collection = group({ mode: text, withheld: listUpTo(withheld, 20) })
 
 export const snapshotSchema = group({
   collection,

@@ -293,6 +293,17 @@ const thirdEvidence = record('SessionEvidence', {
   impossible: documented(textsOrNull, 'Members whose values no browser has. Null before version 3.'),
 })
 
+const sixthEvidence = record('SessionEvidence', {
+  sources: documented(strings, 'What was consulted.'),
+  unchecked: documented(strings, 'Members at their harmless value because nothing was consulted for them.'),
+  missing: documented(textsOrNull, 'Members that the SDK always sends and did not. Null before version 3.'),
+  withheld: documented(
+    orNull(listOf(record('WithheldPart', { group: string, reason: string }))),
+    'Parts of the snapshot that are not there, and why: blocked, unsupported, late. Null before version 6.',
+  ),
+  impossible: documented(textsOrNull, 'Members whose values no browser has. Null before version 3.'),
+})
+
 const secondMembers = {
   ...firstMembers,
   evidence: documented(orNull(sessionEvidence), 'Null in events of before version 2.'),
@@ -328,8 +339,20 @@ const fourthMembers = {
   ),
 }
 
+const fifthMembers = {
+  ...fourthMembers,
+  challenge_answers: documented(orNull(fourthAnswers), 'Null from version 5 on.'),
+  given_answers: documented(
+    orNull(givenAnswers),
+    'In the first decision about a page with a visitor, where it answered its document. Null before version 5.',
+  ),
+  sealed: sealedMember(
+    "What the event says about a person, encrypted under the session's data key and bound to the event's id and its other fields; those fields are blank then.",
+  ),
+}
+
 /**
- * Written as SessionScored.v1.avsc to .v5.avsc by `npm run schemas`. A change needs another version: an event is read
+ * Written as SessionScored.v1.avsc to .v6.avsc by `npm run schemas`. A change needs another version: an event is read
  * for ever.
  */
 export const sessionScored = [
@@ -346,18 +369,12 @@ export const sessionScored = [
     },
     about,
   ),
+  record('SessionScored', fifthMembers, about),
   record(
     'SessionScored',
     {
-      ...fourthMembers,
-      challenge_answers: documented(orNull(fourthAnswers), 'Null from version 5 on.'),
-      given_answers: documented(
-        orNull(givenAnswers),
-        'In the first decision about a page with a visitor, where it answered its document. Null before version 5.',
-      ),
-      sealed: sealedMember(
-        "What the event says about a person, encrypted under the session's data key and bound to the event's id and its other fields; those fields are blank then.",
-      ),
+      ...fifthMembers,
+      evidence: documented(orNull(sixthEvidence), 'Null in events of before version 2.'),
     },
     about,
   ),

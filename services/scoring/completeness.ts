@@ -2,6 +2,9 @@ import { LRUCache } from 'lru-cache'
 import { engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { Platform } from '../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../schemas/observations.ts'
+import type { Engine } from './agent.ts'
+
+type Members = { [G in keyof Snapshot]?: readonly string[] }
 
 // What every browser tells every version of the SDK, whatever it is set to: members by group.
 const sinceFirst = {
@@ -16,41 +19,107 @@ const sinceFirst = {
   engine: ['eval_length', 'null_property_message'],
   storage: ['cookies', 'local_storage', 'session_storage', 'indexed_db'],
   capabilities: ['touch', 'webgpu'],
-} as const satisfies { [G in keyof Snapshot]?: readonly string[] }
+} as const satisfies Members
+const sinceReasons = { tamper: ['examined'] } as const satisfies Members
 
 // By the first version of the browser SDK that sends them. Any other client of pages has to send as much.
-const alwaysSent: readonly { since: string; members: readonly (readonly [string, readonly string[]])[] }[] = [
-  { since: '0.1', members: Object.entries(sinceFirst) },
+const alwaysSent: readonly { since: string; members: Members }[] = [
+  { since: '0.1', members: sinceFirst },
+  { since: '0.3', members: sinceReasons },
 ]
 
-// What is drawn, played and measured. People block some of it, and no browser blocks all.
-const surface = {
-  canvas: ['hash'],
-  webgl: ['renderer'],
-  audio: ['hash'],
-  fonts: ['detected_count'],
-} as const satisfies { [G in keyof Snapshot]?: readonly string[] }
+/** A part of the snapshot that a browser or its settings may refuse. It is there, or the SDK says why not. */
+interface Owed {
+  members: Members
+  /** Also where the page leaves fingerprints out. */
+  isMinimal: boolean
+  /** Why it may be missing, and in which engines. */
+  reasons: Partial<Record<string, readonly Engine[]>>
+  /** Parts that fail together count as one. */
+  cause: string
+}
+
+const any = ['blink', 'gecko', 'webkit'] as const
+const refused = { blocked: any, late: any }
+
+// What the reasons mean is in docs/observations.md.
+const owed: Record<string, Owed> = {
+  worker: { members: { worker: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'worker' },
+  iframe: { members: { iframe: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'iframe' },
+  webgl: {
+    members: { webgl: ['renderer'] },
+    isMinimal: false,
+    reasons: { ...refused, unsupported: any },
+    cause: 'webgl',
+  },
+  canvas: {
+    members: { canvas: ['hash'], proofs: ['canvas_challenge_hash'] },
+    isMinimal: false,
+    reasons: refused,
+    cause: 'canvas',
+  },
+  // They are measured in a canvas.
+  fonts: { members: { fonts: ['detected_count'] }, isMinimal: false, reasons: refused, cause: 'canvas' },
+  // WebKitGTK is built without it where there is no GStreamer.
+  audio: {
+    members: { audio: ['hash'] },
+    isMinimal: false,
+    reasons: { ...refused, unsupported: ['webkit'] },
+    cause: 'audio',
+  },
+}
 
 interface Sent {
   snapshot: Snapshot | null
   platform: Platform
   sdk?: { name: string; version: string } | null | undefined
   isMinimal: boolean
+  engine: Engine
 }
 
-/** Members of a page's snapshot that its SDK always sends and that are not there, by path. */
-export function missingMembers({ snapshot, platform, sdk, isMinimal }: Sent): string[] {
-  if (!snapshot || platform !== 'web') return []
+export interface Withheld {
+  group: string
+  reason: string
+}
+
+export interface Completeness {
+  /** Paths of members that the SDK owes and that are not there, without a reason or with one that cannot be. */
+  missing: string[]
+  /** Parts that are not there, for a reason that such a browser may have. */
+  withheld: Withheld[]
+}
+
+/** What a page's snapshot lacks of all that its SDK always sends. */
+export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: Sent): Completeness {
+  if (!snapshot || platform !== 'web') return { missing: [], withheld: [] }
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
   const always = alwaysSent
     .filter(({ since }) => version === null || !isBefore(version, since))
-    .flatMap(({ members }) => members.flatMap(([group, names]) => absent(snapshot, group, names)))
-  return isMinimal ? always : [...always, ...hiddenSurface(snapshot)]
+    .flatMap(({ members }) => absent(snapshot, members))
+  const parts = Object.entries(owed)
+    .filter(([, part]) => part.isMinimal || !isMinimal)
+    .map(([group, part]) => partOf(snapshot, { group, part, engine }))
+  return {
+    missing: [...always, ...parts.flatMap(({ missing }) => missing)],
+    withheld: parts.flatMap(({ withheld }) => withheld),
+  }
 }
 
-function hiddenSurface(snapshot: Snapshot): string[] {
-  const missing = Object.entries(surface).flatMap(([group, names]) => absent(snapshot, group, names))
-  return missing.length === Object.keys(surface).length ? missing : []
+function partOf(
+  snapshot: Snapshot,
+  { group, part, engine }: { group: string; part: Owed; engine: Engine },
+): Completeness {
+  const missing = absent(snapshot, part.members)
+  const said = snapshot.collection.withheld.find((one) => one.group === group)
+  if (missing.length === 0 || !said) return { missing, withheld: [] }
+  const isPossible = engine === 'unknown' || part.reasons[said.reason]?.includes(engine)
+  return isPossible ? { missing: [], withheld: [said] } : { missing, withheld: [] }
+}
+
+/** In how many ways parts were refused: what is late is there another time. */
+export function refusals(withheld: Withheld[]): number {
+  const refusedParts = withheld.filter(({ reason }) => reason !== 'late')
+  return new Set(refusedParts.map(({ group }) => owed[group]?.cause)).size
 }
 
 // Whether the page says that it left fingerprints out. States of before that was said have no such group.
@@ -58,9 +127,11 @@ export function saysMinimal(snapshot: Snapshot | null): boolean {
   return snapshot?.collection?.mode === 'minimal'
 }
 
-function absent(snapshot: Snapshot, group: string, names: readonly string[]): string[] {
-  const members: Record<string, unknown> = Object(Reflect.get(snapshot, group))
-  return names.filter((name) => (members[name] ?? null) === null).map((name) => `${group}.${name}`)
+function absent(snapshot: Snapshot, owedMembers: Members): string[] {
+  return Object.entries(owedMembers).flatMap(([group, names]) => {
+    const members: Record<string, unknown> = Object(Reflect.get(snapshot, group))
+    return names.filter((name) => (members[name] ?? null) === null).map((name) => `${group}.${name}`)
+  })
 }
 
 const byNumber = new Intl.Collator('en', { numeric: true })

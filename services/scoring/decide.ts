@@ -4,6 +4,7 @@ import type { Verdict } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import {
   type AllowsMinimal,
+  type Bound,
   categories,
   type Facts,
   type FactsInput,
@@ -200,6 +201,8 @@ export interface Score {
   risk: number
   verdict: Verdict
   breakdown: Record<string, number>
+  /** Why the score is not what the signals add up to. */
+  bound: Bound | null
 }
 
 /**
@@ -208,9 +211,8 @@ export interface Score {
  * inconclusive as long as it is not, whatever speaks for the session.
  */
 export function score(fired: Signal[], facts: Pick<Facts, 'snapshot'>): Score {
-  const breakdown = breakdownOf(fired)
-  const risk = riskOf(fired, facts)
-  return { risk, verdict: verdictOf(risk), breakdown }
+  const { risk, bound } = riskOf(fired, facts)
+  return { risk, verdict: verdictOf(risk), breakdown: breakdownOf(fired), bound }
 }
 
 export function verdictOf(risk: number): Verdict {
@@ -218,16 +220,28 @@ export function verdictOf(risk: number): Verdict {
   return risk >= bands.inconclusive ? 'inconclusive' : 'human'
 }
 
-function riskOf(fired: Signal[], facts: Pick<Facts, 'snapshot'>): number {
+function riskOf(fired: Signal[], facts: Pick<Facts, 'snapshot'>): Pick<Score, 'risk' | 'bound'> {
   const risks = fired.filter(({ role }) => role === 'risk')
   const definitive = risks.filter(({ strength }) => strength === 'definitive')
   const trust = Math.min(trustCap, sum(fired.filter(({ role }) => role === 'trust')))
   const evidence = Math.max(0, combine(groups(risks)) - trust)
   const capped = isConfirmed(risks) ? evidence : Math.min(evidence, bands.bot - 1)
+  const decided = Math.max(capped, ...definitive.map((signal) => signal.score))
   // Without a snapshot there is nothing that could speak for a person.
-  const floor = facts.snapshot ? 0 : unknownScore
-  const floors = risks.map(({ atLeast = 0 }) => atLeast)
-  return Math.round(Math.max(capped, floor, ...floors, ...definitive.map((signal) => signal.score)))
+  const unknown = facts.snapshot ? 0 : unknownScore
+  const bound = boundOf(risks, { evidence, decided })
+  const least = bound?.kind === 'floor' ? bound.least : 0
+  return { risk: Math.round(Math.max(decided, unknown, least)), bound }
+}
+
+function boundOf(
+  risks: Signal[],
+  { evidence, decided }: { evidence: number; decided: number },
+): Bound | null {
+  const [signal] = risks.toSorted((one, other) => (other.atLeast ?? 0) - (one.atLeast ?? 0))
+  const least = signal?.atLeast ?? 0
+  if (signal && least > decided) return { kind: 'floor', least, signal }
+  return evidence > decided && decided < bands.bot ? { kind: 'cap', most: decided } : null
 }
 
 // Weak signals and habits of input count as one group each, so that many small oddities stay small.

@@ -3,7 +3,7 @@ import type { Platform, Repeats } from '../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
-import { impossibleMembers, missingMembers, saysMinimal } from './completeness.ts'
+import { completenessOf, impossibleMembers, saysMinimal, type Withheld } from './completeness.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './session-state.ts'
 
@@ -28,6 +28,8 @@ export interface Facts {
   /** Paths of members that the SDK owes and did not send, and of members whose values no browser has. */
   missing: string[]
   impossible: string[]
+  /** Parts that the SDK owes and that the browser may refuse. */
+  withheld: Withheld[]
   /** Name and version of the SDK that opened the session; null where that was forgotten. */
   sdk: SessionState['sdk']
   unreadable: number
@@ -76,7 +78,7 @@ export function readFacts(input: FactsInput): Facts {
         : noAnswers,
     sdk: state.sdk,
     isMinimal,
-    missing: missingMembers({ snapshot, platform: state.platform, sdk: state.sdk, isMinimal }),
+    ...completenessOf({ ...state, snapshot, isMinimal, engine: agent.engine }),
     impossible: impossibleMembers({ snapshot, behavior, userAgent }),
     userAgent,
     headerUserAgent: state.user_agent,
@@ -147,6 +149,7 @@ export type Strength = 'weak' | 'moderate' | 'strong' | 'definitive'
 export type Channel =
   | 'canvas'
   | 'app'
+  | 'attestation'
   | 'clock'
   | 'completeness'
   | 'consistency'
@@ -176,6 +179,7 @@ export type Channel =
   | 'replay'
   | 'screen'
   | 'scroll'
+  | 'slowness'
   | 'touch'
   | 'user_agent'
   | 'velocity'
@@ -200,6 +204,12 @@ export interface Signal {
   falsePositives: string
   fires(facts: Facts): boolean
 }
+
+/**
+ * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: what a signal says has to be
+ * earned.
+ */
+export type Bound = { kind: 'cap'; most: number } | { kind: 'floor'; least: number; signal: Signal }
 
 export function snapshot(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
   return (facts) => facts.snapshot !== null && test(facts.snapshot, facts)

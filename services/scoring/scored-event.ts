@@ -67,7 +67,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     score_breakdown: score.breakdown,
     request: requestOf(state, facts),
     visitor,
-    highlights: highlightsOf(fired, facts),
+    highlights: highlightsOf(fired, facts, score.bound),
     attribution: attribute(fired, facts, score.verdict === 'bot'),
     web_bot_auth: webBotAuthOf(facts),
     network,

@@ -249,6 +249,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
       sources: ['request_headers', 'snapshot'],
       unchecked: ['verified_bot_identity'],
       missing: [],
+      withheld: [],
       impossible: [],
     },
     ...overrides,

@@ -120,6 +120,15 @@ const evidence = z
       .array(z.string())
       .nullable()
       .describe('What the SDK always sends and did not. Null in older decisions.'),
+    withheld: z
+      .array(
+        z.strictObject({
+          group: z.string().describe('A part of the snapshot, as in `client_telemetry`.'),
+          reason: z.enum(['blocked', 'unsupported', 'late']),
+        }),
+      )
+      .nullable()
+      .describe('What is not there, and why, as such a browser may have it. Null in older decisions.'),
     impossible: z
       .array(z.string())
       .nullable()

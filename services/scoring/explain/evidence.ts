@@ -8,7 +8,8 @@ export type Described = Pick<SessionScored, 'runtime_integrity' | 'native_runtim
 
 /**
  * What was consulted, and which members stand at their harmless value only because nothing was: a name of
- * runtime_integrity by itself, any other member by its path. Members that are null need no mention.
+ * runtime_integrity by itself, any other member by its path. Members that are null need no mention. `attestation` is
+ * no member: of an app it says that nobody vouched for it.
  */
 export function evidenceOf(facts: Facts, described: Described): SessionEvidence {
   return {
@@ -18,8 +19,10 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
       ...(facts.isMinimal ? leftOut : []),
       ...uncheckedNetwork(facts.network),
       ...uncheckedNative(facts, described.native_runtime_integrity),
+      ...(facts.platform === 'web' ? [] : ['attestation']),
     ],
     missing: facts.missing,
+    withheld: facts.withheld,
     impossible: facts.impossible,
   }
 }
@@ -49,17 +52,16 @@ interface Inputs {
 
 const nothing = () => []
 
-// What the signals of a name look at, of a page and of an app. Without any of it, nobody looked.
+// What the signals of a name look at, of a page and of an app. Without all of it, nobody looked: what one browser has and
+// another has not, such as `chrome.runtime`, is left out.
 const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
   tampering_detected: {
-    page: ({ automation, tamper, navigator, canvas, audio }) => [
+    page: ({ automation, tamper, navigator, canvas, webgl }) => [
       automation.webdriver_own_property,
       tamper.iframe_srcdoc_proxy,
-      tamper.chrome_runtime_faked,
-      tamper.webgl_parameter_mismatch,
       navigator.plugins_genuine,
       canvas.noise_detected,
-      audio.noise_detected,
+      webgl.renderer,
     ],
     app: (native) => [native.hooks, native.code_signing_invalid, native.jailbreak_or_root],
   },
@@ -68,30 +70,34 @@ const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
     app: (native) => [native.debugger],
   },
   emulation_suspected: {
-    page: ({ navigator, webgl }) => [navigator.max_touch_points, navigator.product_sub, webgl.renderer],
+    page: ({ navigator, webgl, worker }) => [
+      navigator.max_touch_points,
+      navigator.product_sub,
+      webgl.renderer,
+      worker.platform,
+    ],
     app: (native) => [native.simulator_or_emulator],
   },
   virtualization_suspected: {
-    page: ({ webgl, navigator, fonts, media, audio }) => [
+    page: ({ webgl, navigator, fonts }) => [
       webgl.renderer,
       navigator.hardware_concurrency,
       fonts.detected_count,
-      media.device_count,
-      audio.voice_count,
     ],
     app: nothing,
   },
   privacy_hardening_suspected: {
-    page: ({ tamper, canvas, audio }) => [
-      tamper.brave,
-      tamper.timer_precision_reduced,
-      canvas.noise_detected,
-      audio.noise_detected,
-    ],
+    page: ({ tamper, canvas }) => [tamper.brave, canvas.noise_detected],
     app: nothing,
   },
   identity_spoofing_suspected: {
-    page: ({ navigator, engine }) => [navigator.user_agent, engine.name, engine.eval_length],
+    page: ({ navigator, engine, worker, iframe }) => [
+      navigator.user_agent,
+      engine.name,
+      engine.eval_length,
+      worker.user_agent,
+      iframe.user_agent,
+    ],
     app: () => [true],
   },
   replay_suspected: { page: () => [true], app: () => [true] },
@@ -108,10 +114,8 @@ function wasAsked(name: RuntimeName, facts: Facts): boolean {
   if (name === 'outdated_environment') return hasKnownAge(facts)
   const { snapshot } = facts
   if (!snapshot) return false
-  // How many processors there are does not tell a virtual machine.
-  if (name === 'virtualization_suspected' && facts.isMinimal) return false
   const seen = snapshot.native ? inputs[name].app(snapshot.native) : inputs[name].page(snapshot)
-  return seen.some((value) => value !== null)
+  return seen.length > 0 && seen.every((value) => value !== null)
 }
 
 // Flags that an anonymous-IP database has.

@@ -26,9 +26,16 @@ const questions: Record<keyof RuntimeIntegrity, string[]> = {
     'native_code_signing_invalid',
     'native_jailbreak_or_root',
   ],
-  developer_tools_detected: ['developer_tools_detected', 'cdp_driven_input', 'native_debugger'],
+  developer_tools_detected: [
+    'developer_tools_detected',
+    'debugged_before_input',
+    'cdp_driven_input',
+    'native_debugger',
+  ],
   emulation_suspected: [
     'phone_without_touch',
+    'phone_with_desktop_graphics',
+    'phone_on_desktop_system',
     'native_emulator',
     'product_sub_mismatch',
     'gpu_system_mismatch',

@@ -1,5 +1,5 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
-import type { Channel, Facts, Signal } from '../facts.ts'
+import type { Bound, Channel, Facts, Signal } from '../facts.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5
@@ -20,7 +20,12 @@ const risks: Theme[] = [
   {
     key: 'browser_automation',
     summary: 'Browser automation markers were detected.',
-    includes: of('webdriver', 'globals', 'console', 'user_agent', 'window', 'screen', 'devices', 'hints'),
+    includes: of('webdriver', 'globals', 'user_agent', 'window', 'screen', 'devices', 'hints'),
+  },
+  {
+    key: 'remote_debugging',
+    summary: 'Remote debugging is on: developer tools are open, or a program steers the browser.',
+    includes: of('console'),
   },
   {
     key: 'tampered_browser',
@@ -36,6 +41,17 @@ const risks: Theme[] = [
     key: 'protocol_anomalies',
     summary: 'The client did not keep to the collect protocol.',
     includes: of('protocol', 'completeness', 'replay', 'history', 'velocity'),
+  },
+  {
+    key: 'slow_page',
+    summary:
+      'The page was slow, so that parts of the snapshot are not there yet. That says nothing against a person.',
+    includes: of('slowness'),
+  },
+  {
+    key: 'unattested_app',
+    summary: 'Nothing attests that this is the app, so that a script may have made it up.',
+    includes: of('attestation'),
   },
   {
     key: 'compromised_app',
@@ -87,12 +103,13 @@ const context: Theme[] = [
 ]
 
 /** At most five, the most actionable first: risks by weight, what speaks for a person, then context. */
-export function highlightsOf(fired: Signal[], facts: Facts): Highlight[] {
+export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null): Highlight[] {
   const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', fired))
   const sorted = increases.sort((one, other) => other.weight - one.weight)
   const all = [
     ...missing(facts),
-    ...sorted,
+    ...sorted.slice(0, bound ? maxHighlights - 1 : maxHighlights),
+    ...boundary(bound),
     ...trust.flatMap((theme) => highlight(theme, 'reduces_risk', fired)),
     ...returning(facts),
     ...context.flatMap((theme) => highlight(theme, 'context', fired)),
@@ -122,6 +139,19 @@ function missing({ snapshot }: Facts): Weighted[] {
   if (snapshot) return []
   const summary = 'The client sent no readable snapshot, so that its environment is unknown.'
   return [{ key: 'no_snapshot', effect: 'context', importance: 'high', summary, evidence: null, weight: 0 }]
+}
+
+// Otherwise nobody sees why 69 is not 70, or why a score stays at 45.
+function boundary(bound: Bound | null): Weighted[] {
+  if (!bound) return []
+  const common = { effect: 'context', importance: 'medium', weight: 0 } as const
+  if (bound.kind === 'cap') {
+    const summary = `What was found is of one kind and nothing of another kind confirms it, so that the score is ${bound.most} at most.`
+    return [{ ...common, key: 'unconfirmed', summary, evidence: null }]
+  }
+  const { least, signal } = bound
+  const summary = `The score is ${least} at least, until that is settled.`
+  return [{ ...common, key: 'unearned', summary, evidence: [{ signal: signal.slug, name: signal.name }] }]
 }
 
 function returning({ visitorSessions }: Facts): Weighted[] {

@@ -1,3 +1,4 @@
+import { refusals } from '../completeness.ts'
 import { inBrowser, type Signal, snapshot } from '../facts.ts'
 
 const base = { role: 'risk', category: 'integrity' } as const
@@ -85,9 +86,35 @@ export const answerSignals: Signal[] = [
     strength: 'moderate',
     score: 35,
     atLeast: unearned,
-    looksAt: 'a member that the SDK always sends is missing; `evidence.missing` names it',
-    falsePositives: 'none known; what a browser may block is not looked at',
+    looksAt:
+      'a member that the SDK always sends is missing, without a reason that its browser may have; `evidence.missing` names it',
+    falsePositives: 'an SDK before 0.3 from a cache, in a browser that blocks a part',
     fires: ({ missing }) => missing.length > 0,
+  },
+  {
+    ...base,
+    slug: 'telemetry_withheld',
+    channel: 'completeness',
+    name: 'Several parts withheld',
+    strength: 'moderate',
+    score: 15,
+    atLeast: unearned,
+    looksAt: 'two or more parts of the snapshot are blocked or unsupported; `evidence.withheld` names them',
+    falsePositives: 'people who block workers, graphics, canvas and sound at once',
+    fires: ({ withheld }) => refusals(withheld) > 1,
+  },
+  {
+    ...base,
+    slug: 'telemetry_late',
+    channel: 'slowness',
+    name: 'The page was slow',
+    strength: 'weak',
+    score: 2,
+    atLeast: 40,
+    looksAt:
+      'parts of the snapshot were not ready when the result was asked for; a later hand-off decides anew',
+    falsePositives: 'slow machines: it says nothing against a person, only that nothing is earned yet',
+    fires: ({ withheld }) => withheld.some(({ reason }) => reason === 'late'),
   },
   {
     ...base,

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { inBrowser, type Signal, snapshot } from '../facts.ts'
-import { hasSyntheticClicks } from './behavior.ts'
+import { actsNaturally, hasSyntheticClicks } from './behavior.ts'
 import { rewritesWebdriver } from './tamper.ts'
 
 const automationBase = { role: 'risk', category: 'environment' } as const
@@ -155,6 +155,18 @@ export const automationSignals: Signal[] = [
       'a logged error is serialised in page, frame or worker, as the DevTools protocol does when its Runtime domain is on',
     falsePositives: 'a person with developer tools open; some extensions',
     fires: snapshot((s) => s.automation.cdp_runtime === true),
+  },
+  {
+    ...automationBase,
+    slug: 'debugged_before_input',
+    channel: 'console',
+    name: 'Remote debugging, and nobody has acted yet',
+    strength: 'weak',
+    score: 4,
+    atLeast: 45,
+    looksAt: 'remote debugging is on, and no natural movement or typing has come',
+    falsePositives: 'a person with developer tools open, until they move the pointer or type',
+    fires: inBrowser((s, facts) => s.automation.cdp_runtime === true && !actsNaturally(facts)),
   },
   {
     ...automationBase,

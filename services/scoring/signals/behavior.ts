@@ -102,6 +102,16 @@ function isNaturalTyping(behavior: Behavior, facts: Facts): boolean {
   return isReal && isUneven && !isMadeBySoftware(behavior, facts)
 }
 
+/** Whether a pointer or a keyboard was used as people use them. */
+export function actsNaturally(facts: Facts): boolean {
+  const { behavior, behavioral } = facts
+  return (
+    behavior !== null &&
+    behavioral &&
+    (isNaturalMovement(behavior, facts) || isNaturalTyping(behavior, facts))
+  )
+}
+
 /** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */
 export const trustSignals: Signal[] = [
   {
@@ -160,9 +170,17 @@ export const trustSignals: Signal[] = [
     category: 'behavioral',
     strength: 'moderate',
     score: 6,
-    looksAt: 'three or more trusted touches whose contact area varies',
-    falsePositives: 'emulators that vary the contact area',
-    fires: input(({ touch: t }) => t.touches >= 3 && t.untrusted === 0 && (t.radius_std ?? 0) > 0),
+    looksAt:
+      'three or more trusted touches at uneven times whose contact area varies, with remote debugging off',
+    falsePositives: 'emulators that vary the contact area and the times',
+    fires: input(
+      ({ touch: t }, { snapshot }) =>
+        t.touches >= 3 &&
+        t.untrusted === 0 &&
+        (t.radius_std ?? 0) > 0 &&
+        (t.interval_std ?? 0) > 5 &&
+        snapshot?.automation.cdp_runtime !== true,
+    ),
   },
   {
     ...trustBase,

@@ -194,6 +194,19 @@ export const nativeSignals: Signal[] = [
   },
   {
     ...nativeBase,
+    slug: 'app_unattested',
+    channel: 'attestation',
+    name: 'App that nothing attests',
+    strength: 'weak',
+    score: 2,
+    atLeast: 40,
+    looksAt:
+      'no service of Apple or Google has attested the app, so that a script may have made all of it up',
+    falsePositives: 'every app, until attestation is there',
+    fires: ({ platform }) => platform !== 'web',
+  },
+  {
+    ...nativeBase,
     slug: 'browser_user_agent_in_app',
     channel: 'app',
     name: "A browser's user agent from an app",

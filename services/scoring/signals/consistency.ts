@@ -8,10 +8,14 @@ const consistencyBase = { role: 'risk', category: 'fingerprint' } as const
 
 const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko', JavaScriptCore: 'webkit' }
 
-// Phones and tablets ask for desktop sites under a desktop name, and every browser on iOS is WebKit.
+// Phones and tablets ask for desktop sites under a desktop name: iPads as Macs, Android as Linux. What calls itself a
+// phone has no reason to.
 function mayPretend({ snapshot, agent }: Facts): boolean {
-  return agent.system === 'ios' || agent.webView || (snapshot?.navigator.max_touch_points ?? 0) > 1
+  const isTouched = (snapshot?.navigator.max_touch_points ?? 0) > 1
+  return agent.webView || (isTouched && agent.system !== 'android' && !isIphone(agent))
 }
+
+const isIphone = ({ system, formFactor }: Agent) => system === 'ios' && formFactor === 'mobile'
 
 function engineDiffers(snapshot: Snapshot, facts: Facts): boolean {
   const real = engineNames[snapshot.engine.name ?? '']
@@ -90,6 +94,33 @@ function productSubDiffers({ navigator }: Snapshot, { agent }: Facts): boolean {
   return differ(navigator.product_sub, expected[agent.engine] ?? null)
 }
 
+// What Android devices have, and virtual ones do not. Samsung's Xclipse is AMD's, and is called by its own name.
+const mobileGraphics =
+  /Adreno|Mali|Immortalis|PowerVR|Xclipse|Tegra|Maleoon|VideoCore|Vivante|Apple GPU|Apple A\d/i
+const desktopGraphics =
+  /swiftshader|llvmpipe|softpipe|NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
+
+function hasDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
+  if (agent.webView || !isPhone(agent)) return false
+  const names = [webgl.renderer, worker.webgl_renderer].filter((name) => name !== null)
+  return names.some((name) => desktopGraphics.test(name) && !mobileGraphics.test(name))
+}
+
+const isPhone = (agent: Agent) => agent.system === 'android' || isIphone(agent)
+
+function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
+  if (agent.webView || !isPhone(agent)) return false
+  return [navigator, worker, iframe].some(({ platform }) =>
+    /^(Win|Mac|Linux (x86_64|i\d86)|CrOS)/.test(platform ?? ''),
+  )
+}
+
+// A browser on a phone has an address bar, and the system a bar for the time.
+function hasNoBars({ environment: e }: Snapshot, { agent }: Facts): boolean {
+  const isWhole = e.inner_width === e.screen_width && e.inner_height === e.screen_height
+  return isPhone(agent) && !agent.webView && e.inner_height !== null && isWhole
+}
+
 function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Facts): boolean {
   return (
     agent.formFactor === 'mobile' && navigator.max_touch_points === 0 && environment.pointer_coarse !== true
@@ -118,7 +149,8 @@ export const consistencySignals: Signal[] = [
     strength: 'strong',
     score: 45,
     looksAt: '`navigator.platform` and client-hint platform against the user agent string',
-    falsePositives: 'desktop-site mode on phones and tablets (touch devices are not looked at)',
+    falsePositives:
+      'desktop-site mode on phones and tablets (touch devices that call themselves computers are not looked at)',
     fires: inBrowser(platformDiffers),
   },
   {
@@ -129,7 +161,8 @@ export const consistencySignals: Signal[] = [
     strength: 'strong',
     score: 48,
     looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
-    falsePositives: 'iPads, where page and worker differ (touch devices are not looked at)',
+    falsePositives:
+      'iPads, where page and worker differ (touch devices that call themselves computers are not looked at)',
     fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
   },
   {
@@ -197,6 +230,44 @@ export const consistencySignals: Signal[] = [
     looksAt: 'a phone by user agent with no touch points and no coarse pointer',
     falsePositives: 'phones in desktop docks, device emulation in developer tools',
     fires: inBrowser(phoneWithoutTouch),
+  },
+  {
+    ...consistencyBase,
+    slug: 'phone_with_desktop_graphics',
+    channel: 'graphics',
+    name: 'Phone with the graphics of a computer',
+    category: 'environment',
+    strength: 'strong',
+    score: 50,
+    looksAt:
+      'a phone or tablet by user agent that draws with SwiftShader, or a card that only computers have',
+    falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
+    fires: inBrowser(hasDesktopGraphics),
+  },
+  {
+    ...consistencyBase,
+    slug: 'phone_on_desktop_system',
+    channel: 'identity',
+    name: 'Phone on the system of a computer',
+    category: 'environment',
+    strength: 'strong',
+    score: 48,
+    looksAt:
+      'a phone or tablet by user agent whose page, worker or frame has the platform of a computer, as `Linux x86_64`',
+    falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
+    fires: inBrowser(runsOnDesktop),
+  },
+  {
+    ...consistencyBase,
+    slug: 'phone_without_bars',
+    channel: 'window',
+    name: 'Phone whose page fills the screen',
+    category: 'environment',
+    strength: 'weak',
+    score: 8,
+    looksAt: 'on a phone, the page is as large as the screen: no bar of the browser or the system is there',
+    falsePositives: 'pages that were installed, full screen',
+    fires: inBrowser(hasNoBars),
   },
   {
     ...consistencyBase,

@@ -9,6 +9,11 @@ export interface StartOptions {
   consent?: 'granted' | 'pending'
   /** `minimal` = no canvas, graphics, audio, fonts or devices. The organization must allow it. Default: `full`. */
   mode?: 'full' | 'minimal'
+  /**
+   * For how long the snapshot, and with it a hand-off, waits for what a slow machine has not computed, milliseconds.
+   * Default and most: 5000. A session whose snapshot lacks parts is not `human`.
+   */
+  waitMs?: number
 }
 
 export interface Handoff {

@@ -30,19 +30,25 @@ async function loadDocument() {
 }
 
 /** Observes this page and keeps its collect session; what fails goes to `errors`. Throws only where there is no fetch. */
-export function createClient({ publishableKey, endpoint, mode, errors }: ClientOptions): RunningClient {
+export function createClient({
+  publishableKey,
+  endpoint,
+  mode,
+  waitMs,
+  errors,
+}: ClientOptions): RunningClient {
   const stopping = new AbortController()
   const { signal } = stopping
   let stopped = destroyedError()
   const requests = createPageRequests(signal)
   let behavior: ReturnType<typeof trackBehavior> | undefined
-  const snapshot = collectSnapshot({ mode, signal })
+  const snapshot = collectSnapshot({ mode, waitMs, signal })
   let current: Promise<LiveDocument> | undefined
   const handoffs = new Map<string | undefined, Promise<Handoff>>()
 
   async function open() {
     const { openDocument } = await loadDocument()
-    return openDocument({ endpoint, publishableKey, mode, requests, snapshot, signal })
+    return openDocument({ endpoint, publishableKey, mode, waitMs, requests, snapshot, signal })
   }
 
   function live(): Promise<LiveDocument> {

@@ -61,4 +61,4 @@ function timeOf(fingerprint: Fingerprint | undefined): number {
   return fingerprint?.timestamp ?? Date.now()
 }
 
-const sdkVersion = '0.2.0'
+const sdkVersion = '0.3.0'

@@ -18,47 +18,76 @@ export type CollectedSnapshot = Partial<Snapshot>
 // Milliseconds that one family may take once its turn has come. All wait side by side for idle moments, so that
 // all is there after this and the longest wait for one, and between two of them the page can work.
 const budgetMs = 2000
-// Of what the server holds against a page that does not send it: only a machine that stands still is late.
-const owedMs = 5000
 
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>
+  /** For what the server holds against a page that does not send it: only a machine that stands still is late. */
+  waitMs: number
   signal: AbortSignal
 }
 
-export async function collectSnapshot({ mode, signal }: SnapshotOptions): Promise<CollectedSnapshot> {
-  const isFull = mode === 'full'
+type Withheld = Snapshot['collection']['withheld']
 
-  async function family<T>(collect: () => Promise<T> | T, ms = budgetMs): Promise<T | null> {
+export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions): Promise<CollectedSnapshot> {
+  const isFull = mode === 'full'
+  const withheld: Withheld = []
+
+  async function family<T>(collect: () => Promise<T> | T, ms = waitMs): Promise<T | null> {
     await idle()
     return signal.aborted ? null : withinBudget(ms, collect)
   }
 
+  // What the browser or its user may refuse. Where it is not there, the server is told why.
+  async function owed<T>(group: string, { collect, has, api = true }: Owed<T>): Promise<T | null> {
+    const begunAt = performance.now()
+    const value = await family(collect)
+    if (value !== null && has(value)) return value
+    // What a part waits for itself ends a little earlier.
+    const isLate = performance.now() - begunAt > waitMs * 0.9
+    withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
+    return value
+  }
+
   // What is drawn, played, measured or counted to tell machines apart.
-  const surface = <T>(collect: () => Promise<T> | T, ms?: number) => (isFull ? family(collect, ms) : null)
+  const surface = <T>(group: string, part: Owed<T>) => (isFull ? owed(group, part) : null)
+  const extra = <T>(collect: () => Promise<T> | T) => (isFull ? family(collect, budgetMs) : null)
+  const ownMs = waitMs * 0.95
 
   // Those that wait for the browser are asked first, and answer while the others compute.
   const started = {
-    worker: family(() => askWorker(mode)),
-    audio: surface(collectAudio),
-    media: surface(collectMedia),
-    webgpu: surface(collectWebGpu),
-    navigator: family(collectNavigator, owedMs),
-    storage: family(collectStorage, owedMs),
-    automation: family(collectAutomation, owedMs),
-    tamper: family(collectTamper, owedMs),
-    engine: family(collectEngine, owedMs),
-    environment: family(collectEnvironment, owedMs),
-    capabilities: family(collectCapabilities, owedMs),
-    frame: family(() => askFrame(mode)),
-    canvas: surface(collectCanvas, owedMs),
-    fonts: surface(collectFonts),
-    graphics: surface(collectWebGl),
+    worker: owed('worker', {
+      collect: () => askWorker(mode, ownMs),
+      has: ({ realm }) => realm.user_agent !== null,
+    }),
+    audio: surface('audio', {
+      collect: () => collectAudio(ownMs),
+      has: ({ hash }) => hash !== null,
+      api: 'OfflineAudioContext' in window,
+    }),
+    media: extra(collectMedia),
+    webgpu: extra(collectWebGpu),
+    navigator: family(collectNavigator),
+    storage: family(collectStorage),
+    automation: family(collectAutomation),
+    tamper: family(collectTamper),
+    engine: family(collectEngine),
+    environment: family(collectEnvironment),
+    capabilities: family(collectCapabilities),
+    frame: owed('iframe', { collect: () => askFrame(mode), has: ({ realm }) => realm.user_agent !== null }),
+    canvas: surface('canvas', { collect: collectCanvas, has: ({ hash }) => hash !== null }),
+    fonts: surface('fonts', {
+      collect: collectFonts,
+      has: (fonts) => (fonts?.detected_count ?? null) !== null,
+    }),
+    graphics: surface('webgl', {
+      collect: collectWebGl,
+      has: (graphics) => (graphics?.webgl.renderer ?? null) !== null,
+      api: 'WebGLRenderingContext' in window,
+    }),
   }
   const [worker, frame, graphics] = await Promise.all([started.worker, started.frame, started.graphics])
   const [automation, tamper] = await Promise.all([started.automation, started.tamper])
-  return present({
-    collection: { mode },
+  const rest = {
     navigator: await started.navigator,
     environment: await started.environment,
     storage: await started.storage,
@@ -69,6 +98,10 @@ export async function collectSnapshot({ mode, signal }: SnapshotOptions): Promis
     audio: await started.audio,
     media: await started.media,
     webgpu: await started.webgpu,
+  }
+  return present({
+    collection: { mode, withheld },
+    ...rest,
     worker: worker?.realm,
     iframe: frame?.realm,
     webgl: graphics?.webgl,
@@ -79,6 +112,13 @@ export async function collectSnapshot({ mode, signal }: SnapshotOptions): Promis
       realm_differences: realmDifferences({ frame, worker }),
     },
   })
+}
+
+interface Owed<T> {
+  collect: () => Promise<T> | T
+  has: (value: T) => boolean
+  // Whether the browser has the interface at all.
+  api?: boolean
 }
 
 interface Realms {

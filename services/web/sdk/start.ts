@@ -6,6 +6,8 @@ import { ClientError } from './errors.ts'
 import { createRefusedClient } from './refused-client.ts'
 import { readOrNull } from './support.ts'
 
+const mostWaitMs = 5000
+
 const clients = new Map<string, TidegateClient>()
 
 /**
@@ -35,7 +37,7 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
 // Pages are not type-checked: whatever they pass comes here.
 function readOptions(options: StartOptions, home: string | undefined): Required<StartOptions> {
   const given: Partial<StartOptions> = Object(options)
-  const { publishableKey, endpoint = home, consent = 'granted', mode = 'full' } = given
+  const { publishableKey, endpoint = home, consent = 'granted', mode = 'full', waitMs = mostWaitMs } = given
   if (typeof publishableKey !== 'string' || publishableKey === '') {
     throw new ClientError('client.invalid_options', 'start: publishableKey must be a publishable key.')
   }
@@ -50,5 +52,14 @@ function readOptions(options: StartOptions, home: string | undefined): Required<
   if (mode !== 'full' && mode !== 'minimal') {
     throw new ClientError('client.invalid_options', "start: mode must be 'full' or 'minimal'.")
   }
-  return { publishableKey, endpoint: endpoint.replace(/\/+$/, ''), consent, mode }
+  if (typeof waitMs !== 'number' || !(waitMs >= 0)) {
+    throw new ClientError('client.invalid_options', 'start: waitMs must be a number of milliseconds.')
+  }
+  return {
+    publishableKey,
+    waitMs: Math.min(waitMs, mostWaitMs),
+    endpoint: endpoint.replace(/\/+$/, ''),
+    consent,
+    mode,
+  }
 }

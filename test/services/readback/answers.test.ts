@@ -68,6 +68,7 @@ test('a session says what was consulted, and one of before it was recorded makes
     sources: ['snapshot'],
     unchecked: ['verified_bot_identity'],
     missing: [],
+    withheld: [{ group: 'webgl', reason: 'blocked' }],
     impossible: [],
   }
   expect(rendered({ evidence }).data.evidence).toEqual(evidence)

@@ -29,7 +29,13 @@ const request = {
 
 /** The decision that the published example shows, as an event. */
 const scored: Partial<SessionScored> = {
-  evidence: { sources: ['snapshot'], unchecked: ['verified_bot_identity'], missing: [], impossible: [] },
+  evidence: {
+    sources: ['snapshot'],
+    unchecked: ['verified_bot_identity'],
+    missing: [],
+    withheld: [],
+    impossible: [],
+  },
   session_id: published.id,
   event_id: published.decision.event_id,
   created_at: ms(published.created_at),

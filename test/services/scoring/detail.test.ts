@@ -69,14 +69,15 @@ describe('detail', () => {
       jailbreak_or_root: true,
     }
     const session = testSession('app', { platform: 'ios', client: { snapshot: { native } } })
-    const { native_app, install_id, native_runtime_integrity, browser, verdict } = decisionAbout(
-      stateAfter([...opened(session), batch(session)]),
-    )
+    const { native_app, install_id, native_runtime_integrity, browser, evidence, ...decision } =
+      decisionAbout(stateAfter([...opened(session), batch(session)]))
     expect(native_app?.bundle_id).toBe('com.example.shop')
     expect(install_id).toBe('i-1')
     expect(native_runtime_integrity?.jailbreak_or_root.detected).toBe(true)
     expect(browser).toMatchObject({ engine: 'native', app_name: 'com.example.shop' })
-    expect(verdict).toBe('human')
+    // Nothing attests an app, so that all of it may be invented.
+    expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40 })
+    expect(evidence?.unchecked).toContain('attestation')
     const web = nativeDetailOf(evaluateClient(clients.desktopChrome).facts)
     expect(Object.values(web).every((value) => value === null)).toBe(true)
   })

@@ -77,10 +77,10 @@ describe('the runtime', () => {
   it.each<[string, Parameters<typeof withParts>[1]]>([
     ['developer_tools_detected', { automation: { cdp_runtime: null } }],
     ['outdated_environment', { navigator: { user_agent: 'Mozilla/5.0 (unheard of)' } }],
-    [
-      'emulation_suspected',
-      { navigator: { max_touch_points: null, product_sub: null }, webgl: { renderer: null } },
-    ],
+    ['emulation_suspected', { worker: { platform: null } }],
+    ['identity_spoofing_suspected', { iframe: { user_agent: null } }],
+    ['tampering_detected', { canvas: { noise_detected: null } }],
+    ['virtualization_suspected', { webgl: { renderer: null } }],
   ])('%s is unchecked where the snapshot lacks what it looks at', (name, parts) => {
     const event = scored(page(parts))
     expect(event.runtime_integrity).toMatchObject({ [name]: 'clean' })
@@ -115,6 +115,7 @@ describe('an app', () => {
       ].map((name) => `native_runtime_integrity.${name}`),
     )
     expect(uncheckedRuntime(event)).toEqual([
+      'tampering_detected',
       'developer_tools_detected',
       'emulation_suspected',
       'virtualization_suspected',

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { startDrafting } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { batch, handOff, opened, startedAt, testSession } from './support/events.ts'
-import { answers, desktopChrome } from './support/snapshots.ts'
+import { answers, desktopChrome, proofsOf } from './support/snapshots.ts'
 
 const session = testSession('hand-off')
 const start = opened(session)
@@ -61,7 +62,11 @@ describe('what a hand-off has shown', () => {
   })
 
   it('is an answered challenge where the browser cannot draw, and of an SDK that gives it back in clear', () => {
-    for (const proofs of [{ canvas_challenge_hash: null }, { ...answers, answer_mac: null }]) {
+    const { engine_answers: engine } = proofsOf(snapshot.navigator?.user_agent ?? '')
+    const asked = { challenge: answers.challenge, timingNonce: answers.timing_nonce }
+    const answer_mac = answerMac(asked, { canvas: null, engine })
+    const undrawn = { canvas_challenge_hash: null, engine_answers: engine, answer_mac }
+    for (const proofs of [undrawn, { ...answers, answer_mac: null }]) {
       const events = [...start, batch(session, changed(proofs)), handOff(session)]
       expect(shownAfter(events)).toEqual(unused)
     }

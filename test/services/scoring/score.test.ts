@@ -87,7 +87,9 @@ describe('score', () => {
   })
 
   it('keeps weak signals in the human band', () => {
-    const weak = signalCatalogue.filter(({ strength, role }) => strength === 'weak' && role === 'risk')
+    const weak = signalCatalogue.filter(
+      ({ strength, role, atLeast }) => strength === 'weak' && role === 'risk' && atLeast === undefined,
+    )
     expect(score(weak, facts).verdict).toBe('human')
   })
 
@@ -125,10 +127,25 @@ describe('score', () => {
 })
 
 describe('highlights', () => {
+  it('say why the score is not what the signals add up to, and only then', () => {
+    fc.assert(
+      fc.property(some, (fired) => {
+        const { risk, bound } = score(fired, facts)
+        const keys = highlightsOf(fired, facts, bound).map(({ key }) => key)
+        expect(keys.includes('unconfirmed')).toBe(bound?.kind === 'cap')
+        expect(keys.includes('unearned')).toBe(bound?.kind === 'floor')
+        if (bound?.kind === 'cap') expect(risk).toBe(69)
+        if (bound?.kind === 'floor') expect(risk).toBe(bound.least)
+      }),
+      runs,
+    )
+  })
+
   it('are at most five, risks first, each with a unique key', () => {
     fc.assert(
       fc.property(some, fc.integer({ min: 0, max: 3 }), (fired, visitorSessions) => {
-        const highlights = highlightsOf(fired, { ...facts, visitorSessions })
+        const { bound } = score(fired, facts)
+        const highlights = highlightsOf(fired, { ...facts, visitorSessions }, bound)
         expect(highlights.length).toBeLessThanOrEqual(5)
         expect(new Set(highlights.map(({ key }) => key)).size).toBe(highlights.length)
         const effects = highlights.map(({ effect }) => effect)

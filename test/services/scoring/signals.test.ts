@@ -67,6 +67,11 @@ const repeating = (counted: keyof Repeats, from: number) => ({
 const named = (...globals: string[]): Given => ({ parts: { automation: { globals } } })
 const says = (user_agent: string): Given => ({ parts: { navigator: { user_agent } } })
 const app = (native: NonNullable<Parts['native']>): Given => ({ client: { snapshot: { native } } })
+const naturalTouch = { events: 6, touches: 4, radius_std: 1.5, interval_std: 60 }
+/** What the SDK says of parts that it could not have. */
+const said = (reasons: Record<string, string>): Parts => ({
+  collection: { withheld: Object.entries(reasons).map(([group, reason]) => ({ group, reason })) },
+})
 const nobody = { available: true, user_agent: 'Mozilla/5.0 of another', platform: 'Win32' }
 const documentWithout = (header_order: string[]): Partial<Facts> => {
   const { document } = factsOf({})
@@ -144,6 +149,20 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   developer_tools_detected: {
     given: [{ parts: { automation: { cdp_runtime: true } } }],
     not: [{ parts: { automation: { cdp_runtime: null } } }],
+  },
+  debugged_before_input: {
+    given: [
+      { parts: { automation: { cdp_runtime: true } } },
+      {
+        parts: { automation: { cdp_runtime: true } },
+        behavior: { mouse: { ...naturalMouse, screen_equals_client: 3 } },
+      },
+    ],
+    not: [
+      {},
+      { parts: { automation: { cdp_runtime: true } }, behavior: { mouse: naturalMouse } },
+      { parts: { automation: { cdp_runtime: true } }, behavior: { keyboard: naturalKeys } },
+    ],
   },
   cdp_driven_input: {
     given: [
@@ -330,11 +349,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{ parts: { navigator: { platform: 'iPad', max_touch_points: 5 } } }, { client: androidChrome }],
   },
   worker_mismatch: {
-    given: [{ parts: { worker: nobody } }],
+    given: [{ parts: { worker: nobody } }, { client: clients.iphoneSafari, parts: { worker: nobody } }],
     not: [
       { parts: { worker: { ...nobody, available: null } } },
       { client: clients.brave },
-      { client: clients.iphoneSafari, parts: { worker: nobody } },
+      // An iPad that asks for the page of a desktop.
+      { client: clients.desktopSafari, parts: { navigator: { max_touch_points: 5 }, worker: nobody } },
     ],
   },
   iframe_mismatch: {
@@ -362,6 +382,47 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       },
     ],
     not: [{}],
+  },
+  phone_with_desktop_graphics: {
+    given: [
+      {
+        client: androidChrome,
+        parts: {
+          webgl: { renderer: 'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)), SwiftShader)' },
+        },
+      },
+      {
+        client: androidChrome,
+        parts: { worker: { webgl_renderer: 'ANGLE (NVIDIA, GeForce RTX 3060, OpenGL)' } },
+      },
+    ],
+    not: [
+      { client: androidChrome },
+      { client: clients.iphoneSafari },
+      {
+        client: androidChrome,
+        parts: { webgl: { renderer: 'ANGLE (Samsung, AMD Xclipse 940, OpenGL ES 3.2)' } },
+      },
+      { parts: { webgl: { renderer: 'SwiftShader' } } },
+    ],
+  },
+  phone_on_desktop_system: {
+    given: [
+      { client: androidChrome, parts: { worker: { platform: 'Linux x86_64' } } },
+      { client: clients.iphoneSafari, parts: { navigator: { platform: 'MacIntel' } } },
+    ],
+    not: [{ client: androidChrome }, { client: clients.iphoneSafari }, {}],
+  },
+  phone_without_bars: {
+    given: [
+      {
+        client: androidChrome,
+        parts: {
+          environment: { inner_width: 412, inner_height: 915, screen_width: 412, screen_height: 915 },
+        },
+      },
+    ],
+    not: [{ client: androidChrome }, { client: clients.iphoneSafari }],
   },
   timezone_contradiction: { given: [{ parts: { tamper: { timezone_mismatch: true } } }] },
   unreadable_observations: { given: [{ facts: { unreadable: 1 } }] },
@@ -400,12 +461,46 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { client: { snapshot: {} } },
       { parts: { environment: { timezone: null } } },
       { parts: { storage: { cookies: null } } },
+      { parts: { worker: { user_agent: null } } },
+      { parts: { webgl: { renderer: null } } },
+      { parts: { proofs: { canvas_challenge_hash: null } } },
+      // Chrome always has the interface for sound.
+      { parts: { audio: { hash: null }, ...said({ audio: 'unsupported' }) } },
+      { parts: { webgl: { renderer: null }, ...said({ webgl: 'fancy' }) } },
     ],
     not: [
       {},
-      { parts: { webgl: { renderer: null }, fonts: { detected_count: null } } },
+      { parts: { webgl: { renderer: null }, ...said({ webgl: 'unsupported' }) } },
       app({ os_name: 'iOS' }),
     ],
+  },
+  telemetry_withheld: {
+    given: [
+      {
+        parts: {
+          webgl: { renderer: null },
+          audio: { hash: null },
+          ...said({ webgl: 'blocked', audio: 'blocked' }),
+        },
+      },
+    ],
+    not: [
+      {},
+      { parts: { webgl: { renderer: null }, ...said({ webgl: 'blocked' }) } },
+      // Fonts are measured in a canvas, and what is late may come.
+      {
+        parts: {
+          canvas: { hash: null },
+          fonts: { detected_count: null },
+          audio: { hash: null },
+          ...said({ canvas: 'blocked', fonts: 'blocked', audio: 'late' }),
+        },
+      },
+    ],
+  },
+  telemetry_late: {
+    given: [{ parts: { worker: { user_agent: null }, ...said({ worker: 'late' }) } }],
+    not: [{}, { parts: { worker: { user_agent: null }, ...said({ worker: 'blocked' }) } }],
   },
   impossible_values: {
     given: [
@@ -606,6 +701,7 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [app({ device_model: 'iPhone15,2' })],
     not: [app({ device_model: 'iPhone15,2', hooks: false }), app({ os_name: 'iOS' })],
   },
+  app_unattested: { given: [app({ device_model: 'Pixel 8', hooks: false }), { platform: 'ios' }], not: [{}] },
   browser_user_agent_in_app: {
     given: [{ ...app({ device_model: 'Pixel 8' }), header: 'Mozilla/5.0 (X11; Linux x86_64)' }],
     not: [{ ...app({ device_model: 'Pixel 8' }), header: 'okhttp/4.12' }, { header: 'Mozilla/5.0' }],
@@ -644,8 +740,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     ],
   },
   natural_touch: {
-    given: [{ behavior: { touch: { events: 6, touches: 4, radius_std: 1.5 } } }],
-    not: [{ behavior: { touch: { events: 6, touches: 4, radius_std: 0 } } }],
+    given: [{ behavior: { touch: naturalTouch } }],
+    not: [
+      { behavior: { touch: { ...naturalTouch, radius_std: 0 } } },
+      { behavior: { touch: { ...naturalTouch, interval_std: 1 } } },
+      { behavior: { touch: naturalTouch }, parts: { automation: { cdp_runtime: true } } },
+    ],
   },
   replayed_behavior: repeating('behavior_sessions', 2),
   replayed_session: {

@@ -33,9 +33,9 @@ describe('verdicts on synthetic snapshots', () => {
   })
 
   it('Firefox as it is installed is not called hardened for privacy', () => {
-    const { fired, facts } = evaluateClient(clients.desktopFirefox)
+    const { fired, facts, score } = evaluateClient(clients.desktopFirefox)
     expect(fired.map(({ slug }) => slug)).not.toContain('privacy_hardening_indicators')
-    expect(highlightsOf(fired, facts).map(({ key }) => key)).not.toContain('privacy_tools')
+    expect(highlightsOf(fired, facts, score.bound).map(({ key }) => key)).not.toContain('privacy_tools')
     expect(runtimeIntegrityOf(fired, facts).privacy_hardening_suspected).toBe('clean')
   })
 
@@ -104,10 +104,11 @@ describe('verdicts on synthetic snapshots', () => {
     expect(score.verdict).not.toBe('bot')
   })
 
-  it('remote debugging is doubtful only when input came through it', () => {
+  it('remote debugging is doubtful until a person has acted, and when input came through it', () => {
     const debugged = clients.withParts(clients.desktopChrome, { automation: { cdp_runtime: true } })
-    expect(evaluateClient(debugged).score.verdict).toBe('human')
-    expect(evaluateClient(debugged, { behavior: person }).score.verdict).toBe('human')
+    expect(evaluateClient(debugged).score.verdict).toBe('inconclusive')
+    const moved = { ...person, mouse: { ...person.mouse, coalesced: 30 } }
+    expect(evaluateClient(debugged, { behavior: moved }).score.verdict).toBe('human')
     const driven = {
       mouse: { events: 8, moves: 4, untrusted: 0, clicks: 4, clicks_exact_center: 4, clicks_without_move: 4 },
     }
@@ -135,11 +136,11 @@ describe('verdicts on synthetic snapshots', () => {
     ['hooks in an emulator', without('code_signing_invalid', 'jailbreak_or_root', 'debugger'), 'bot'],
     ['hooks in a changed app', without('simulator_or_emulator', 'jailbreak_or_root', 'debugger'), 'bot'],
     ["a developer's emulator, build and debugger", without('hooks', 'jailbreak_or_root'), 'inconclusive'],
-    ['a rooted phone', { jailbreak_or_root: true }, 'human'],
+    ['a rooted phone', { jailbreak_or_root: true }, 'inconclusive'],
     [
       'no flag',
       without('hooks', 'simulator_or_emulator', 'code_signing_invalid', 'jailbreak_or_root', 'debugger'),
-      'human',
+      'inconclusive',
     ],
     ['no observation at all', {}, 'inconclusive'],
   ])('of an app: %s', (_, given, verdict) => {
@@ -148,8 +149,8 @@ describe('verdicts on synthetic snapshots', () => {
   })
 
   it('explains a bot with at most five highlights, the automation first', () => {
-    const { fired, facts } = evaluateClient(clients.headlessChrome, { behavior: xdotool })
-    const highlights = highlightsOf(fired, facts)
+    const { fired, facts, score } = evaluateClient(clients.headlessChrome, { behavior: xdotool })
+    const highlights = highlightsOf(fired, facts, score.bound)
     expect(highlights.length).toBeLessThanOrEqual(5)
     expect(highlights[0]).toMatchObject({
       key: 'browser_automation',

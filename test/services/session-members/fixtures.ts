@@ -140,6 +140,12 @@ const full = snapshotSchema.parse(
     canvas: { geometry_hash: 'g', text_hash: 't', winding: true, offscreen_consistent: true },
   }).snapshot,
 )
+const withheld = (group: string, reason: string) =>
+  withParts(desktopChrome, {
+    worker: { user_agent: null },
+    webgl: { renderer: null },
+    collection: { withheld: [{ group, reason }] },
+  })
 const outdated = withParts(desktopChrome, {
   navigator: { user_agent: desktopChrome.snapshot.navigator?.user_agent?.replace('140', '90') ?? null },
 })
@@ -183,6 +189,8 @@ function chosen(): Omit<Fixture, 'network'>[] {
   const at = startedAt + 1
   return [
     { ...session('full', { client: { snapshot: full }, ...signed }), visitor: visitorLink() },
+    session('without a worker', { client: withheld('worker', 'late') }),
+    session('without graphics', { client: withheld('webgl', 'blocked') }),
     {
       ...session('changed', { client: { snapshot: snapshotSchema.parse(changed(full)) }, ...named }),
       page: { url: 'https://shop.example/other', referrer: 'https://search.example/' },

@@ -16,12 +16,16 @@ beforeAll(async () => {
   rows = documentedMembers(await readFile(new URL('../../../docs/scoring.md', import.meta.url), 'utf8'))
   const events = fixtures(await lookUpNetworks()).map(scored)
   const answers = events.map((event, i) => shown(event, i))
-  const recordedBefore = events
-    .slice(0, 1)
-    .flatMap((event) => [
-      shown({ ...event, evidence: null, repeats: null }, 0),
-      shown({ ...event, evidence: { sources: [], unchecked: [], missing: null, impossible: null } }, 0),
-    ])
+  const recordedBefore = events.slice(0, 1).flatMap((event) => [
+    shown({ ...event, evidence: null, repeats: null }, 0),
+    shown(
+      {
+        ...event,
+        evidence: { sources: [], unchecked: [], missing: null, withheld: null, impossible: null },
+      },
+      0,
+    ),
+  ])
   constant = members.filter((member) => valuesOf(member, [...answers, ...recordedBefore]).size < 2)
 })
 

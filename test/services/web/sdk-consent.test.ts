@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { missingMembers } from '../../../services/scoring/completeness.ts'
+import { completenessOf } from '../../../services/scoring/completeness.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needs } from '../../support/needs.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'
@@ -172,8 +172,8 @@ test('the minimal mode touches no canvas, graphics, audio, fonts or devices, and
   expect(calls).toEqual(expect.arrayContaining(['fetch', 'navigator', 'Worker']))
   const snapshot = observationsOf(bench.server).findLast((one) => one.snapshot)?.snapshot
   expect(snapshot?.collection.mode).toBe('minimal')
-  const sent = { snapshot: snapshot ?? null, platform: 'web', isMinimal: true } as const
-  expect(missingMembers(sent)).toEqual([])
+  const sent = { snapshot: snapshot ?? null, platform: 'web', isMinimal: true, engine: 'blink' } as const
+  expect(completenessOf(sent)).toEqual({ missing: [], withheld: [] })
   const values = [snapshot?.canvas, snapshot?.webgl, snapshot?.webgpu, snapshot?.fonts, snapshot?.media]
   for (const value of [...values, snapshot?.audio].flatMap((group) => Object.values(group ?? { none: 1 })))
     expect([null, [], {}]).toContainEqual(value)

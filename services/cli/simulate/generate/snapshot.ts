@@ -65,6 +65,7 @@ const quietAutomation = {
   electron: false,
 }
 const quietTamper = {
+  examined: 80,
   patched_functions: [],
   navigator_own_properties: [],
   iframe_srcdoc_proxy: false,

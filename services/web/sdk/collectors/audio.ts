@@ -4,9 +4,9 @@ import { readOrNull, withinBudget } from '../support.ts'
 
 type Audio = Snapshot['audio']
 
-/** How this device computes sound (nothing is played), and the voices it can speak with. */
-export async function collectAudio(): Promise<Audio> {
-  const [rendered, voices] = await Promise.all([withinBudget(900, render), withinBudget(350, loadVoices)])
+/** How this device computes sound within so many milliseconds (nothing is played), and the voices it can speak with. */
+export async function collectAudio(ms: number): Promise<Audio> {
+  const [rendered, voices] = await Promise.all([withinBudget(ms, render), withinBudget(350, loadVoices)])
   const list = voices ?? readOrNull(() => speechSynthesis.getVoices())
   return {
     hash: rendered && readOrNull(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),

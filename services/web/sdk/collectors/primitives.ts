@@ -64,6 +64,9 @@ const groups: Group[] = [
   onPrototype('XMLHttpRequest', 'open send', onObject),
 ]
 
+// In the page; those of a frame are looked at as well.
+export const examinedPrimitives = groups.reduce((sum, { names }) => sum + names.length, 0)
+
 /**
  * The names of what is not the browser's own, in the page (`JSON.stringify`) and in a fresh frame
  * (`frame.JSON.stringify`). Only what reaches every frame can have been there: a driver's script or an extension.

@@ -75,12 +75,12 @@ postMessage({ ...answer, last: true })
 
 type Mode = NonNullable<StartOptions['mode']>
 
-export async function askWorker(mode: Mode): Promise<RealmAnswers> {
+export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
   const source = [workerSource, mode === 'full' ? workerGraphics : '', workerEnd]
   const url = URL.createObjectURL(new Blob(source, { type: 'text/javascript' }))
   let worker: Worker | undefined
   let answer: unknown = null
-  await withinBudget(900, () => {
+  await withinBudget(ms, () => {
     const started = new Worker(url)
     worker = started
     return new Promise<void>((resolve, reject) => {

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
 import { breathe, idle, member, readOrNull } from '../support.ts'
 import { isForeign, withPlainStacks } from './natives.ts'
-import { foreignPrimitives } from './primitives.ts'
+import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
 
 type Tamper = Snapshot['tamper']
 
@@ -31,10 +31,14 @@ type OfPage = Omit<Tamper, 'webgl_parameter_mismatch' | 'realm_differences'>
 
 /** Signs that APIs answer something else than the browser would; what other families find is added by the caller. */
 export async function collectTamper(): Promise<OfPage> {
+  const primitives = await foreignPrimitives()
+  const patched = await patchedFunctions().catch(() => null)
   return {
+    // Without it nobody knows whether the lists are empty because all was looked at or because nothing was.
+    examined: patched && examinedPrimitives + watched.reduce((sum, [, names]) => sum + names.length, 0),
     realm_available: realmWindow !== null,
-    foreign_primitives: await foreignPrimitives(),
-    patched_functions: await patchedFunctions().catch(() => []),
+    foreign_primitives: primitives,
+    patched_functions: patched ?? [],
     navigator_own_properties: readOrNull(() => ownNames(navigator)) ?? [],
     iframe_srcdoc_proxy: readOrNull(detachedFrameHasWindow),
     chrome_runtime_faked: readOrNull(chromeRuntimeFaked),
