@@ -228,15 +228,23 @@ const native = group({
   code_signing_invalid: bool,
 })
 
-const withheld: Lenient<{ group: string; reason: string } | null> = {
-  form: '{ group, reason }',
-  parse: (value) =>
-    isObject(value) && isName(value.group) && isName(value.reason)
-      ? { group: value.group, reason: value.reason }
-      : null,
+// By name, so that a client cannot fill it with anything else.
+export const withheldGroups = ['worker', 'iframe', 'webgl', 'canvas', 'fonts', 'audio'] as const
+export const withheldReasons = ['blocked', 'unsupported', 'late'] as const
+export interface Withheld {
+  group: (typeof withheldGroups)[number]
+  reason: (typeof withheldReasons)[number]
 }
 
-const isName = (value: unknown): value is string => typeof value === 'string' && /^[a-z]{1,20}$/.test(value)
+const withheld: Lenient<Withheld | null> = {
+  form: '{ group, reason }',
+  parse(value) {
+    if (!isObject(value)) return null
+    const group = withheldGroups.find((name) => name === value.group)
+    const reason = withheldReasons.find((name) => name === value.reason)
+    return group && reason ? { group, reason } : null
+  },
+}
 
 const collection = group({ mode: text, withheld: listUpTo(withheld, 20) })
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { Platform } from '../../schemas/events.ts'
-import type { Behavior, Snapshot } from '../../schemas/observations.ts'
+import type { Behavior, Snapshot, Withheld } from '../../schemas/observations.ts'
 import type { Engine } from './agent.ts'
 
 type Members = { [G in keyof Snapshot]?: readonly string[] }
@@ -34,7 +34,7 @@ interface Owed {
   /** Also where the page leaves fingerprints out. */
   isMinimal: boolean
   /** Why it may be missing, and in which engines. */
-  reasons: Partial<Record<string, readonly Engine[]>>
+  reasons: Partial<Record<Withheld['reason'], readonly Engine[]>>
   /** Parts that fail together count as one. */
   cause: string
 }
@@ -43,7 +43,7 @@ const any = ['blink', 'gecko', 'webkit'] as const
 const refused = { blocked: any, late: any }
 
 // What the reasons mean is in docs/observations.md.
-const owed: Record<string, Owed> = {
+const owed: Record<Withheld['group'], Owed> = {
   worker: { members: { worker: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'worker' },
   iframe: { members: { iframe: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'iframe' },
   webgl: {
@@ -75,11 +75,6 @@ interface Sent {
   sdk?: { name: string; version: string } | null | undefined
   isMinimal: boolean
   engine: Engine
-}
-
-export interface Withheld {
-  group: string
-  reason: string
 }
 
 export interface Completeness {
@@ -119,7 +114,7 @@ function partOf(
 /** In how many ways parts were refused: what is late is there another time. */
 export function refusals(withheld: Withheld[]): number {
   const refusedParts = withheld.filter(({ reason }) => reason !== 'late')
-  return new Set(refusedParts.map(({ group }) => owed[group]?.cause)).size
+  return new Set(refusedParts.map(({ group }) => owed[group].cause)).size
 }
 
 // Whether the page says that it left fingerprints out. States of before that was said have no such group.

@@ -1,9 +1,9 @@
 import type { AddressNetwork } from '../../infra/ip/network.ts'
 import type { Platform, Repeats } from '../../schemas/events.ts'
-import type { Behavior, Snapshot } from '../../schemas/observations.ts'
+import type { Behavior, Snapshot, Withheld } from '../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
-import { completenessOf, impossibleMembers, saysMinimal, type Withheld } from './completeness.ts'
+import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './session-state.ts'
 

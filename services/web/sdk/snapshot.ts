@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../../schemas/observations.ts'
+import type { Snapshot, Withheld } from '../../../schemas/observations.ts'
 import type { StartOptions } from './api.ts'
 import { collectAudio, collectMedia } from './collectors/audio.ts'
 import { collectAutomation } from './collectors/automation.ts'
@@ -26,11 +26,9 @@ export interface SnapshotOptions {
   signal: AbortSignal
 }
 
-type Withheld = Snapshot['collection']['withheld']
-
 export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions): Promise<CollectedSnapshot> {
   const isFull = mode === 'full'
-  const withheld: Withheld = []
+  const withheld: Withheld[] = []
 
   async function family<T>(collect: () => Promise<T> | T, ms = waitMs): Promise<T | null> {
     await idle()
@@ -38,7 +36,7 @@ export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions)
   }
 
   // What the browser or its user may refuse. Where it is not there, the server is told why.
-  async function owed<T>(group: string, { collect, has, api = true }: Owed<T>): Promise<T | null> {
+  async function owed<T>(group: Withheld['group'], { collect, has, api = true }: Owed<T>): Promise<T | null> {
     const begunAt = performance.now()
     const value = await family(collect)
     if (value !== null && has(value)) return value
@@ -49,7 +47,7 @@ export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions)
   }
 
   // What is drawn, played, measured or counted to tell machines apart.
-  const surface = <T>(group: string, part: Owed<T>) => (isFull ? owed(group, part) : null)
+  const surface = <T>(group: Withheld['group'], part: Owed<T>) => (isFull ? owed(group, part) : null)
   const extra = <T>(collect: () => Promise<T> | T) => (isFull ? family(collect, budgetMs) : null)
   const ownMs = waitMs * 0.95
 

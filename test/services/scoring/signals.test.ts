@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { Network, Platform, Repeats } from '../../../schemas/events.ts'
+import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
 import { repeatsOf } from '../../support/session-scored.ts'
@@ -69,8 +70,13 @@ const says = (user_agent: string): Given => ({ parts: { navigator: { user_agent 
 const app = (native: NonNullable<Parts['native']>): Given => ({ client: { snapshot: { native } } })
 const naturalTouch = { events: 6, touches: 4, radius_std: 1.5, interval_std: 60 }
 /** What the SDK says of parts that it could not have. */
-const said = (reasons: Record<string, string>): Parts => ({
-  collection: { withheld: Object.entries(reasons).map(([group, reason]) => ({ group, reason })) },
+const said = (reasons: Partial<Record<Withheld['group'], Withheld['reason']>>): Parts => ({
+  collection: {
+    withheld: withheldGroups.flatMap((group) => {
+      const reason = reasons[group]
+      return reason ? [{ group, reason }] : []
+    }),
+  },
 })
 const nobody = { available: true, user_agent: 'Mozilla/5.0 of another', platform: 'Win32' }
 const documentWithout = (header_order: string[]): Partial<Facts> => {
@@ -466,7 +472,6 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { parts: { proofs: { canvas_challenge_hash: null } } },
       // Chrome always has the interface for sound.
       { parts: { audio: { hash: null }, ...said({ audio: 'unsupported' }) } },
-      { parts: { webgl: { renderer: null }, ...said({ webgl: 'fancy' }) } },
     ],
     not: [
       {},

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
-import { snapshotSchema } from '../../../schemas/observations.ts'
+import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetailJson } from '../../../services/readback/answers.ts'
 import type { Identification } from '../../../services/readback/schemas/identification.ts'
@@ -140,7 +140,7 @@ const full = snapshotSchema.parse(
     canvas: { geometry_hash: 'g', text_hash: 't', winding: true, offscreen_consistent: true },
   }).snapshot,
 )
-const withheld = (group: string, reason: string) =>
+const withheld = (group: Withheld['group'], reason: Withheld['reason']) =>
   withParts(desktopChrome, {
     worker: { user_agent: null },
     webgl: { renderer: null },

@@ -22,7 +22,8 @@ function marked(form: Form, member: string, marks: Marks): Json {
   if (/^up to \d+: text/.test(form)) return [marks.text(member)]
   if (/^up to \d+: \{ brand, version \}/.test(form))
     return [{ brand: marks.text(`${member}.brand`), version: marks.text(`${member}.version`) }]
-  if (/^up to \d+: \{ id, answer \}/.test(form)) return []
+  // Answers are filled below, and reasons are of a list.
+  if (/^up to \d+: \{ (id, answer|group, reason) \}/.test(form)) return []
   if (form === 'number' || form === 'size') return marks.number(member)
   if (form === 'integer' || form === 'count') return 3
   if (form === 'boolean') return true
