@@ -2,8 +2,11 @@ import type { Desktop } from './desktop.ts'
 import type { Peer, Phase, Visit } from './site.ts'
 import type { Judgement, Tidegate } from './tidegate.ts'
 
-/** `loading` and `acting` are the two moments of an automated browser that hides nothing but what its tool hides. */
-export type Kind = 'loading' | 'acting' | 'evasion' | 'forgery' | 'person'
+/**
+ * `loading` and `acting` are the two moments of an automated browser that hides nothing but what its tool hides.
+ * `informed` are forgeries by somebody who has read this repository.
+ */
+export type Kind = 'loading' | 'acting' | 'evasion' | 'forgery' | 'informed' | 'person'
 
 /** What a case is given: a fresh folder, a page of its own, a seed, and an end. */
 export interface Stage {
@@ -30,7 +33,7 @@ export interface Outcome extends Judgement {
 
 export interface Case {
   name: string
-  kind: 'automation' | 'evasion' | 'forgery' | 'person'
+  kind: 'automation' | 'evasion' | 'forgery' | 'informed' | 'person'
   family: string
   framework: string
   version: string

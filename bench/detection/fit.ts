@@ -53,10 +53,14 @@ export function fitPoints(rows: readonly JudgedRow[]): Points {
   return Object.fromEntries(fitted.map(({ slug }) => [slug, pointsOf(weights.get(slug) ?? 0)]))
 }
 
-/** Without sessions that one definitive signal decides: they say nothing about the others. */
+/**
+ * Without sessions that one definitive signal decides: they say nothing about the others. Nor with forgeries that look
+ * like people in everything: no points part them.
+ */
 function samplesOf(rows: readonly JudgedRow[]): Sample[] {
-  const open = rows.filter(({ signals_fired }) =>
-    signals_fired.every(({ strength }) => strength !== 'definitive'),
+  const open = rows.filter(
+    ({ kind, signals_fired }) =>
+      kind !== 'informed' && signals_fired.every(({ strength }) => strength !== 'definitive'),
   )
   const people = open.filter(({ kind }) => kind === 'person').length
   return open.map(({ kind, signals_fired }) => {

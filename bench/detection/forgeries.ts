@@ -6,6 +6,7 @@ import {
 } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { observationsSchema, type SentObservations, type Snapshot } from '../../schemas/observations.ts'
+import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { clientHints } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
@@ -15,29 +16,58 @@ interface Forgery {
   name: string
   /** The bodies in their order; the last one asks for the result. */
   bodies(stage: Stage): Promise<SentObservations[]> | SentObservations[]
-  /** Gives back the texts of its own document, as the SDK does. */
-  echoes: boolean
+  answers: Answering
   times?: number
 }
 
+/** `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository. */
+type Answering = 'none' | 'echoed' | 'known'
+
 const forgeries: Forgery[] = [
-  { name: 'four-values', bodies: () => [fourValues], echoes: false },
-  { name: 'four-values-echoed', bodies: () => [fourValues], echoes: true },
-  { name: 'native-on-web', bodies: () => [nativeOnWeb], echoes: false },
-  { name: 'native-on-web-echoed', bodies: () => [nativeOnWeb], echoes: true },
-  { name: 'complete', bodies: ({ seed }) => [invented(seed)], echoes: false },
-  { name: 'complete-echoed', bodies: ({ seed }) => [invented(seed)], echoes: true },
-  { name: 'complete-acting', bodies: ({ seed }) => inventedVisit(seed), echoes: true },
+  { name: 'four-values', bodies: () => [fourValues], answers: 'none' },
+  { name: 'four-values-echoed', bodies: () => [fourValues], answers: 'echoed' },
+  { name: 'native-on-web', bodies: () => [nativeOnWeb], answers: 'none' },
+  { name: 'native-on-web-echoed', bodies: () => [nativeOnWeb], answers: 'echoed' },
+  { name: 'complete', bodies: ({ seed }) => [invented(seed)], answers: 'none' },
+  { name: 'complete-echoed', bodies: ({ seed }) => [invented(seed)], answers: 'echoed' },
+  { name: 'complete-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'echoed' },
   {
     name: 'replayed-snapshot',
     bodies: async (stage) => (await recorded(stage)).slice(0, 1),
-    echoes: true,
+    answers: 'echoed',
     times: 5,
   },
-  { name: 'replayed-visit', bodies: recorded, echoes: true, times: 5 },
-  { name: 'replayed-as-it-was', bodies: recorded, echoes: false },
-  { name: 'edited', bodies: async (stage) => (await recorded(stage)).map(edited), echoes: true },
+  { name: 'replayed-visit', bodies: recorded, answers: 'echoed', times: 5 },
+  { name: 'replayed-as-it-was', bodies: recorded, answers: 'none' },
+  { name: 'edited', bodies: async (stage) => (await recorded(stage)).map(edited), answers: 'echoed' },
+  { name: 'informed', bodies: ({ seed }) => [invented(seed)], answers: 'known' },
+  { name: 'informed-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'known' },
+  { name: 'informed-edited', bodies: async (stage) => (await recorded(stage)).map(edited), answers: 'known' },
+  {
+    name: 'informed-one-surface',
+    bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface),
+    answers: 'known',
+  },
+  {
+    name: 'informed-blocked',
+    bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface).map(sayingBlocked),
+    answers: 'known',
+  },
 ]
+
+// Until SDK 0.3 one of four was enough.
+function withOneSurface(body: SentObservations): SentObservations {
+  if (!body.snapshot) return body
+  const { canvas: _, fonts: __, audio: ___, ...snapshot } = body.snapshot
+  return { ...body, snapshot }
+}
+
+function sayingBlocked(body: SentObservations): SentObservations {
+  if (!body.snapshot) return body
+  const refused = ['canvas', 'fonts', 'audio'] as const
+  const withheld = refused.map((group) => ({ group, reason: 'blocked' as const }))
+  return { ...body, snapshot: { ...body.snapshot, collection: { mode: 'full', withheld } } }
+}
 
 const userAgent =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/155.0.0.0 Safari/537.36'
@@ -96,7 +126,7 @@ function edited(body: SentObservations): SentObservations {
 
 export const forgeryCases: Case[] = forgeries.map((forgery) => ({
   name: `forgery-${forgery.name}`,
-  kind: 'forgery',
+  kind: forgery.answers === 'known' ? 'informed' : 'forgery',
   family: 'no browser',
   framework: 'raw HTTP',
   version: '',
@@ -113,7 +143,7 @@ async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<v
   const bodies = await forgery.bodies(stage)
   let last: HandoffAnswer | undefined
   for (let time = 0; time < (forgery.times ?? 1); time++) {
-    last = await sendForged(bodies, { echoes: forgery.echoes, tidegate: stage.tidegate })
+    last = await sendForged(bodies, { answers: forgery.answers, tidegate: stage.tidegate })
   }
   if (!last) throw new Error('nothing was sent')
   const judgement = await stage.tidegate.judgement(last)
@@ -122,14 +152,14 @@ async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<v
 }
 
 interface Sending {
-  echoes: boolean
+  answers: Answering
   tidegate: Tidegate
 }
 
 /** A whole session by HTTP; of several bodies the last one asks for the result. */
 export async function sendForged(
   bodies: SentObservations[],
-  { echoes, tidegate }: Sending,
+  { answers, tidegate }: Sending,
 ): Promise<HandoffAnswer> {
   const snapshot = observationsSchema.parse(bodies[0]).snapshot ?? undefined
   const client = createCollectClient({
@@ -143,18 +173,23 @@ export async function sendForged(
     deflate: (bytes) => deflateRawSync(bytes),
   })
   const opened = await client.open()
-  const sent = echoes ? bodies.map((body) => echoed(body, opened)) : [...bodies]
+  const sent = bodies.map((body) => answered(body, { answers, opened }))
   const closing = sent.length > 1 ? sent.pop() : undefined
   for (const body of sent) await client.sendBatch(body)
   return client.requestResult(closing ?? { version: 1, elapsed_ms: 900 })
 }
 
-function echoed(body: SentObservations, { challenge, timingNonce }: OpenedSession): SentObservations {
+function answered(
+  body: SentObservations,
+  { answers, opened }: { answers: Answering; opened: OpenedSession },
+): SentObservations {
   const { snapshot } = body
-  if (!snapshot) return body
+  if (!snapshot || answers === 'none') return body
+  const { challenge, timingNonce } = opened
   const hash = snapshot.proofs?.canvas_challenge_hash ?? null
-  const proofs = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: hash }
-  return { ...body, snapshot: { ...snapshot, proofs } }
+  const echoed = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: hash }
+  const known = () => answersOf(snapshot.navigator?.user_agent ?? '', opened)
+  return { ...body, snapshot: { ...snapshot, proofs: answers === 'known' ? known() : echoed } }
 }
 
 function headersOf(snapshot: Snapshot | undefined): Record<string, string> {

@@ -131,5 +131,6 @@ export const kinds: Record<Kind, string> = {
   acting: 'automation that acts',
   evasion: 'automation with an evasion script',
   forgery: 'raw HTTP forgeries',
+  informed: 'raw HTTP forgeries with answers from this repository',
   person: 'people',
 }

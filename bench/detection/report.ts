@@ -100,6 +100,7 @@ function verdicts(rows: JudgedRow[]): string[] {
       '',
       countVerdicts(hostile, ({ family }) => family),
     ),
+    'A script without a browser that has read this repository knows what every engine answers. What it invents completely looks like a person, and nothing here catches it. Neither does anything catch whoever drives a real browser and moves as a person does.',
     'People, by family of browser: whoever is not `human` is a false positive.',
     countTable(
       '',

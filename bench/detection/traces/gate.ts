@@ -76,7 +76,7 @@ async function firedBy(summary: unknown, tidegate: Tidegate) {
     { ...body, elapsed_ms: 300, snapshot },
     { ...body, behavior },
   ]
-  const { signals } = await tidegate.judgement(await sendForged(bodies, { echoes: true, tidegate }))
+  const { signals } = await tidegate.judgement(await sendForged(bodies, { answers: 'echoed', tidegate }))
   return signals.filter(({ category }) => category === 'behavioral')
 }
 
