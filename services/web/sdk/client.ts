@@ -48,7 +48,7 @@ export function createClient({
 
   async function open() {
     const { openDocument } = await loadDocument()
-    return openDocument({ endpoint, publishableKey, mode, waitMs, requests, snapshot, signal })
+    return openDocument({ endpoint, publishableKey, mode, requests, snapshot, signal })
   }
 
   function live(): Promise<LiveDocument> {

@@ -18,7 +18,7 @@ export interface LiveDocument {
   intervalMs: number
 }
 
-interface DocumentOptions extends SnapshotOptions {
+interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
   endpoint: string
   publishableKey: string
   requests: PageRequests

@@ -75,17 +75,17 @@ export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions)
     canvas: surface('canvas', { collect: collectCanvas, has: ({ hash }) => hash !== null }),
     fonts: surface('fonts', {
       collect: collectFonts,
-      has: (fonts) => (fonts?.detected_count ?? null) !== null,
+      has: ({ detected_count }) => detected_count !== null,
     }),
     graphics: surface('webgl', {
       collect: collectWebGl,
-      has: (graphics) => (graphics?.webgl.renderer ?? null) !== null,
+      has: ({ webgl }) => webgl.renderer !== null,
       api: 'WebGLRenderingContext' in window,
     }),
   }
   const [worker, frame, graphics] = await Promise.all([started.worker, started.frame, started.graphics])
   const [automation, tamper] = await Promise.all([started.automation, started.tamper])
-  const rest = {
+  return present({
     navigator: await started.navigator,
     environment: await started.environment,
     storage: await started.storage,
@@ -96,10 +96,6 @@ export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions)
     audio: await started.audio,
     media: await started.media,
     webgpu: await started.webgpu,
-  }
-  return present({
-    collection: { mode, withheld },
-    ...rest,
     worker: worker?.realm,
     iframe: frame?.realm,
     webgl: graphics?.webgl,
@@ -109,11 +105,13 @@ export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions)
       webgl_parameter_mismatch: graphics?.mismatch ?? null,
       realm_differences: realmDifferences({ frame, worker }),
     },
+    // Last, because each part above may add to it.
+    collection: { mode, withheld },
   })
 }
 
 interface Owed<T> {
-  collect: () => Promise<T> | T
+  collect: () => Promise<T | null> | T | null
   has: (value: T) => boolean
   // Whether the browser has the interface at all.
   api?: boolean
