@@ -47,8 +47,8 @@ export function createBudget(options: BudgetOptions): Budget {
 
 /**
  * The answer to whoever spent a budget that is no organization's (service.md 8.1.7): without X-RateLimit headers. The
- * next unit is there within a second, as a refused request costs nothing.
+ * next unit is there within so many seconds (default 1), as a refused request costs nothing.
  */
-export function overBudget(): ApiError {
-  return new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '1' } })
+export function overBudget(seconds = 1, options: { message?: string } = {}): ApiError {
+  return new ApiError('rate_limit.exceeded', { ...options, headers: { 'retry-after': String(seconds) } })
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { Budget } from '../../infra/access/budget.ts'
-import { ApiError, unavailable } from '../../infra/errors/errors.ts'
+import { type Budget, overBudget } from '../../infra/access/budget.ts'
+import { unavailable } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { within } from '../../infra/timing.ts'
 import {
@@ -97,8 +97,8 @@ function ofDocument({ master, documentId }: ServerDocument, size: number): Buffe
 
 // Each hand-off makes a token that stands for a visit. A page needs one for each form that is sent; who asks for more
 // is making tokens.
-const handOffPauseMs = 5000
-export const handOffsOfDocument = { perSecond: 1000 / handOffPauseMs, burst: 10 }
+const handOffPauseSeconds = 5
+export const handOffsOfDocument = { perSecond: 1 / handOffPauseSeconds, burst: 10 }
 
 export interface ResultOptions {
   deps: CollectDeps
@@ -142,10 +142,7 @@ function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptio
 }
 
 const tooManyHandOffs = () =>
-  new ApiError('rate_limit.exceeded', {
-    message: 'This document hands off more often than pages need to.',
-    headers: { 'retry-after': String(handOffPauseMs / 1000) },
-  })
+  overBudget(handOffPauseSeconds, { message: 'This document hands off more often than pages need to.' })
 
 // A retry of the same bytes, on any node, asks for the same decision.
 function idsOf({ documentIdHash }: ServerDocument, { seq, bodyHash }: AcceptedBody) {
