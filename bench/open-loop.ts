@@ -69,7 +69,8 @@ interface Visiting extends Target {
   seen: Visits
 }
 
-async function visit(plan: SessionPlan, visiting: Visiting): Promise<void> {
+/** A whole session as a page has it. What is refused for now is tried again as the SDKs do. */
+export async function visit(plan: SessionPlan, visiting: Visiting): Promise<void> {
   const { baseUrl, publishableKey, seen } = visiting
   const client = createCollectClient({
     ...{ endpoint: baseUrl, publishableKey, sdk: plan.sdk, page: plan.page },

@@ -1,29 +1,18 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import type { Visits } from '../../bench/open-loop.ts'
+import type { Target } from '../../bench/prepare.ts'
 
-export interface FloodOptions {
-  baseUrl: string
-  publishableKey: string
+export interface FloodOptions extends Target {
   seed: string
   /** Index of the first of its sessions: no two floods of one seed begin the same. */
   first: number
 }
 
-export interface FloodAnswer {
-  /** The end of the path: `sessions`, `batches`, `results`. */
-  kind: string
-  status: number
-  ms: number
-}
-
-export interface FloodReport {
-  answers: FloodAnswer[]
+export interface FloodReport extends Omit<Visits, 'handOffs'> {
   begun: number
-  opened: number
-  finished: number
   /** The longest that the thread was late itself, which is no fault of the server's. */
   lagMs: number
-  isLast: boolean
 }
 
 /** Whole sessions of one organization, begun at a rate whatever is answered. */
@@ -38,11 +27,10 @@ export interface Flood {
 export function startFlood(options: FloodOptions): Flood {
   const worker = new Worker(new URL('flood-worker.ts', import.meta.url), { workerData: options })
   const ended = once(worker, 'exit')
-  const report: FloodReport = { answers: [], begun: 0, opened: 0, finished: 0, lagMs: 0, isLast: false }
+  const report: FloodReport = { answers: [], begun: 0, neverOpened: 0, unfinished: 0, lagMs: 0 }
   worker.on('message', ({ answers, ...rest }: FloodReport) => {
     report.answers.push(...answers)
     Object.assign(report, rest)
-    if (rest.isLast) void worker.terminate()
   })
   return {
     report,
