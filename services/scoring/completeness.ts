@@ -39,8 +39,9 @@ interface Owed {
   cause: string
 }
 
-const any = ['blink', 'gecko', 'webkit'] as const
-const refused = { blocked: any, late: any }
+const engines = ['blink', 'gecko', 'webkit'] as const
+// Settings, policies and extensions of any browser can refuse a part, and any machine can be slow.
+const refused = { blocked: engines, late: engines }
 
 // What the reasons mean is in docs/observations.md.
 const owed: Record<Withheld['group'], Owed> = {
@@ -49,7 +50,7 @@ const owed: Record<Withheld['group'], Owed> = {
   webgl: {
     members: { webgl: ['renderer'] },
     isMinimal: false,
-    reasons: { ...refused, unsupported: any },
+    reasons: { ...refused, unsupported: engines },
     cause: 'webgl',
   },
   canvas: {

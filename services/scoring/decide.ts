@@ -228,19 +228,19 @@ function riskOf(fired: Signal[], facts: Pick<Facts, 'snapshot'>): Pick<Score, 'r
   const capped = isConfirmed(risks) ? evidence : Math.min(evidence, bands.bot - 1)
   const decided = Math.max(capped, ...definitive.map((signal) => signal.score))
   // Without a snapshot there is nothing that could speak for a person.
-  const unknown = facts.snapshot ? 0 : unknownScore
-  const bound = boundOf(risks, { evidence, decided })
+  const reached = Math.max(decided, facts.snapshot ? 0 : unknownScore)
+  const bound = boundOf(risks, { evidence, decided, reached })
   const least = bound?.kind === 'floor' ? bound.least : 0
-  return { risk: Math.round(Math.max(decided, unknown, least)), bound }
+  return { risk: Math.round(Math.max(reached, least)), bound }
 }
 
 function boundOf(
   risks: Signal[],
-  { evidence, decided }: { evidence: number; decided: number },
+  { evidence, decided, reached }: { evidence: number; decided: number; reached: number },
 ): Bound | null {
   const [signal] = risks.toSorted((one, other) => (other.atLeast ?? 0) - (one.atLeast ?? 0))
   const least = signal?.atLeast ?? 0
-  if (signal && least > decided) return { kind: 'floor', least, signal }
+  if (signal && least > reached) return { kind: 'floor', least, signal }
   return evidence > decided && decided < bands.bot ? { kind: 'cap', most: decided } : null
 }
 

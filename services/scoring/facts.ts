@@ -78,7 +78,10 @@ export function readFacts(input: FactsInput): Facts {
         : noAnswers,
     sdk: state.sdk,
     isMinimal,
-    ...completenessOf({ ...state, snapshot, isMinimal, engine: agent.engine }),
+    ...completenessOf({
+      ...{ snapshot, platform: state.platform, sdk: state.sdk },
+      ...{ isMinimal, engine: agent.engine },
+    }),
     impossible: impossibleMembers({ snapshot, behavior, userAgent }),
     userAgent,
     headerUserAgent: state.user_agent,
@@ -206,8 +209,8 @@ export interface Signal {
 }
 
 /**
- * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: what a signal says has to be
- * earned.
+ * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: what a
+ * signal says has to be earned.
  */
 export type Bound = { kind: 'cap'; most: number } | { kind: 'floor'; least: number; signal: Signal }
 

@@ -7,6 +7,7 @@ import {
   phase,
   sessionId,
 } from '../../../projections/sessions/decision-schemas.ts'
+import { withheldReasons } from '../../../schemas/observations.ts'
 import { browser, clientTelemetry, device } from './client.ts'
 import { decision, nullableText, visitorLink } from './fingerprints.ts'
 import { identificationSchema } from './identification.ts'
@@ -124,7 +125,7 @@ const evidence = z
       .array(
         z.strictObject({
           group: z.string().describe('A part of the snapshot, as in `client_telemetry`.'),
-          reason: z.enum(['blocked', 'unsupported', 'late']),
+          reason: z.enum(withheldReasons),
         }),
       )
       .nullable()

@@ -106,10 +106,12 @@ const context: Theme[] = [
 export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null): Highlight[] {
   const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', fired))
   const sorted = increases.sort((one, other) => other.weight - one.weight)
+  const [unseen, why] = [missing(facts), boundary(bound)]
   const all = [
-    ...missing(facts),
-    ...sorted.slice(0, bound ? maxHighlights - 1 : maxHighlights),
-    ...boundary(bound),
+    ...unseen,
+    // Risks do not push out why the score is what it is.
+    ...sorted.slice(0, maxHighlights - unseen.length - why.length),
+    ...why,
     ...trust.flatMap((theme) => highlight(theme, 'reduces_risk', fired)),
     ...returning(facts),
     ...context.flatMap((theme) => highlight(theme, 'context', fired)),

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent, Engine, System } from '../agent.ts'
 import { type Facts, inBrowser, type Signal } from '../facts.ts'
 import type { DocumentState } from '../session-state.ts'
-import { isSoftwareRendered } from './headless.ts'
+import { isSoftwareRendered, softwareGraphics } from './headless.ts'
 
 const consistencyBase = { role: 'risk', category: 'fingerprint' } as const
 
@@ -12,10 +12,12 @@ const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko'
 // phone has no reason to.
 function mayPretend({ snapshot, agent }: Facts): boolean {
   const isTouched = (snapshot?.navigator.max_touch_points ?? 0) > 1
-  return agent.webView || (isTouched && agent.system !== 'android' && !isIphone(agent))
+  return agent.webView || (isTouched && !isPhone(agent))
 }
 
-const isIphone = ({ system, formFactor }: Agent) => system === 'ios' && formFactor === 'mobile'
+/** What calls itself an iPhone or a device with Android, and is no web view, whose user agent may be anything. */
+const isPhone = ({ system, formFactor, webView }: Agent) =>
+  !webView && (system === 'android' || (system === 'ios' && formFactor === 'mobile'))
 
 function engineDiffers(snapshot: Snapshot, facts: Facts): boolean {
   const real = engineNames[snapshot.engine.name ?? '']
@@ -97,19 +99,17 @@ function productSubDiffers({ navigator }: Snapshot, { agent }: Facts): boolean {
 // What Android devices have, and virtual ones do not. Samsung's Xclipse is AMD's, and is called by its own name.
 const mobileGraphics =
   /Adreno|Mali|Immortalis|PowerVR|Xclipse|Tegra|Maleoon|VideoCore|Vivante|Apple GPU|Apple A\d/i
-const desktopGraphics =
-  /swiftshader|llvmpipe|softpipe|NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
+const desktopGraphics = /NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
 
 function hasDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
-  if (agent.webView || !isPhone(agent)) return false
+  if (!isPhone(agent)) return false
+  const isOfComputer = (name: string) => softwareGraphics.test(name) || desktopGraphics.test(name)
   const names = [webgl.renderer, worker.webgl_renderer].filter((name) => name !== null)
-  return names.some((name) => desktopGraphics.test(name) && !mobileGraphics.test(name))
+  return names.some((name) => isOfComputer(name) && !mobileGraphics.test(name))
 }
 
-const isPhone = (agent: Agent) => agent.system === 'android' || isIphone(agent)
-
 function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
-  if (agent.webView || !isPhone(agent)) return false
+  if (!isPhone(agent)) return false
   return [navigator, worker, iframe].some(({ platform }) =>
     /^(Win|Mac|Linux (x86_64|i\d86)|CrOS)/.test(platform ?? ''),
   )
@@ -118,7 +118,7 @@ function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts
 // A browser on a phone has an address bar, and the system a bar for the time.
 function hasNoBars({ environment: e }: Snapshot, { agent }: Facts): boolean {
   const isWhole = e.inner_width === e.screen_width && e.inner_height === e.screen_height
-  return isPhone(agent) && !agent.webView && e.inner_height !== null && isWhole
+  return isPhone(agent) && e.inner_height !== null && isWhole
 }
 
 function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Facts): boolean {

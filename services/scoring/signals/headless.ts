@@ -227,11 +227,16 @@ export const headlessSignals: Signal[] = [
 
 const machineBase = { role: 'risk', category: 'fingerprint', strength: 'weak' } as const
 
-const software = /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
+/** What graphics that are drawn without a card call themselves. */
+export const softwareGraphics =
+  /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
 const memorySizes = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]
 
 export function isSoftwareRendered({ snapshot }: Facts): boolean {
-  return snapshot !== null && software.test(`${snapshot.webgl.vendor ?? ''} ${snapshot.webgl.renderer ?? ''}`)
+  return (
+    snapshot !== null &&
+    softwareGraphics.test(`${snapshot.webgl.vendor ?? ''} ${snapshot.webgl.renderer ?? ''}`)
+  )
 }
 
 function absences({ snapshot, agent }: Facts): number {

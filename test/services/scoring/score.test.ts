@@ -129,9 +129,10 @@ describe('score', () => {
 describe('highlights', () => {
   it('say why the score is not what the signals add up to, and only then', () => {
     fc.assert(
-      fc.property(some, (fired) => {
-        const { risk, bound } = score(fired, facts)
-        const keys = highlightsOf(fired, facts, bound).map(({ key }) => key)
+      fc.property(some, fc.boolean(), (fired, hasSnapshot) => {
+        const seen = hasSnapshot ? facts : { ...facts, snapshot: null }
+        const { risk, bound } = score(fired, seen)
+        const keys = highlightsOf(fired, seen, bound).map(({ key }) => key)
         expect(keys.includes('unconfirmed')).toBe(bound?.kind === 'cap')
         expect(keys.includes('unearned')).toBe(bound?.kind === 'floor')
         if (bound?.kind === 'cap') expect(risk).toBe(69)
