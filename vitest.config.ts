@@ -28,6 +28,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
+    // The summary at the end has only the first line of an error: it says what was there instead.
+    chaiConfig: { truncateThreshold: 400 },
     projects: projectNames.map((name) => ({
       extends: true,
       // A file that is added while vitest watches is in `unit` until it starts anew.

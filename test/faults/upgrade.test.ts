@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFailed } from 'vitest'
 import { projections } from '../../services/server/dependencies.ts'
 import { allRoles } from '../../services/server/roles.ts'
 import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
@@ -17,14 +17,14 @@ import { root } from '../support/test-projects.ts'
 const { describe, it } = needs('kafka', 'history')
 
 /**
- * The last one before what production needs was built: no log of its own for a database, no visitors on the log. Each of
- * its processes opens up to 46 connections, so that beside others the Postgres of the test run has none left.
+ * The last one that was examined from outside. Nothing was published before, and a rebuild by what came before 7c662a20
+ * fails now and then, because two builds are live for a moment.
  */
-const before = 'a32a0f1'
+const before = '7f81a27'
 /** The highest id of a schema that it knows. */
-const readable = '59'
+const readable = '122'
 /** Read models that have another version there. */
-const otherVersions = ['sessions', 'answers', 'gate']
+const otherVersions = ['answers', 'gate']
 /** Old projectors stand still once their read model has another version. */
 const order = [...new Set(['projections' as const, ...allRoles])]
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
@@ -85,6 +85,7 @@ describe(`an update of each role, seed ${seed}`, () => {
   ])(
     '%s loses nothing and refuses nothing',
     async (way, from, written = readable) => {
+      onTestFailed(() => console.log(roles.lastWords()))
       if (written === 'newest') delete settings.WRITE_SCHEMAS_UP_TO
       const traffic = startTraffic({
         ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },

@@ -12,6 +12,8 @@ export interface RoleProcesses {
   replace(role: Role, program?: string): Promise<void>
   /** SIGKILL and a new process. */
   kill(role: Role): Promise<void>
+  /** The last lines that the process of each role printed: for a test that failed. */
+  lastWords(): string
   stop(): Promise<void>
 }
 
@@ -52,6 +54,7 @@ export async function startRoles(
       await of(role).end('SIGKILL')
       processes.set(role, await start(role, program))
     },
+    lastWords: () => [...processes].map(([role, one]) => `${role}:\n${one.output().slice(-3000)}`).join('\n'),
     stop,
   }
 }
