@@ -40,7 +40,7 @@ const canvasOp = z.discriminatedUnion('op', [
 
 const engineQuestion = z.object({
   id: z.int(),
-  ask: z.enum(['call', 'make', 'read', 'css', 'style', 'lines']),
+  ask: z.enum(['call', 'make', 'read', 'css', 'style', 'lines', 'computed', 'path', 'inside']),
   path: z.string().optional(),
   on: z.unknown().optional(),
   args: z.array(z.unknown()).optional(),

@@ -1,8 +1,14 @@
 import type { FastifyRequest } from 'fastify'
+import { bankNumbersOf, bankQuestion } from '../../infra/challenges/bank.ts'
 import { canvasChallengeOf, questionsOf } from '../../infra/challenges/challenges.ts'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
+import {
+  type EngineQuestion,
+  type OpenResponse,
+  sessionLifetimeMs,
+  sharedPostVersion,
+} from '../../infra/wire/collect/protocol.ts'
 import {
   createDocumentState,
   type DocumentCache,
@@ -150,8 +156,17 @@ function answerOf(
     nonce: handOutNonce(state, { contents: { seq: 1, noBatchYet: true }, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
-    engineQuestions: session.platform === 'web' ? questionsOf(challenges.challenge) : [],
+    engineQuestions: session.platform === 'web' ? engineQuestionsOf(challenges, { deps, now }) : [],
   }
+}
+
+function engineQuestionsOf(
+  { challenge }: Challenges,
+  { deps, now }: { deps: CollectDeps; now: number },
+): EngineQuestion[] {
+  const { current } = deps.keyring
+  const ofBank = bankNumbersOf(challenge, now).map((number) => bankQuestion(number, current))
+  return [...questionsOf(challenge), ...ofBank]
 }
 
 const name = '__Host-sid'

@@ -5,7 +5,7 @@ import { build } from 'esbuild'
 const oldestBrowsers = ['chrome80', 'firefox78', 'safari14']
 
 /** An entry of the browser SDK as one module for every browser that it supports. */
-export async function bundleForBrowsers(entry: 'index.ts' | 'package.ts') {
+export async function bundleForBrowsers(entry: 'index.ts' | 'package.ts' | 'collectors/questions.ts') {
   const { outputFiles, metafile } = await build({
     entryPoints: [path.join(import.meta.dirname, 'sdk', entry)],
     absWorkingDir: path.join(import.meta.dirname, '../..'),
@@ -26,7 +26,14 @@ export async function bundleForBrowsers(entry: 'index.ts' | 'package.ts') {
   return { code: outputFiles[0]?.text ?? '', metafile }
 }
 
-/** The source of /t.js. A package of the program brings it instead of this file. */
+// A package of the program brings what they return instead of this file.
+
+/** The source of /t.js. */
 export async function buildSdk(): Promise<string> {
   return (await bundleForBrowsers('index.ts')).code
+}
+
+/** A module that answers questions about the engine, for \`tidegate learn\`. */
+export async function buildQuestions(): Promise<string> {
+  return (await bundleForBrowsers('collectors/questions.ts')).code
 }

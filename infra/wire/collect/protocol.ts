@@ -167,13 +167,17 @@ export type Json = string | number | boolean | null | Json[] | { [member: string
 
 /**
  * A small question about the engine that a page runs in: to `call` a function, to `make` an object and call its method
- * `then`, to `read` a value. Or whether CSS supports `text`, how a declaration reads back (`style`), or into how many
- * `lines` a box without width breaks a text. It is all data, so that questions are added without a new SDK.
+ * `then`, to `read` a value. Of `text` it asks whether CSS supports it, or how it reads back as a declaration (`style`).
+ * With `computed` it asks what the property `path` of an element with that declaration is in the end. With `lines` it
+ * asks into how many a box without width breaks it. Of an SVG path it asks how long it is and where its point at a share
+ * of that lies (`path`). Or it asks which points of a grid are `inside`, with width, height and step as `args`.
+ * All is data, so that
+ * questions are added without a new SDK.
  */
 export interface EngineQuestion {
   /** Never changes its meaning: answers are learned by it. */
   id: number
-  ask: 'call' | 'make' | 'read' | 'css' | 'style' | 'lines'
+  ask: 'call' | 'make' | 'read' | 'css' | 'style' | 'lines' | 'computed' | 'path' | 'inside'
   /** From the global object, by dots. */
   path?: string
   /** The receiver of a method, in place of the object that the path names. */

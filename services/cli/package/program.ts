@@ -1,7 +1,7 @@
 import { cp, glob, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { build, type Metafile, type Plugin } from 'esbuild'
-import { buildSdk } from '../../web/build-sdk.ts'
+import { buildQuestions, buildSdk } from '../../web/build-sdk.ts'
 
 export const root = path.resolve(import.meta.dirname, '../../..')
 
@@ -77,8 +77,10 @@ const builtSdk: Plugin = {
   name: 'built SDK',
   setup(bundle) {
     bundle.onLoad({ filter: /\/services\/web\/build-sdk\.ts$/ }, async () => {
-      const code = JSON.stringify(await buildSdk())
-      return { contents: `export const buildSdk = async () => ${code}` }
+      const [sdk, questions] = [JSON.stringify(await buildSdk()), JSON.stringify(await buildQuestions())]
+      return {
+        contents: `export const buildSdk = async () => ${sdk}; export const buildQuestions = async () => ${questions}`,
+      }
     })
   },
 }

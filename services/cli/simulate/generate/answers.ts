@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { bankNumberOf } from '../../../../infra/challenges/bank.ts'
 import { engineVersionOf, recordedAnswer } from '../../../../infra/challenges/challenges.ts'
 import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { OpenResponse } from '../../../../infra/wire/collect/protocol.ts'
@@ -7,10 +8,14 @@ import type { Snapshot } from '../../../../schemas/observations.ts'
 type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
 type Answered = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
 
-/** What the browser of a user agent would answer, by what was recorded from real ones. The drawing is made up. */
+/**
+ * What the browser of a user agent would answer, by what was recorded from real ones. The drawing is made up, and the
+ * deployment's own questions stay open: a script cannot know what a browser answers.
+ */
 export function answersOf(userAgent: string, asked: Asked): Answered {
   const version = engineVersionOf(userAgent)
-  const engine = asked.engineQuestions.map(({ id }) => ({
+  const recorded = asked.engineQuestions.filter(({ id }) => bankNumberOf(id) === undefined)
+  const engine = recorded.map(({ id }) => ({
     id,
     answer: (version && recordedAnswer(version, id)) ?? 'boolean false',
   }))

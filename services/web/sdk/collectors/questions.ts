@@ -46,6 +46,12 @@ function ask(
       return readBack(text)
     case 'lines':
       return linesOf(text)
+    case 'computed':
+      return computedOf(text, path)
+    case 'path':
+      return alongPath(text, args)
+    case 'inside':
+      return insideOf(text, args)
     default:
       return null
   }
@@ -91,12 +97,54 @@ function linesOf(text: string): number {
   const line = document.createElement('span')
   line.textContent = text
   box.append(line)
+  return inPage(box, () => line.getClientRects().length)
+}
+
+function computedOf(text: string, property: string): string {
+  const element = document.createElement('i')
+  element.style.cssText = text
+  return inPage(element, () => getComputedStyle(element).getPropertyValue(property))
+}
+
+// One digit: versions and processors round the others differently.
+function alongPath(text: string, [share]: unknown[]): string {
+  return withPath(text, (path) => {
+    const length = path.getTotalLength()
+    const { x, y } = path.getPointAtLength(length * Number(share))
+    return [length, x, y].map((value) => value.toFixed(1)).join()
+  })
+}
+
+// Without a canvas, which the minimal mode does not touch.
+function insideOf(text: string, sizes: unknown[]): string {
+  const [width = 0, height = 0, step = 1] = sizes.map(Number)
+  return withPath(text, (path, point) => {
+    path.style.cssText = 'fill-rule:evenodd'
+    let bits = ''
+    for (point.y = 0; point.y < height; point.y += step)
+      for (point.x = 0; point.x < width; point.x += step) bits += Number(path.isPointInFill(point))
+    return bits
+  })
+}
+
+const svg = 'http://www.w3.org/2000/svg'
+
+function withPath(text: string, ask: (path: SVGPathElement, point: DOMPoint) => string): string {
+  const image = document.createElementNS(svg, 'svg')
+  image.style.cssText = 'position:absolute;visibility:hidden;width:0;height:0'
+  const path = document.createElementNS(svg, 'path')
+  path.setAttribute('d', text)
+  image.append(path)
+  return inPage(image, () => ask(path, image.createSVGPoint()))
+}
+
+function inPage<T>(element: Element, ask: () => T): T {
   const host = document.body ?? document.documentElement
-  host.append(box)
+  host.append(element)
   try {
-    return line.getClientRects().length
+    return ask()
   } finally {
-    box.remove()
+    element.remove()
   }
 }
 

@@ -1,0 +1,167 @@
+import { createHmac, hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { MasterKey } from '../crypto/keyring.ts'
+import type { EngineQuestion } from '../wire/collect/protocol.ts'
+
+// A deployment's own questions. Their parameters come from its master key, so nobody has a table of their answers who
+// has not collected it there. What a bare JavaScript engine answers as browsers do (numbers, dates,
+// Intl) is not among them, since a script in Node would ask its own. What depends on fonts, zoom, scale or graphics
+// is not either, since browsers of one kind would not agree.
+
+/** So many questions there are at a time. */
+export const bankSize = 2048
+
+const askedOfDocument = 12
+const weekMs = 7 * 24 * 60 * 60 * 1000
+// A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
+// and nothing waits until a whole new bank is learned.
+const lifetimeWeeks = 52
+// The numbers below are for the questions of the repository.
+const firstNumber = 10_000
+// An id is its question's number and, above it, which master key it was made with: another key asks something else.
+const numbers = 2 ** 20
+
+/** The number of the question that stands in a place of the bank at a time, in epoch milliseconds. */
+export function bankNumberAt(place: number, now: number): number {
+  const replaced = Math.floor((Math.floor(now / weekMs) + place) / lifetimeWeeks)
+  return firstNumber + replaced * bankSize + place
+}
+
+/** undefined for an id that is of the repository's questions. */
+export const bankNumberOf = (id: number): number | undefined => (id < numbers ? undefined : id % numbers)
+
+export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number =>
+  (Number.parseInt(id.slice(0, 6), 16) + 1) * numbers + number
+
+/** Which numbers a document is asked: whoever knows its challenge knows which, and not what they ask. */
+export function bankNumbersOf(challenge: string, openedAt: number): number[] {
+  const bytes = hash('sha256', `bank ${challenge}`, 'buffer')
+  const places = new Set<number>()
+  for (let i = 0; i < askedOfDocument; i++) {
+    let place = bytes.readUInt16BE(i * 2) % bankSize
+    while (places.has(place)) place = (place + 1) % bankSize
+    places.add(place)
+  }
+  return [...places].map((place) => bankNumberAt(place, openedAt))
+}
+
+const made = new LRUCache<number, EngineQuestion>({ max: 2 * bankSize })
+
+/** What a number asks. Every process with the master key makes the same question of it. */
+export function bankQuestion(number: number, master: MasterKey): EngineQuestion {
+  const id = bankIdOf(number, master)
+  const question = made.get(id) ?? { id, ...asked(number, master) }
+  made.set(id, question)
+  return question
+}
+
+function asked(number: number, master: MasterKey): Omit<EngineQuestion, 'id'> {
+  const bytes = createHmac('sha512', master.secretKey('question-bank')).update(String(number)).digest()
+  let drawn = 0
+  // Of two bytes each, the same ones again where a question has more than 32 parts.
+  const draw = (range: number) => bytes.readUInt16BE((drawn++ % 32) * 2) % range
+  return pick(draw, kinds)(draw)
+}
+
+/** An integer from 0 up to, and without, the range. */
+type Draw = (range: number) => number
+type Unnumbered = Omit<EngineQuestion, 'id'>
+
+function pick<T>(draw: Draw, from: readonly [T, ...T[]]): T {
+  return from[draw(from.length)] ?? from[0]
+}
+
+const list = (count: number, make: () => string, between = ' ') =>
+  Array.from({ length: count }, make).join(between)
+const tenths = (draw: Draw, range: number) => `${draw(range)}.${draw(9) + 1}`
+const px = (draw: Draw) => `${tenths(draw, 90)}px`
+const percent = (draw: Draw) => `${draw(100)}%`
+const angle = (draw: Draw) => `${tenths(draw, 360)}${pick(draw, ['deg', 'grad'])}`
+const color = (draw: Draw) =>
+  pick(draw, [
+    () => `rgba(${draw(256)},${draw(256)},${draw(256)},.${draw(9) + 1})`,
+    () => `hsla(${tenths(draw, 360)},${percent(draw)},${percent(draw)},.${draw(99) + 1})`,
+  ])()
+const easing = (draw: Draw) => `cubic-bezier(.${draw(99)},${draw(3) - 1}.${draw(9)},.${draw(99)},${draw(2)})`
+// Without lengths: where the screen's pixels are not those of CSS, the last digit of a matrix would differ.
+const turns = (draw: Draw) =>
+  `rotate(${angle(draw)}) skewX(${draw(60)}deg) scale(${tenths(draw, 4)},${tenths(draw, 3)}) skewY(${angle(draw)})`
+const filters = (draw: Draw) =>
+  `blur(${px(draw)}) hue-rotate(${angle(draw)}) drop-shadow(${px(draw)} ${px(draw)} ${color(draw)})`
+
+// Each has been in every engine for long, so that versions of one engine agree.
+const declarations: readonly [(draw: Draw) => string, ...((draw: Draw) => string)[]] = [
+  (draw) =>
+    `background-image:radial-gradient(circle ${px(draw)} at ${percent(draw)} ${px(draw)},${color(draw)},${color(draw)} ${percent(draw)})`,
+  (draw) => `border-radius:${list(3, () => px(draw))}/${list(2, () => percent(draw))}`,
+  (draw) =>
+    `animation:${draw(3) + 2}s ${easing(draw)} ${draw(900)}ms ${draw(8) + 2} alternate both n${draw(5000)}`,
+  (draw) => `border:${px(draw)} ${pick(draw, ['solid', 'dotted', 'groove'])} ${color(draw)}`,
+  (draw) =>
+    `font:italic ${pick(draw, ['700', '500', 'bold'])} ${px(draw)}/${tenths(draw, 3)} f${draw(5000)},serif`,
+  (draw) => `flex:${draw(9)} ${tenths(draw, 4)} ${px(draw)}`,
+  (draw) => `margin:${list(2, () => px(draw))} -${px(draw)} ${percent(draw)}`,
+  (draw) => `clip-path:polygon(${list(3, () => `${percent(draw)} ${px(draw)}`, ',')})`,
+  (draw) => `text-shadow:${color(draw)} ${list(3, () => px(draw))},${px(draw)} ${px(draw)}`,
+  (draw) => `transform:${turns(draw)}`,
+  (draw) => `filter:${filters(draw)}`,
+  (draw) => `list-style:url(u${draw(5000)}) inside ${pick(draw, ['square', 'decimal', 'none'])}`,
+]
+
+const readBack = (draw: Draw): Unnumbered => ({ ask: 'style', text: pick(draw, declarations)(draw) })
+
+const computed = (draw: Draw): Unnumbered => {
+  const [property, value] = pick<[string, string]>(draw, [
+    ['transform', turns(draw)],
+    ['background-color', color(draw)],
+    ['filter', filters(draw)],
+    ['transition-timing-function', `${easing(draw)},steps(${draw(9) + 2},end)`],
+    [
+      'background-image',
+      `linear-gradient(${tenths(draw, 360)}deg,${color(draw)},${color(draw)} ${percent(draw)})`,
+    ],
+    ['box-shadow', `inset ${color(draw)} ${list(4, () => px(draw))}`],
+  ])
+  return { ask: 'computed', text: `${property}:${value}!important`, path: property }
+}
+
+const point = (draw: Draw) => `${tenths(draw, 200)},${tenths(draw, 120)}`
+const curves = (draw: Draw) =>
+  `M${point(draw)}C${list(3, () => point(draw))}Q${list(2, () => point(draw))}A${draw(60) + 5},${draw(40) + 5} ${draw(90)} ${draw(2)} ${draw(2)} ${point(draw)}`
+
+const along = (draw: Draw): Unnumbered => {
+  const share = (draw(98) + 1) / 100
+  return { ask: 'path', text: curves(draw), args: [share] }
+}
+
+// A point in every so many pixels. Of what a stroke covers engines have another idea at each scale.
+const inside = (draw: Draw): Unnumbered => ({
+  ...{ ask: 'inside', text: `${curves(draw)}Z` },
+  args: [200, 120, draw(4) + 11],
+})
+
+// Of many classes of the rules for breaking lines (UAX #14). Those whose rules Unicode changed lately are left out, so
+// that versions of one engine agree: quotation marks and the letters of Indic scripts.
+const breaking = [
+  ...['a', 'X', '7', '.', ',', '-', '/', '?', '%', '(', ')', '[', ' ', '  ', '$', 'e\u0301', '\u00e9'],
+  ...[
+    '\u00a0',
+    '\u2013',
+    '\u2026',
+    '\u200b',
+    '\u6f22',
+    '\u3042',
+    '\u30e3',
+    '\u3001',
+    '\uac00',
+    '\u0627',
+    '\u05d0',
+  ],
+] as const
+const broken = (draw: Draw): Unnumbered => ({
+  ask: 'lines',
+  text: list(20, () => breaking[draw(breaking.length)] ?? '', ''),
+})
+
+type Kind = (draw: Draw) => Unnumbered
+const kinds: readonly [Kind, ...Kind[]] = [readBack, computed, along, inside, broken]

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import {
+  bankIdOf,
+  bankNumberAt,
+  bankNumberOf,
+  bankNumbersOf,
+  bankQuestion,
+  bankSize,
+} from '../../../infra/challenges/bank.ts'
+import { questionBank } from '../../../infra/challenges/questions.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+
+const keyring = () => createKeyring(randomBytes(32).toString('base64')).current
+const [master, other] = [keyring(), keyring()]
+const now = Date.UTC(2026, 10, 24)
+const week = 7 * 24 * 60 * 60 * 1000
+const places = Array.from({ length: bankSize }, (_, place) => place)
+const numbers = (at: number) => places.map((place) => bankNumberAt(place, at))
+const asking = (number: number, key = master) => {
+  const { id: _id, ...question } = bankQuestion(number, key)
+  return JSON.stringify(question)
+}
+
+describe("a deployment's own questions", () => {
+  it('are its own: another master key makes none of them', () => {
+    const own = numbers(now).map((number) => asking(number))
+    expect(new Set(own).size).toBeGreaterThan(bankSize * 0.98)
+    const others = new Set(numbers(now).map((number) => asking(number, other)))
+    expect(own.filter((question) => others.has(question)).length).toBeLessThan(bankSize * 0.02)
+    expect(numbers(now).map((number) => asking(number))).toEqual(own)
+  })
+
+  it('have ids of their own, by key and by number', () => {
+    const ids = [master, other].flatMap((key) => numbers(now).map((number) => bankIdOf(number, key)))
+    expect(new Set(ids).size).toBe(2 * bankSize)
+    expect(ids.every((id) => Number.isSafeInteger(id))).toBe(true)
+    expect(ids.map(bankNumberOf)).toEqual([...numbers(now), ...numbers(now)])
+    for (const { id } of Object.values(questionBank).flat()) expect(bankNumberOf(id)).toBeUndefined()
+  })
+
+  it('give way week by week, and all of them within a year', () => {
+    const kept = (weeks: number) => {
+      const later = new Set(numbers(now + weeks * week))
+      return numbers(now).filter((number) => later.has(number)).length / bankSize
+    }
+    expect(kept(1)).toBeGreaterThan(0.97)
+    expect(kept(1)).toBeLessThan(1)
+    expect(kept(10)).toBeGreaterThan(0.8)
+    expect(kept(52)).toBe(0)
+  })
+
+  it('are spread evenly over documents, twelve different ones each', () => {
+    const count = new Map<number, number>()
+    for (let i = 0; i < 4000; i++) {
+      const asked = bankNumbersOf(`challenge ${i}`, now)
+      expect(new Set(asked).size).toBe(12)
+      for (const number of asked) count.set(number, (count.get(number) ?? 0) + 1)
+    }
+    expect(count.size).toBe(bankSize)
+    expect(Math.max(...count.values())).toBeLessThan(60)
+    expect(new Set(numbers(now))).toEqual(new Set([...count.keys()].sort((a, b) => a - b)))
+  })
+
+  it('are of several kinds, and none that a JavaScript engine without a page answers', () => {
+    const kinds = Map.groupBy(numbers(now), (number) => bankQuestion(number, master).ask)
+    expect([...kinds.keys()].sort()).toEqual(['computed', 'inside', 'lines', 'path', 'style'])
+    for (const of of kinds.values()) expect(of.length).toBeGreaterThan(bankSize / 10)
+  })
+})
