@@ -763,6 +763,8 @@ export interface GivenAnswers {
   network_digest: string
   /** Whether nothing else spoke against the session: only then others learn of it. */
   is_consistent: boolean
+  /** Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it. Null before version 6. */
+  engine_family: null | string
 }
 
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
@@ -1434,6 +1436,19 @@ export interface WebhookRedeliveryRequested {
   requested_at: number
 }
 
+/** An operator's own browser answered the deployment's questions. What it answered counts as right for everybody. */
+export interface EngineAnswersLearned {
+  /** blink, gecko or webkit. */
+  engine_family: string
+  /** Name, version and system, by the user agent. */
+  browser: string
+  /** Hashes of the answers, by question. */
+  answers: Record<string, string>
+  /** Who ran the command, as they say. */
+  learned_by: string
+  learned_at: number
+}
+
 /** An operator decided that a record that cannot be read stops its partition no longer. It stays where it is, and here. */
 export interface RecordSkipped {
   skipped_topic: string
@@ -1581,6 +1596,7 @@ export const causedNames = [
   'WebhookEndpointSecretRotated',
   'WebhookEndpointSubscriptionsChanged',
   'WebhookRedeliveryRequested',
+  'EngineAnswersLearned',
   'RecordSkipped',
   'OrganizationDataExpired',
   'OrganizationDataPolicyChanged',
@@ -1652,6 +1668,7 @@ export interface EventTypes {
   WebhookEndpointSubscriptionsChanged: WebhookEndpointSubscriptionsChanged
   WebhookEventRaised: WebhookEventRaised
   WebhookRedeliveryRequested: WebhookRedeliveryRequested
+  EngineAnswersLearned: EngineAnswersLearned
   RecordSkipped: RecordSkipped
   VisitorLinked: VisitorLinked
   OrganizationDataExpired: OrganizationDataExpired
@@ -1723,6 +1740,7 @@ export const eventTopics = {
   WebhookEndpointSubscriptionsChanged: 'tidegate.webhooks.v1',
   WebhookEventRaised: 'tidegate.webhooks.v1',
   WebhookRedeliveryRequested: 'tidegate.webhooks.v1',
+  EngineAnswersLearned: 'tidegate.operations.v1',
   RecordSkipped: 'tidegate.operations.v1',
   VisitorLinked: 'tidegate.visitors.v1',
   OrganizationDataExpired: 'tidegate.policies.v1',

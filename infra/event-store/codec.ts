@@ -334,6 +334,7 @@ export function keyOf({ data }: DomainEvent): string {
   // All that is erased of an organization's visitors is decided about in turn.
   if ('erasure_id' in data) return data.organization_id
   if ('skipped_topic' in data) return `${data.skipped_topic}/${data.skipped_partition}`
+  if ('engine_family' in data) return data.engine_family
   if ('check_id' in data) return data.check_id
   // Of Gate: a signup with the agent token that it issued, a login, or a service.
   if ('gate_session_id' in data) return data.gate_session_id

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { bankNumberOf } from '../../infra/challenges/bank.ts'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { networkPrefix } from '../../infra/ip/network.ts'
@@ -13,7 +14,13 @@ import {
   saveRows,
   table,
 } from '../../infra/postgres/table.ts'
-import { type Environment, eventTopics, type GivenAnswers, type SessionScored } from '../../schemas/events.ts'
+import {
+  type EngineAnswersLearned,
+  type Environment,
+  eventTopics,
+  type GivenAnswers,
+  type SessionScored,
+} from '../../schemas/events.ts'
 import { answerDigest, classDigest } from './digests.ts'
 
 /** One answer that browsers of a class gave to one question or drawing. */
@@ -25,18 +32,25 @@ export const answers = table('answers', {
   asked: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
-  /** The 64 smallest hashes of the visitors and networks that gave it, ascending. `distinct` counts by them. */
+  /**
+   * The 64 smallest hashes of the visitors and networks that gave it, ascending, each with the tag of the organization
+   * where it was. `distinct` counts by them, and they are a fair sample of the organizations.
+   */
   visitors: column.json<string[]>(),
   networks: column.json<string[]>(),
+  /** Whether a browser of the operator gave it. */
+  by_operator: column.boolean(),
 })
 export type AnswerRow = RowOf<typeof answers>
 
 const mostKept = 64
+const environments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
   name: 'answers',
-  version: 2,
-  topics: [eventTopics.SessionScored],
+  version: 3,
+  topics: [eventTopics.SessionScored, eventTopics.EngineAnswersLearned],
+  types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],
   ddl: answers.ddl,
   indexes: '',
@@ -47,9 +61,7 @@ export const answersProjection: Projection = {
 
 // The smallest of all hashes are the same in whatever order events come, and however often.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
-  const given = merge(
-    events.flatMap((event) => (event.type === 'SessionScored' ? answerRows(event.data) : [])),
-  )
+  const given = merge(events.flatMap(rowsOf))
   const stored = await loadRows(tx, answers, { by: 'id', ids: [...given.keys()] })
   const changed = [...given.values()].flatMap((row) => {
     const known = stored.get(row.id)
@@ -59,19 +71,42 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   return saveRows(answers, changed)
 }
 
+function rowsOf(event: RecordedEvent): AnswerRow[] {
+  if (event.type === 'SessionScored') return answerRows(event.data)
+  return event.type === 'EngineAnswersLearned' ? learnedRows(event.data) : []
+}
+
+/** Of an operator's browser, which answers for both environments. */
+function learnedRows({ engine_family, answers: given }: EngineAnswersLearned): AnswerRow[] {
+  const by = { visitors: [], networks: [], by_operator: true }
+  return environments.flatMap((environment) =>
+    Object.entries(given).map(([asked, answer]) => ({
+      ...answerOf({ environment, class: classDigest(engine_family), asked, answer }),
+      ...by,
+    })),
+  )
+}
+
 /** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
 export function answerRows(data: SessionScored): AnswerRow[] {
   const given = data.given_answers ?? givenBefore(data)
   if (!given?.is_consistent) return []
-  const { engine, canvas_class, canvas_seed, canvas_answer, visitor_digest, network_digest } = given
-  const { environment } = data
+  const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
+  const { environment, organization_id } = data
+  const tag = organizationTag(organization_id)
+  const by = {
+    ...{ visitors: [given.visitor_digest + tag], networks: [given.network_digest + tag] },
+    by_operator: false,
+  }
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
-    ...{ id: digest(environment, of, asked, answer), environment, class: of, asked, answer },
-    ...{ visitors: [visitor_digest], networks: [network_digest] },
+    ...answerOf({ environment, class: of, asked, answer }),
+    ...by,
   })
-  const toQuestions = engine
-    ? Object.entries(given.engine_answers).map(([id, answer]) => row(engine, id, answer))
-    : []
+  const family = engine_family && classDigest(engine_family)
+  const toQuestions = Object.entries(given.engine_answers).flatMap(([id, answer]) => {
+    const of = bankNumberOf(Number(id)) === undefined ? engine : family
+    return of === null ? [] : [row(of, id, answer)]
+  })
   const isDrawn = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
   return isDrawn ? [...toQuestions, row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : toQuestions
 }
@@ -92,8 +127,21 @@ function givenBefore(data: SessionScored): GivenAnswers | null {
     visitor_digest: digest(organization_id, visitor.id),
     network_digest,
     is_consistent: given.is_consistent,
+    engine_family: null,
   }
 }
+
+/** Characters of a hash of a visitor or network. */
+export const digestLength = 16
+
+/** Stands behind each hash of a visitor or network that was seen there. */
+export const organizationTag = (organizationId: string): string =>
+  digest('organization', organizationId).slice(0, 8)
+
+const answerOf = (of: Pick<AnswerRow, 'environment' | 'class' | 'asked' | 'answer'>) => ({
+  id: digest(of.environment, of.class, of.asked, of.answer),
+  ...of,
+})
 
 function digest(...parts: string[]): string {
   return hash('sha256', parts.join('\0')).slice(0, 16)
@@ -113,13 +161,16 @@ function together(one: AnswerRow, other: AnswerRow): AnswerRow {
     ...one,
     visitors: smallest([...one.visitors, ...other.visitors]),
     networks: smallest([...one.networks, ...other.networks]),
+    by_operator: one.by_operator || other.by_operator,
   }
 }
 
 const smallest = (hashes: string[]) => [...new Set(hashes)].sort().slice(0, mostKept)
 
 const isSame = (one: AnswerRow, other: AnswerRow) =>
-  one.visitors.join() === other.visitors.join() && one.networks.join() === other.networks.join()
+  one.by_operator === other.by_operator &&
+  one.visitors.join() === other.visitors.join() &&
+  one.networks.join() === other.networks.join()
 
 /** How many there were: exact below 64, beyond that by how small the hashes are that were kept. */
 export function distinct(kept: string[]): number {

@@ -3,13 +3,13 @@ import { type AnswerRow, answers } from './projection.ts'
 
 export type GivenAnswer = Omit<AnswerRow, 'id'>
 
-/** Every answer of classes and questions that at least `visitors` visitors answered. */
+/** Every answer of classes and questions that at least `visitors` visitors answered, or an operator's browser. */
 export async function readAnswers(db: Db, visitors: number): Promise<GivenAnswer[]> {
   const { rows } = await db.query<GivenAnswer>({
     name: 'read-answers',
     text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, asked) in (
         select environment, class, asked from read.answers group by environment, class, asked
-        having sum(json_array_length(visitors::json)) >= $1)`,
+        having sum(json_array_length(visitors::json)) >= $1 or bool_or(by_operator))`,
     values: [visitors],
   })
   return rows

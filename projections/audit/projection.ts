@@ -65,5 +65,6 @@ export function subjectOf({ data }: CausedEvent): string {
   // Not the offset: it is another one in a copy of the log.
   if ('skipped_topic' in data)
     return placeName({ topic: data.skipped_topic, partition: data.skipped_partition })
+  if ('engine_family' in data) return data.engine_family
   return data.organization_id
 }

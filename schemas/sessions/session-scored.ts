@@ -261,25 +261,32 @@ const fourthAnswers = answersOf({
   network_digest: documented(textOrNull, 'Of the network (/24 or /48): what others learn counts networks.'),
 })
 
-const givenAnswers = record(
-  'GivenAnswers',
-  {
-    engine: documented(textOrNull, 'Hash of the engine and version that the browser claims.'),
-    canvas_class: documented(
-      textOrNull,
-      'Hash of the renderer, system, browser and version that the browser claims.',
-    ),
-    canvas_seed: textOrNull,
-    canvas_answer: documented(textOrNull, 'Hash of the answer.'),
-    engine_answers: documented(mapOf(string), 'Hashes of the answers, by question.'),
-    visitor_digest: documented(string, 'Under a key of the month that is deleted after it.'),
-    network_digest: documented(string, 'Of the network (/24 or /48), under the same key.'),
-    is_consistent: answered.is_consistent,
-  },
-  {
+const given = {
+  engine: documented(textOrNull, 'Hash of the engine and version that the browser claims.'),
+  canvas_class: documented(
+    textOrNull,
+    'Hash of the renderer, system, browser and version that the browser claims.',
+  ),
+  canvas_seed: textOrNull,
+  canvas_answer: documented(textOrNull, 'Hash of the answer.'),
+  engine_answers: documented(mapOf(string), 'Hashes of the answers, by question.'),
+  visitor_digest: documented(string, 'Under a key of the month that is deleted after it.'),
+  network_digest: documented(string, 'Of the network (/24 or /48), under the same key.'),
+  is_consistent: answered.is_consistent,
+}
+
+const givenOf = (members: Record<string, AvroMember>) =>
+  record('GivenAnswers', members, {
     doc: 'What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client.',
-  },
-)
+  })
+const givenAnswers = givenOf(given)
+const sixthAnswers = givenOf({
+  ...given,
+  engine_family: documented(
+    textOrNull,
+    "Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it. Null before version 6.",
+  ),
+})
 
 const about = {
   namespace: 'tidegate.sessions',
@@ -375,6 +382,10 @@ export const sessionScored = [
     {
       ...fifthMembers,
       evidence: documented(orNull(sixthEvidence), 'Null in events of before version 2.'),
+      given_answers: documented(
+        orNull(sixthAnswers),
+        'In the first decision about a page with a visitor, where it answered its document. Null before version 5.',
+      ),
     },
     about,
   ),

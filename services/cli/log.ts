@@ -51,7 +51,7 @@ async function listSkipped(): Promise<void> {
 }
 
 // In a container a user may have no name.
-function userName(): string {
+export function userName(): string {
   try {
     return userInfo().username
   } catch {

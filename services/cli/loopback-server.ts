@@ -23,18 +23,24 @@ export interface LoopbackServer {
 
 interface LoopbackOptions {
   port: number
+  /** Default 127.0.0.1, which only this machine reaches. */
+  host?: string
   answer: (request: LoopbackRequest) => Promise<LoopbackAnswer>
 }
 
 const maxBytes = 1024 * 1024
 
-export async function serveLoopback({ port, answer }: LoopbackOptions): Promise<LoopbackServer> {
+export async function serveLoopback({
+  port,
+  host = '127.0.0.1',
+  answer,
+}: LoopbackOptions): Promise<LoopbackServer> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => end(response, { status: 500 }))
   })
-  await once(server.listen(port, '127.0.0.1'), 'listening')
+  await once(server.listen(port, host), 'listening')
   return {
-    url: `http://127.0.0.1:${portOf(server.address())}/`,
+    url: `http://${host}:${portOf(server.address())}/`,
     async close() {
       server.close().closeAllConnections()
       await once(server, 'close')

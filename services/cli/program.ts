@@ -62,6 +62,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Build a read model anew beside the live one, compare the two, then switch',
     load: async () => (await import('./rebuild.ts')).defineRebuild,
   },
+  learn: {
+    does: "Let browsers of yours answer the deployment's own questions, so that they need not be learned from visitors",
+    load: async () => (await import('./learn.ts')).defineLearn,
+  },
   restore: {
     does: 'Fill an empty database from the log, before servers start on it',
     load: async () => (await import('./restore.ts')).defineRestore,

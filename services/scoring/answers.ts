@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { bankNumberOf, bankNumbersOf } from '../../infra/challenges/bank.ts'
 import {
   type EngineVersion,
   engineName,
@@ -19,27 +20,43 @@ import type { Snapshot } from '../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
 import type { DocumentState } from './session-state.ts'
 
-interface Asked {
+/** Whose answers are asked for. */
+export interface AnswerClass {
   environment: Environment
-  // An engine and its version, or machines that draw alike.
+  organizationId: string
+  /** An engine and its version, an engine for the deployment's own questions, or machines that draw alike. */
   class: string
+}
+
+export interface AskedOf extends AnswerClass {
   asked: string
 }
 
-/** What honest sessions answered, learned from the log. Undefined where too few did. */
-export type LearnedAnswers = (of: Asked) => Pick<ReadonlySet<string>, 'has'> | undefined
+/** What honest sessions and the operator's browsers answered, learned from the log. */
+export interface LearnedAnswers {
+  /** undefined where too few did. */
+  right(of: AskedOf): Pick<ReadonlySet<string>, 'has'> | undefined
+  /** Whether an engine's answers to most of the deployment's own questions are known. */
+  knowsBank(of: AnswerClass): boolean
+}
 
-export const nothingLearned: LearnedAnswers = () => undefined
+export const nothingLearned: LearnedAnswers = { right: () => undefined, knowsBank: () => false }
 
 /** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
 export interface AnswerFacts {
   /** `echoed`: as SDKs before 0.2 did, which give the document's texts back in clear. */
   given: 'keyed' | 'echoed' | 'wrong' | 'none'
-  engine: 'as_claimed' | 'otherwise' | 'unanswered' | 'unknown'
+  engine: EngineVerdict
+  /** What that was compared with: what was recorded for the repository, or what the deployment learned. */
+  engineBy: 'recorded' | 'learned'
   canvas: 'as_others' | 'otherwise' | 'unknown'
 }
 
-export const noAnswers: AnswerFacts = { given: 'none', engine: 'unknown', canvas: 'unknown' }
+export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unknown'
+
+export const noAnswers: AnswerFacts = {
+  ...{ given: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
+}
 
 interface AnswersInput {
   snapshot: Snapshot
@@ -47,11 +64,12 @@ interface AnswersInput {
   agent: Agent
   userAgent: string
   environment: Environment
+  organizationId: string
   learned: LearnedAnswers
 }
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
-  return { given: givenBy(input.snapshot, input.document), engine: engineOf(input), canvas: canvasOf(input) }
+  return { given: givenBy(input.snapshot, input.document), ...engineOf(input), canvas: canvasOf(input) }
 }
 
 export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {
@@ -71,24 +89,48 @@ function givenBy({ proofs }: Snapshot, document: DocumentState): AnswerFacts['gi
   return proofs.challenge === challenge && proofs.timing_nonce === timingNonce ? 'echoed' : 'wrong'
 }
 
-// Fewer comparable answers decide nothing.
-const enough = 4
+/**
+ * The repository's questions say whose engine it is as long as the deployment has learned too little of its own: their
+ * answers are public. From then on they only contradict.
+ */
+function engineOf(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'engineBy'> {
+  const recorded = byRecorded(input)
+  const learned = recorded === 'otherwise' ? undefined : byBank(input)
+  return learned ? { engine: learned, engineBy: 'learned' } : { engine: recorded, engineBy: 'recorded' }
+}
 
-function engineOf({ snapshot, document, userAgent, ...known }: AnswersInput): AnswerFacts['engine'] {
+function byRecorded({ snapshot, document, userAgent, ...known }: AnswersInput): EngineVerdict {
   const answers = new Map(snapshot.proofs.engine_answers.map(({ id, answer }) => [id, answer]))
   const asked = document.challenge === '' ? [] : askedOf(document.challenge)
   if (asked.some(({ id }) => !answers.has(id))) return 'unanswered'
   const version = engineVersionOf(userAgent)
   if (!version) return 'unknown'
-  let [judged, right] = [0, 0]
-  for (const { id } of asked) {
-    const isRight = isExpected(answers.get(id) ?? '', { version, question: id, ...known })
-    if (isRight === undefined) continue
-    judged += 1
-    if (isRight) right += 1
-  }
-  if (judged < enough) return 'unknown'
-  const share = right / judged
+  return verdictOf(
+    asked.map(({ id }) => isExpected(answers.get(id) ?? '', { version, question: id, ...known })),
+  )
+}
+
+// undefined while too little is learned of the engine.
+function byBank({ snapshot, document, userAgent, learned, ...of }: AnswersInput): EngineVerdict | undefined {
+  const version = engineVersionOf(userAgent)
+  const engine = version && { ...of, class: version.family }
+  if (!engine || document.challenge === '' || !learned.knowsBank(engine)) return undefined
+  const answers = new Map(snapshot.proofs.engine_answers.map((one) => [bankNumberOf(one.id), one]))
+  const given = bankNumbersOf(document.challenge, document.opened_at).map((number) => answers.get(number))
+  if (given.some((one) => one === undefined)) return 'unanswered'
+  return verdictOf(
+    given.map((one) => one && learned.right({ ...engine, asked: String(one.id) })?.has(one.answer)),
+  )
+}
+
+// Fewer comparable answers decide nothing.
+const enough = 4
+
+/** Of answers that are right, wrong or, where it is undefined, not known. */
+function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
+  const judged = answers.filter((isRight) => isRight !== undefined)
+  if (judged.length < enough) return 'unknown'
+  const share = judged.filter(Boolean).length / judged.length
   return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'otherwise' : 'unknown'
 }
 
@@ -101,28 +143,25 @@ export function askedOf(challenge: string): EngineQuestion[] {
   return known
 }
 
-interface Expectation extends Pick<AnswersInput, 'environment' | 'learned'> {
+interface Expectation extends Pick<AnswersInput, 'environment' | 'organizationId' | 'learned'> {
   version: EngineVersion
   question: number
 }
 
 // What was learned goes before what was recorded. Undefined where neither is there.
-function isExpected(
-  answer: string,
-  { version, question, environment, learned }: Expectation,
-): boolean | undefined {
-  const seen = learned({ environment, class: engineName(version), asked: String(question) })
+function isExpected(answer: string, { version, question, learned, ...of }: Expectation): boolean | undefined {
+  const seen = learned.right({ ...of, class: engineName(version), asked: String(question) })
   if (seen) return seen.has(answer)
   const recorded = recordedAnswer(version, question)
   return recorded === undefined ? undefined : answer === recorded
 }
 
-function canvasOf({ snapshot, document, agent, environment, learned }: AnswersInput): AnswerFacts['canvas'] {
+function canvasOf({ snapshot, document, agent, learned, ...of }: AnswersInput): AnswerFacts['canvas'] {
   const answer = snapshot.proofs.canvas_challenge_hash
   const canvasClass = canvasClassOf(snapshot, agent)
   const isNoise = snapshot.canvas.noise_detected !== false
   if (answer === null || canvasClass === null || isNoise || !document.canvas_seed) return 'unknown'
-  const others = learned({ environment, class: canvasClass, asked: `canvas ${document.canvas_seed}` })
+  const others = learned.right({ ...of, class: canvasClass, asked: `canvas ${document.canvas_seed}` })
   if (!others) return 'unknown'
   return others.has(String(answer)) ? 'as_others' : 'otherwise'
 }

@@ -74,7 +74,10 @@ export function readFacts(input: FactsInput): Facts {
     document,
     answers:
       snapshot && document
-        ? judgeAnswers({ snapshot, document, agent, userAgent, environment: state.environment, learned })
+        ? judgeAnswers({
+            ...{ snapshot, document, agent, userAgent, learned },
+            ...{ environment: state.environment, organizationId: state.organization_id },
+          })
         : noAnswers,
     sdk: state.sdk,
     isMinimal,

@@ -1,5 +1,9 @@
+import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
+import { bankIdOf, bankNumberAt, bankSize } from '../../infra/challenges/bank.ts'
+import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
+import type { Clock } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { runPeriodically } from '../../infra/timing.ts'
@@ -9,45 +13,118 @@ import {
   countingKeyId,
   countingKeyPrefix,
 } from '../../projections/answers/digests.ts'
-import { distinct } from '../../projections/answers/projection.ts'
+import { digestLength, distinct, organizationTag } from '../../projections/answers/projection.ts'
 import { type GivenAnswer, readAnswers } from '../../projections/answers/queries.ts'
-import { type LearnedAnswers, nothingLearned } from './answers.ts'
+import { type AnswerClass, type LearnedAnswers, nothingLearned } from './answers.ts'
 
 // An answer counts once this many visitors from this many networks gave it.
 const least = { visitors: 20, networks: 10 }
+// It counts for everybody where so many organizations have so many of those visitors each; else only for who has enough.
+const agreeing = { organizations: 3, visitors: 5 }
 // The share of a class that may answer otherwise before nothing is known of it: so many honest ones may be wronged.
 const mayDiffer = 0.02
+// An engine proves itself by the deployment's own questions once the answers to such a share of them are known.
+const mostOfBank = 0.8
+
+/** An answer that was given, as one organization has it. */
+interface Counted {
+  answer: string
+  by: number
+  counts: boolean
+}
+
+interface Bank {
+  now: number
+  /** The master keys that the deployment's own questions are made with. */
+  keys: readonly Pick<MasterKey, 'id'>[]
+}
 
 /**
- * What counts as an answer of a class: many of it gave it, from many networks. Where such answers are not those of
- * nearly all, nothing is known of the class.
+ * What counts as an answer of a class: many of it gave it, from many networks and at several organizations, or a
+ * browser of the operator. Where such answers are not those of nearly all, nothing is known of the class. Answers of one
+ * or two organizations move nobody else, neither to what they say nor to nothing.
  */
-export function learnFrom(given: readonly GivenAnswer[]): LearnedAnswers {
-  const learned = new Map<string, ReadonlySet<string>>()
-  for (const [key, answers] of Map.groupBy(given, keyOf)) {
-    const counted = answers.map((one) => ({ ...one, by: distinct(one.visitors) }))
-    const all = sum(counted)
-    const common = counted.filter((one) => {
-      const isSeen = one.by >= least.visitors && one.networks.length >= least.networks
-      return isSeen && one.by >= all * mayDiffer
-    })
-    if (common.length > 0 && sum(common) >= all * (1 - mayDiffer))
-      learned.set(key, new Set(common.map(({ answer }) => answer)))
+export function learnFrom(given: readonly GivenAnswer[], { now, keys }: Bank): LearnedAnswers {
+  const byQuestion = Map.groupBy(given, keyOf)
+  const right = new LRUCache<string, { digests: ReadonlySet<string> | null }>({ max: 100_000 })
+  const known = new Map<string, boolean>()
+
+  function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
+    const cached = right.get(`${tag} ${key}`)?.digests
+    if (cached !== undefined) return cached
+    const digests = rightOf((byQuestion.get(key) ?? []).flatMap((one) => countFor(tag, one)))
+    right.set(`${tag} ${key}`, { digests })
+    return digests
   }
-  return (of) => {
-    const digests = learned.get(keyOf({ ...of, class: classDigest(of.class) }))
-    return digests && { has: (answer) => digests.has(answerDigest(answer)) }
+
+  function knowsBank({ organizationId, ...of }: AnswerClass): boolean {
+    const tag = organizationTag(organizationId)
+    const key = `${tag} ${of.environment} ${of.class}`
+    const answer = known.get(key) ?? shareOfBank({ ...of, tag }) >= mostOfBank
+    known.set(key, answer)
+    return answer
   }
+
+  // A document's questions are of the key that its process had in front, so while keys change each has to be known.
+  function shareOfBank({
+    tag,
+    environment,
+    class: of,
+  }: { tag: string } & Omit<AnswerClass, 'organizationId'>) {
+    const places = Array.from({ length: bankSize }, (_, place) => bankNumberAt(place, now))
+    const isKnown = (id: number) =>
+      digestsOf(keyOf({ environment, class: classDigest(of), asked: String(id) }), tag) !== null
+    const known = places.filter((number) => keys.every((key) => isKnown(bankIdOf(number, key))))
+    return known.length / bankSize
+  }
+
+  return {
+    knowsBank,
+    right({ organizationId, ...of }) {
+      const key = keyOf({ ...of, class: classDigest(of.class) })
+      const digests = byQuestion.has(key) ? digestsOf(key, organizationTag(organizationId)) : null
+      return digests ? { has: (answer) => digests.has(answerDigest(answer)) } : undefined
+    },
+  }
+}
+
+// What one or two other organizations alone answered is not there for an organization.
+function countFor(tag: string, { answer, visitors, networks, by_operator }: GivenAnswer): Counted[] {
+  const all = distinct(visitors)
+  if (by_operator) return [{ answer, by: Math.max(all, least.visitors), counts: true }]
+  const own = visitors.filter((one) => one.endsWith(tag))
+  const isEverybodys = agreesIn(visitors) >= agreeing.organizations
+  if (!isEverybodys && own.length === 0) return []
+  const from = isEverybodys ? networks : networks.filter((one) => one.endsWith(tag))
+  const by = isEverybodys ? all : all * (own.length / visitors.length)
+  return [{ answer, by, counts: by >= least.visitors && distinctNetworks(from) >= least.networks }]
+}
+
+function agreesIn(visitors: string[]): number {
+  const byTag = Map.groupBy(visitors, (one) => one.slice(digestLength))
+  return [...byTag.values()].filter((of) => of.length >= agreeing.visitors).length
+}
+
+const distinctNetworks = (networks: string[]) =>
+  new Set(networks.map((one) => one.slice(0, digestLength))).size
+
+function rightOf(answers: Counted[]): ReadonlySet<string> | null {
+  const all = sum(answers)
+  const common = answers.filter(({ counts, by }) => counts && by >= all * mayDiffer)
+  const isNearlyAll = common.length > 0 && sum(common) >= all * (1 - mayDiffer)
+  return isNearlyAll ? new Set(common.map(({ answer }) => answer)) : null
 }
 
 const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
 
-const keyOf = ({ environment, class: of, asked }: Parameters<LearnedAnswers>[0]) =>
+const keyOf = ({ environment, class: of, asked }: Pick<GivenAnswer, 'environment' | 'class' | 'asked'>) =>
   `${environment}\n${of}\n${asked}`
 
 interface LearningOptions {
   pool: pg.Pool
   logger: Logger
+  clock: Clock
+  keyring: Keyring
 }
 
 export interface Learning {
@@ -58,18 +135,22 @@ export interface Learning {
 const everyMs = 60_000
 
 /** Reads what was learned once a minute. Until the first time, and without the read model, nothing is known. */
-export function runLearning({ pool, logger }: LearningOptions): Learning {
+export function runLearning({ pool, logger, clock, keyring }: LearningOptions): Learning {
   let current = nothingLearned
   const { stop } = runPeriodically({
     intervalMs: everyMs,
     async look() {
-      current = learnFrom(await readAnswers(pool, least.visitors))
+      current = learnFrom(await readAnswers(pool, least.visitors), { now: clock(), keys: keyring.all })
       return false
     },
     onError: (err) =>
       logger.warn({ err }, 'what was learned of answers was not read; the next look tries again'),
   })
-  return { learned: (of) => current(of), stop }
+  const learned: LearnedAnswers = {
+    right: (of) => current.right(of),
+    knowsBank: (of) => current.knowsBank(of),
+  }
+  return { learned, stop }
 }
 
 // Of months that are over: from then on nobody finds out what a digest was made of.

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { bankNumberOf, bankNumbersOf } from '../../infra/challenges/bank.ts'
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
 import { answerDigest, classDigest, countedDigests } from '../../projections/answers/digests.ts'
@@ -17,7 +18,7 @@ import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
 import { clientBrands, type Facts, isAnswered } from './facts.ts'
-import type { SessionState } from './session-state.ts'
+import type { DocumentState, SessionState } from './session-state.ts'
 import type { Hashes } from './signals/repeats.ts'
 
 interface ScoredDecision {
@@ -107,19 +108,30 @@ function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecis
   const version = engineVersionOf(userAgent)
   const canvasClass = canvasClassOf(snapshot, agent)
   const { canvas_challenge_hash: canvas, engine_answers: engine } = snapshot.proofs
-  const asked = new Set(document.challenge === '' ? [] : askedOf(document.challenge).map(({ id }) => id))
-  const given = engine.filter(({ id }) => asked.has(id))
+  const given = engine.filter(({ id }) => isAsked(document, id))
   return {
     engine: version && classDigest(engineName(version)),
+    engine_family: version?.family ?? null,
     canvas_class: canvasClass === null ? null : classDigest(canvasClass),
     canvas_seed: document.canvas_seed ?? null,
     canvas_answer: canvas === null ? null : answerDigest(String(canvas)),
     engine_answers: Object.fromEntries(given.map(({ id, answer }) => [String(id), answerDigest(answer)])),
     ...digests,
     is_consistent: fired.every(
-      ({ role, strength, slug }) => role !== 'risk' || strength === 'weak' || slug === 'engine_unproven',
+      ({ role, strength, slug }) =>
+        role !== 'risk' ||
+        strength === 'weak' ||
+        (slug === 'engine_unproven' && answers.engineBy === 'recorded'),
     ),
   }
+}
+
+function isAsked({ challenge, opened_at }: DocumentState, id: number): boolean {
+  if (challenge === '') return false
+  const number = bankNumberOf(id)
+  return number === undefined
+    ? askedOf(challenge).some((question) => question.id === id)
+    : bankNumbersOf(challenge, opened_at).includes(number)
 }
 
 // null for a decision that no hand-off asked for.

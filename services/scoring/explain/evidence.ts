@@ -27,13 +27,17 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
   }
 }
 
-function sourcesOf({ snapshot, behavioral, document, network }: Facts, { visitor }: Described): string[] {
+function sourcesOf(facts: Facts, { visitor }: Described): string[] {
+  const { snapshot, behavioral, document, network, answers } = facts
+  const isCompared = answers.engine === 'as_claimed' || answers.engine === 'otherwise'
   const consulted = {
     request_headers: document !== null,
     snapshot: snapshot !== null,
     native_observations: (snapshot?.native ?? null) !== null,
     behavior: behavioral,
     visitor_history: visitor !== null,
+    recorded_answers: isCompared && answers.engineBy === 'recorded',
+    learned_answers: isCompared && answers.engineBy === 'learned',
   }
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]

@@ -15,6 +15,7 @@ import { noSkips } from '../../support/no-skips.ts'
 import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
+const noBank = { now: 0, keys: [] }
 const topic = eventTopics.SessionScored
 const engine = 'blink 156'
 
@@ -61,7 +62,8 @@ function since({ visitor, answer, isConsistent }: Required<Answering>) {
   if (!digests) throw new Error('it has a network')
   return {
     ...{ ...asked, ...digests, is_consistent: isConsistent },
-    ...{ engine: classDigest(engine), canvas_class: classDigest(card), canvas_answer: answerDigest(answer) },
+    ...{ engine: classDigest(engine), engine_family: 'blink' },
+    ...{ canvas_class: classDigest(card), canvas_answer: answerDigest(answer) },
     engine_answers: { 1: answerDigest(answer), 2: answerDigest('the same') },
   }
 }
@@ -89,7 +91,10 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
     world = await openProjectionWorld()
     await migrate(world.database.pool, [answersProjection])
     log = await testLog.open()
-    await log.ensureTopics([{ topic, partitions: 3 }])
+    await log.ensureTopics([
+      { topic, partitions: 3 },
+      { topic: eventTopics.EngineAnswersLearned, partitions: 1 },
+    ])
     applied = await world.openApplied()
     running = await world.run(log, answersProjection, { applied })
   })
@@ -118,10 +123,14 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
     const poison = answerDigest('poison')
     expect(new Set(first.map(({ answer }) => answer))).toEqual(new Set([poison, answerDigest('right')]))
     expect(first.find(({ answer }) => answer === poison)?.visitors).toHaveLength(3)
-    const question = { environment: 'live', class: engine, asked: '1' } as const
-    const learned = learnFrom(given.filter(({ answer }) => answer !== poison))(question)
+    const { organization_id: organizationId } = decision(0)
+    const question = { environment: 'live', organizationId, class: engine, asked: '1' } as const
+    const learned = learnFrom(
+      given.filter(({ answer }) => answer !== poison),
+      noBank,
+    ).right(question)
     expect(['right', 'poison'].filter((answer) => learned?.has(answer))).toEqual(['right'])
-    expect(learnFrom(given)(question)?.has('poison') ?? false).toBe(false)
+    expect(learnFrom(given, noBank).right(question)?.has('poison') ?? false).toBe(false)
     const report = await rebuild({
       projection: answersProjection,
       log,

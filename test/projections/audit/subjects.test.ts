@@ -18,6 +18,7 @@ const ids = [
   'gate_account_id',
   'service_id',
   'visitor_id',
+  'engine_family',
 ]
 
 test.each(causedNames)('%s is about what one of its ids names, and nothing else of it', (type) => {

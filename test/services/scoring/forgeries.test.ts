@@ -1,8 +1,11 @@
 import { describe, expect, it, test } from 'vitest'
+import { bankIdOf, bankNumberOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { batch, opened, testSession } from './support/events.ts'
+import { type AskedOf, type LearnedAnswers, nothingLearned } from '../../../services/scoring/answers.ts'
+import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
@@ -98,13 +101,65 @@ test('an older SDK that gives the texts back has answered its document, and is i
 
 test('a drawing unlike those of its class is doubted, one with noise is not judged', () => {
   const drawn = { ...proofsOf(agent), canvas_challenge_hash: 'mine' }
-  const learned = () => new Set(['others'])
+  const learned = { ...nothingLearned, right: () => new Set(['others']) }
   expect(evaluateClient(keyed(drawn), { learned }).facts.answers.canvas).toBe('otherwise')
   expect(
     evaluateClient(keyed({ ...drawn, canvas_challenge_hash: 'others' }), { learned }).facts.answers.canvas,
   ).toBe('as_others')
   const noisy = withParts(keyed(drawn), { canvas: { noise_detected: true } })
   expect(evaluateClient(noisy, { learned }).facts.answers.canvas).toBe('unknown')
+})
+
+describe('where the deployment has learned the answers to its own questions', () => {
+  const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
+  const idsOf = (challenge: string) =>
+    bankNumbersOf(challenge, startedAt).map((number) => bankIdOf(number, master))
+  const rightTo = (id: number | string) => `right to ${id}`
+  const learned: LearnedAnswers = {
+    knowsBank: ({ class: of }) => of === 'blink',
+    right: ({ class: of, asked }: AskedOf) =>
+      of === 'blink' && bankNumberOf(Number(asked)) !== undefined ? new Set([rightTo(asked)]) : undefined,
+  }
+  const recorded = proofsOf(agent)
+  const withBank = (
+    answer: (id: number, place: number) => string | undefined,
+    challenge = answers.challenge,
+  ) => {
+    const ofBank = idsOf(challenge).flatMap((id, place) => {
+      const given = answer(id, place)
+      return given === undefined ? [] : [{ id, answer: given }]
+    })
+    return keyed({ ...recorded, engine_answers: [...recorded.engine_answers, ...ofBank] })
+  }
+  const judged = (client: clients.Client) => {
+    const { facts, score } = evaluateClient(client, { learned })
+    return [facts.answers.engine, facts.answers.engineBy, score.verdict]
+  }
+
+  it('a browser that answers them is human, also where a version answers three of twelve in another way', () => {
+    expect(judged(withBank(rightTo))).toEqual(['as_claimed', 'learned', 'human'])
+    const newer = withBank((id, place) => (place < 3 ? 'as the next version does' : rightTo(id)))
+    expect(judged(newer)).toEqual(['as_claimed', 'learned', 'human'])
+  })
+
+  it("the repository's answers alone suffice no longer", () => {
+    expect(judged(keyed(recorded))).toEqual(['unanswered', 'learned', 'inconclusive'])
+    const guessed = judged(withBank(() => 'boolean false'))
+    expect(guessed.slice(0, 2)).toEqual(['otherwise', 'learned'])
+    expect(guessed[2]).not.toBe('human')
+  })
+
+  it('what was collected in one visit answers no other document, nor do answers under ids of its own', () => {
+    const collected = withBank(rightTo, 'the challenge of another document')
+    expect(judged(collected)).toEqual(['unanswered', 'learned', 'inconclusive'])
+    const half = withBank((id, place) => (place < 7 ? rightTo(id) : 'unknown'))
+    expect(judged(half)[2]).not.toBe('human')
+  })
+
+  it('an engine that nobody taught is judged by what the repository has', () => {
+    const { engine, engineBy } = evaluateClient(desktopFirefox, { learned }).facts.answers
+    expect([engine, engineBy]).toEqual(['as_claimed', 'recorded'])
+  })
 })
 
 function keyed(proofs: ReturnType<typeof proofsOf>): clients.Client {

@@ -1,45 +1,123 @@
+import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { bankIdOf, bankNumberAt, bankSize } from '../../../infra/challenges/bank.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
-import { distinct } from '../../../projections/answers/projection.ts'
+import { distinct, organizationTag } from '../../../projections/answers/projection.ts'
 import type { GivenAnswer } from '../../../projections/answers/queries.ts'
+import type { LearnedAnswers } from '../../../services/scoring/answers.ts'
 import { learnFrom } from '../../../services/scoring/learned.ts'
 
-const of = { environment: 'live', class: 'blink 156', asked: '7' } as const
-const hashes = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, i) =>
-    (BigInt(from + i + 1) * 0x0004_1041_0410_4104n).toString(16).padStart(16, '0').slice(-16),
-  ).sort()
-const given = (answer: string, visitors: number, networks: number, from = 0): GivenAnswer => ({
-  ...{ ...of, class: classDigest(of.class), answer: answerDigest(answer) },
-  visitors: hashes(visitors, from).slice(0, 64),
-  networks: hashes(networks, from).slice(0, 64),
-})
+const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({
+  id,
+  tag: organizationTag(id),
+}))
+if (!mine || !other || !third || !evil) throw new Error('four organizations')
+type Organization = typeof mine
 
-const known = (learned: ReturnType<ReturnType<typeof learnFrom>>) =>
-  ['a', 'b', 'poison'].filter((answer) => learned?.has(answer))
+const of = { environment: 'live', class: 'blink 156', asked: '7', organizationId: mine.id } as const
+const hashes = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, 16))
+
+/** So many visitors from so many networks, who visit the organizations in turn. */
+function given(
+  answer: string,
+  [visitors, networks]: [number, number],
+  at: Organization[] = [mine as Organization],
+  from = 0,
+): GivenAnswer {
+  const smallest = (count: number) =>
+    hashes(count, from)
+      .map((hash, i) => `${hash}${at[i % at.length]?.tag}`)
+      .sort()
+      .slice(0, 64)
+  return {
+    ...{ environment: 'live', asked: of.asked, class: classDigest(of.class), answer: answerDigest(answer) },
+    ...{ visitors: smallest(visitors), networks: smallest(networks), by_operator: false },
+  }
+}
+
+const known = (answers: GivenAnswer[], asked: Parameters<LearnedAnswers['right']>[0] = of) => {
+  const right = learnFrom(answers, { now: 0, keys: [] }).right(asked)
+  return right && ['a', 'b', 'poison'].filter((answer) => right.has(answer))
+}
 
 describe('answers that were learned', () => {
   it('count from twenty visitors of ten networks on', () => {
-    expect(learnFrom([given('a', 19, 19)])(of)).toBeUndefined()
-    expect(learnFrom([given('a', 40, 9)])(of)).toBeUndefined()
-    expect(known(learnFrom([given('a', 20, 10)])(of))).toEqual(['a'])
-    expect(learnFrom([given('a', 20, 10)])({ ...of, environment: 'test' })).toBeUndefined()
+    expect(known([given('a', [19, 19])])).toBeUndefined()
+    expect(known([given('a', [40, 9])])).toBeUndefined()
+    expect(known([given('a', [20, 10])])).toEqual(['a'])
+    expect(known([given('a', [20, 10])], { ...of, environment: 'test' })).toBeUndefined()
   })
 
   it('may be several, and are not known where they scatter', () => {
-    expect(known(learnFrom([given('a', 30, 20), given('b', 25, 12, 100)])(of))).toEqual(['a', 'b'])
-    const scattered = Array.from({ length: 5 }, (_, i) => given(`other ${i}`, 1, 1, 200 + i))
-    expect(learnFrom([given('a', 40, 20), ...scattered])(of)).toBeUndefined()
+    expect(known([given('a', [30, 20]), given('b', [25, 12], [mine], 100)])).toEqual(['a', 'b'])
+    const scattered = Array.from({ length: 5 }, (_, i) => given(`other ${i}`, [1, 1], [mine], 200 + i))
+    expect(known([given('a', [40, 20]), ...scattered])).toBeUndefined()
   })
 
   it('are not made by a few who repeat themselves', () => {
-    const poison = given('poison', 15, 2, 500)
-    expect(known(learnFrom([given('a', 60, 30), poison])(of))).not.toContain('poison')
+    const poison = given('poison', [15, 2], [mine], 500)
+    expect(known([given('a', [60, 30]), poison]) ?? []).not.toContain('poison')
+  })
+
+  it('of one organization or two are only theirs, and of three are for everybody', () => {
+    const elsewhere = { ...of, organizationId: other.id }
+    const everywhere = { ...of, organizationId: 'org_new' }
+    expect(known([given('a', [40, 20])], elsewhere)).toBeUndefined()
+    const ofTwo = given('a', [60, 40], [mine, other])
+    expect([known([ofTwo], elsewhere), known([ofTwo], everywhere)]).toEqual([['a'], undefined])
+    const ofThree = given('a', [60, 40], [mine, other, third])
+    expect(known([ofThree], everywhere)).toEqual(['a'])
+  })
+
+  it.each([10, 100, 1000])(
+    'of one organization alone move nobody else by any share, with %i visitors of it',
+    (count) => {
+      const right = given('a', [90, 60], [mine, other, third])
+      const poison = given('poison', [count, count], [evil], 5000)
+      expect(known([right, poison])).toEqual(['a'])
+      const own = known([right, poison], { ...of, organizationId: evil.id })
+      // By itself it has many who answer otherwise: it learns that, or nothing.
+      if (count > 90) expect(own).toEqual(['a', 'poison'])
+      if (count === 10) expect(own).toBeUndefined()
+    },
+  )
+
+  it('of the browser of an operator count at once and for everybody', () => {
+    const answer = { ...given('a', [0, 0]), by_operator: true }
+    expect(known([answer], { ...of, organizationId: 'org_new' })).toEqual(['a'])
+    expect(known([answer, given('b', [30, 20], [mine], 100)])).toEqual(['a', 'b'])
+  })
+})
+
+describe("the deployment's own questions", () => {
+  const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
+  const now = Date.UTC(2026, 10, 24)
+  const bank = { now, keys: [master] }
+  const year = 365 * 24 * 60 * 60 * 1000
+  const learnedOf = (places: number) =>
+    Array.from({ length: places }, (_, place) => ({
+      ...given('a', [20, 10]),
+      class: classDigest('gecko'),
+      asked: String(bankIdOf(bankNumberAt(place, now), master)),
+    }))
+
+  it('prove an engine once the answers to eight in ten are known, and no longer when others took their place', () => {
+    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
+    expect(learnFrom(learnedOf(Math.floor(bankSize * 0.79)), bank).knowsBank(engine)).toBe(false)
+    const learned = learnedOf(Math.ceil(bankSize * 0.8))
+    expect(learnFrom(learned, bank).knowsBank(engine)).toBe(true)
+    expect(learnFrom(learned, bank).knowsBank({ ...engine, class: 'blink' })).toBe(false)
+    expect(learnFrom(learned, bank).knowsBank({ ...engine, organizationId: other.id })).toBe(false)
+    expect(learnFrom(learned, { ...bank, now: now + year / 4 }).knowsBank(engine)).toBe(false)
+    const newer = createKeyring(Buffer.alloc(32, 8).toString('base64')).current
+    expect(learnFrom(learned, { ...bank, keys: [newer, master] }).knowsBank(engine)).toBe(false)
   })
 })
 
 it('counts exactly below 64, and by the hashes that were kept beyond that', () => {
-  expect(distinct(hashes(63))).toBe(63)
+  expect(distinct(hashes(63).sort())).toBe(63)
   const many = Array.from({ length: 10_000 }, () =>
     Math.floor(Math.random() * 2 ** 48)
       .toString(16)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
+import { noAnswers } from '../../../services/scoring/answers.ts'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
 import { repeatsOf } from '../../support/session-scored.ts'
@@ -459,7 +460,7 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{}, { client: clients.iphoneSafari }, app({ os_name: 'iOS' })],
   },
   canvas_contradicted: {
-    given: [{ facts: { answers: { given: 'keyed', engine: 'as_claimed', canvas: 'otherwise' } } }],
+    given: [{ facts: { answers: { ...noAnswers, engine: 'as_claimed', canvas: 'otherwise' } } }],
     not: [{}],
   },
   telemetry_incomplete: {

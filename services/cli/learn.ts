@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { bankNumberAt, bankQuestion, bankSize } from '../../infra/challenges/bank.ts'
+import { engineVersionOf } from '../../infra/challenges/challenges.ts'
+import type { MasterKey } from '../../infra/crypto/keyring.ts'
+import { createLogger } from '../../infra/telemetry.ts'
+import { parsedJson } from '../../infra/text.ts'
+import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
+import { answerDigest } from '../../projections/answers/digests.ts'
+import type { Core } from '../server/dependencies.ts'
+import { buildQuestions } from '../web/build-sdk.ts'
+import { port } from './arguments.ts'
+import { runUntilSignal } from './lifetime.ts'
+import { userName } from './log.ts'
+import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from './loopback-server.ts'
+import { openOperatorCore } from './operator/core.ts'
+import { printable } from './tables.ts'
+
+interface Flags {
+  port: number
+  host: string
+  by: string
+}
+
+export function defineLearn(command: Command): void {
+  command
+    .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
+    .option('--host <address>', 'to listen on: 0.0.0.0 lets a phone in the same network answer', '127.0.0.1')
+    .option('--by <name>', 'who runs this', userName())
+    .action(learn)
+}
+
+const stopWithinMs = 10_000
+const weekMs = 7 * 24 * 60 * 60 * 1000
+// Questions are replaced week by week. Those of the next half year are answered as well, so that it holds for so long.
+const ahead = 26 * weekMs
+
+async function learn(flags: Flags): Promise<void> {
+  const start = async (undo: AsyncDisposableStack) => {
+    const core = await openOperatorCore()
+    undo.defer(core.close)
+    const script = await buildQuestions()
+    const questions = questionsFrom(core.keyring.all, core.clock())
+    // Whoever else reaches the port does not know it, and what is answered here counts for everybody.
+    const secret = randomBytes(16).toString('hex')
+    const server = await serveLoopback({
+      ...flags,
+      answer: answering({ ...core, secret, script, questions, by: flags.by }),
+    })
+    undo.defer(server.close)
+    console.log(`Open ${server.url}${secret}/ in each browser whose answers are to count; Ctrl-C ends it.`)
+  }
+  await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
+}
+
+function questionsFrom(keys: MasterKey[], now: number): EngineQuestion[] {
+  const places = Array.from({ length: bankSize }, (_, place) => place)
+  const numbers = new Set([now, now + ahead].flatMap((at) => places.map((place) => bankNumberAt(place, at))))
+  return keys.flatMap((key) => [...numbers].map((number) => bankQuestion(number, key)))
+}
+
+interface Asking extends Pick<Core, 'log' | 'codec' | 'clock'> {
+  secret: string
+  script: string
+  questions: EngineQuestion[]
+  by: string
+}
+
+const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
+const javascript = { 'content-type': 'text/javascript' }
+
+function answering(asking: Asking): (request: LoopbackRequest) => Promise<LoopbackAnswer> {
+  const at = `/${asking.secret}/`
+  return async (request) => {
+    switch (`${request.method} ${request.url}`) {
+      case `GET ${at}`:
+        return { status: 200, headers: { 'content-type': 'text/html' }, body: page }
+      case `GET ${at}questions.js`:
+        return { status: 200, headers: javascript, body: asking.script }
+      case `GET ${at}questions`:
+        return { status: 200, body: JSON.stringify(asking.questions) }
+      case `POST ${at}answers`:
+        return take(request, asking)
+      default:
+        return { status: 404 }
+    }
+  }
+}
+
+async function take({ body, headers }: LoopbackRequest, asking: Asking): Promise<LoopbackAnswer> {
+  const userAgent = headers['user-agent'] ?? ''
+  const version = engineVersionOf(userAgent)
+  const given = answersSchema.safeParse(parsedJson(body))
+  if (!version || !given.success) return { status: 422, body: `Not a browser that is known: ${userAgent}` }
+  const asked = new Set(asking.questions.map(({ id }) => id))
+  const answers = given.data.filter(({ id }) => asked.has(id))
+  if (answers.length < asked.size) return { status: 422, body: `${answers.length} of ${asked.size} answers` }
+  await record({ engine: version.family, userAgent, answers }, asking)
+  const said = `${version.family} ${version.major}: ${answers.length} answers count now (${printable(userAgent)})`
+  console.log(said)
+  return { status: 200, body: said }
+}
+
+interface Answered {
+  engine: string
+  userAgent: string
+  answers: { id: number; answer: string }[]
+}
+
+async function record(
+  { engine, userAgent, answers }: Answered,
+  { log, codec, clock, by }: Asking,
+): Promise<void> {
+  const now = clock()
+  const data = {
+    engine_family: engine,
+    browser: userAgent,
+    answers: Object.fromEntries(answers.map(({ id, answer }) => [String(id), answerDigest(answer)])),
+    learned_by: by,
+    learned_at: now,
+  }
+  const meta = { eventId: `learn_${randomBytes(12).toString('hex')}`, time: now }
+  const none = { organizationId: null, environment: null }
+  const cause = { actor: { type: 'operator', id: 'learn' }, request_id: null } as const
+  await log.append([
+    codec.toCausedRecord({ type: 'EngineAnswersLearned', data }, { ...meta, ...none }, cause),
+  ])
+}
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Tidegate learns</title>
+<body>
+<h1>Tidegate learns</h1>
+<p id="state" role="status">This browser answers some thousand small questions about its engine.</p>
+<script type="module">
+import { answerQuestions } from './questions.js'
+const state = document.getElementById('state')
+async function teach() {
+  const questions = await (await fetch('questions')).json()
+  const answers = await answerQuestions(questions)
+  const answer = await fetch('answers', { method: 'POST', body: JSON.stringify(answers) })
+  return answer.text()
+}
+teach().then(
+  (said) => { state.textContent = said },
+  (error) => { state.textContent = 'It did not work: ' + error.message },
+)
+</script>
+`
