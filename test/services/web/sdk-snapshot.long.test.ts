@@ -55,7 +55,7 @@ describe('the snapshot', () => {
     for (const family of ['canvas', 'webgl', 'audio', 'fonts', 'engine', 'tamper'] as const)
       expect(second[family]).toEqual(first[family])
     expect(proofs.answer_mac).not.toBe(firstProofs.answer_mac)
-    expect(proofs.engine_answers).toHaveLength(12)
+    expect(proofs.engine_answers).toHaveLength(24)
   })
 
   test.each([
