@@ -4,9 +4,10 @@ import type { Judgement, Tidegate } from './tidegate.ts'
 
 /**
  * `loading` and `acting` are the two moments of an automated browser that hides nothing but what its tool hides.
- * `informed` are forgeries by somebody who has read this repository.
+ * `informed` are forgeries by somebody who has read this repository, and `informed-fresh` the same on a server that
+ * has learned nothing.
  */
-export type Kind = 'loading' | 'acting' | 'evasion' | 'forgery' | 'informed' | 'person'
+export type Kind = 'loading' | 'acting' | 'evasion' | 'forgery' | 'informed' | 'informed-fresh' | 'person'
 
 /** What a case is given: a fresh folder, a page of its own, a seed, and an end. */
 export interface Stage {
@@ -33,10 +34,12 @@ export interface Outcome extends Judgement {
 
 export interface Case {
   name: string
-  kind: 'automation' | 'evasion' | 'forgery' | 'informed' | 'person'
+  kind: 'automation' | 'evasion' | 'forgery' | 'informed' | 'informed-fresh' | 'person'
   family: string
   framework: string
   version: string
+  /** Against a server that has learned nothing. */
+  isFresh?: boolean
   /** Says what a later moment was that never came, by throwing after the ones that did. */
   run(stage: Stage, onOutcome: (outcome: Outcome) => void): Promise<void>
 }

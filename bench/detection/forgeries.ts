@@ -4,6 +4,7 @@ import {
   type HandoffAnswer,
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
+import { answerMac } from '../../infra/wire/collect/client-crypto.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { observationsSchema, type SentObservations, type Snapshot } from '../../schemas/observations.ts'
 import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
@@ -18,10 +19,14 @@ interface Forgery {
   bodies(stage: Stage): Promise<SentObservations[]> | SentObservations[]
   answers: Answering
   times?: number
+  isFresh?: boolean
 }
 
-/** `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository. */
-type Answering = 'none' | 'echoed' | 'known'
+/**
+ * `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository; `harvested`:
+ * also in what a real browser answered in one visit, and guesses what is not there.
+ */
+type Answering = 'none' | 'echoed' | 'known' | 'harvested'
 
 const forgeries: Forgery[] = [
   { name: 'four-values', bodies: () => [fourValues], answers: 'none' },
@@ -52,6 +57,25 @@ const forgeries: Forgery[] = [
     name: 'informed-blocked',
     bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface).map(sayingBlocked),
     answers: 'known',
+  },
+  { name: 'harvested', bodies: ({ seed }) => [invented(seed)], answers: 'harvested' },
+  { name: 'harvested-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'harvested' },
+  {
+    name: 'harvested-edited',
+    bodies: async (stage) => (await recorded(stage)).map(edited),
+    answers: 'harvested',
+  },
+  { name: 'fresh-informed', bodies: ({ seed }) => [invented(seed)], answers: 'known', isFresh: true },
+  {
+    name: 'fresh-informed-acting',
+    bodies: ({ seed }) => inventedVisit(seed),
+    answers: 'known',
+    isFresh: true,
+  },
+  {
+    name: 'fresh-informed-blocked',
+    bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface).map(sayingBlocked),
+    ...{ answers: 'known', isFresh: true },
   },
 ]
 
@@ -126,12 +150,18 @@ function edited(body: SentObservations): SentObservations {
 
 export const forgeryCases: Case[] = forgeries.map((forgery) => ({
   name: `forgery-${forgery.name}`,
-  kind: forgery.answers === 'known' ? 'informed' : 'forgery',
+  kind: kindOf(forgery),
+  isFresh: forgery.isFresh ?? false,
   family: 'no browser',
   framework: 'raw HTTP',
   version: '',
   run: (stage, onOutcome) => forge(forgery, { stage, onOutcome }),
 }))
+
+function kindOf({ answers, isFresh }: Forgery): Case['kind'] {
+  if (isFresh) return 'informed-fresh'
+  return answers === 'known' || answers === 'harvested' ? 'informed' : 'forgery'
+}
 
 interface Forging {
   stage: Stage
@@ -141,9 +171,10 @@ interface Forging {
 /** Of a forgery that is sent several times the last one is judged. */
 async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<void> {
   const bodies = await forgery.bodies(stage)
+  const harvest = forgery.answers === 'harvested' ? harvestOf(await recorded(stage)) : undefined
   let last: HandoffAnswer | undefined
   for (let time = 0; time < (forgery.times ?? 1); time++) {
-    last = await sendForged(bodies, { answers: forgery.answers, tidegate: stage.tidegate })
+    last = await sendForged(bodies, { answers: forgery.answers, harvest, tidegate: stage.tidegate })
   }
   if (!last) throw new Error('nothing was sent')
   const judgement = await stage.tidegate.judgement(last)
@@ -151,15 +182,24 @@ async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<v
   onOutcome({ ...judgement, phase, sessionId: last.sessionId, botd: null, fpscanner: null })
 }
 
+/** What a browser answered in one visit, by question. */
+type Harvest = ReadonlyMap<number, string>
+
+function harvestOf(bodies: SentObservations[]): Harvest {
+  const given = bodies.flatMap(({ snapshot }) => snapshot?.proofs?.engine_answers ?? [])
+  return new Map(given.flatMap((one) => (one ? [[one.id, one.answer] as const] : [])))
+}
+
 interface Sending {
   answers: Answering
+  harvest?: Harvest | undefined
   tidegate: Tidegate
 }
 
 /** A whole session by HTTP; of several bodies the last one asks for the result. */
 export async function sendForged(
   bodies: SentObservations[],
-  { answers, tidegate }: Sending,
+  { answers, harvest, tidegate }: Sending,
 ): Promise<HandoffAnswer> {
   const snapshot = observationsSchema.parse(bodies[0]).snapshot ?? undefined
   const client = createCollectClient({
@@ -173,7 +213,7 @@ export async function sendForged(
     deflate: (bytes) => deflateRawSync(bytes),
   })
   const opened = await client.open()
-  const sent = bodies.map((body) => answered(body, { answers, opened }))
+  const sent = bodies.map((body) => answered(body, { answers, harvest, opened }))
   const closing = sent.length > 1 ? sent.pop() : undefined
   for (const body of sent) await client.sendBatch(body)
   return client.requestResult(closing ?? { version: 1, elapsed_ms: 900 })
@@ -181,7 +221,7 @@ export async function sendForged(
 
 function answered(
   body: SentObservations,
-  { answers, opened }: { answers: Answering; opened: OpenedSession },
+  { answers, harvest, opened }: Pick<Sending, 'answers' | 'harvest'> & { opened: OpenedSession },
 ): SentObservations {
   const { snapshot } = body
   if (!snapshot || answers === 'none') return body
@@ -189,7 +229,22 @@ function answered(
   const hash = snapshot.proofs?.canvas_challenge_hash ?? null
   const echoed = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: hash }
   const known = () => answersOf(snapshot.navigator?.user_agent ?? '', opened)
+  if (harvest)
+    return { ...body, snapshot: { ...snapshot, proofs: withHarvest(known(), { harvest, opened }) } }
   return { ...body, snapshot: { ...snapshot, proofs: answers === 'known' ? known() : echoed } }
+}
+
+function withHarvest(
+  proofs: ReturnType<typeof answersOf>,
+  { harvest, opened }: { harvest: Harvest; opened: OpenedSession },
+): ReturnType<typeof answersOf> {
+  const looked = new Map(proofs.engine_answers.map(({ id, answer }) => [id, answer]))
+  const engine = opened.engineQuestions.map(({ id }) => ({
+    id,
+    answer: harvest.get(id) ?? looked.get(id) ?? 'number 9',
+  }))
+  const answer_mac = answerMac(opened, { canvas: proofs.canvas_challenge_hash, engine })
+  return { ...proofs, engine_answers: engine, answer_mac }
 }
 
 function headersOf(snapshot: Snapshot | undefined): Record<string, string> {

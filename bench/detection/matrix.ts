@@ -14,11 +14,16 @@ interface Matrix {
   seed: string
 }
 
-/** Runs the cases one after another against a server of its own. Every moment of each is a row, failed ones too. */
+/**
+ * Runs the cases one after another against a server of its own, which was taught by Chromium and Firefox before. Every
+ * moment of each is a row, failed ones too.
+ */
 export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
   await using undo = new AsyncDisposableStack()
-  const tidegate = await startTidegate()
+  const tidegate = await startTidegate({ isTaught: true })
   undo.defer(tidegate.stop)
+  const fresh = await startTidegate()
+  undo.defer(fresh.stop)
   const site = await openSite({ endpoint: tidegate.url, publishableKey: tidegate.keys.publishable_key })
   undo.defer(site.close)
   const desktop = await openDesktop()
@@ -29,7 +34,8 @@ export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
     const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-case-'))
     const visit = site.visit(`${index}`)
     const { name } = each
-    const stage = { name, visit, folder, desktop, tidegate, seed: `${seed}/${name}`, recordedSession }
+    const own = { name, visit, folder, seed: `${seed}/${name}` }
+    const stage = { ...own, desktop, tidegate: each.isFresh ? fresh : tidegate, recordedSession }
     const { outcomes, error } = await runCase(each, stage)
     recordedSession ??= each.kind === 'person' ? outcomes.find(isAct)?.sessionId : undefined
     const added = rowsOf(each, { outcomes, error, seed: stage.seed })

@@ -132,5 +132,6 @@ export const kinds: Record<Kind, string> = {
   evasion: 'automation with an evasion script',
   forgery: 'raw HTTP forgeries',
   informed: 'raw HTTP forgeries with answers from this repository',
+  'informed-fresh': 'the same, where nothing is learned yet',
   person: 'people',
 }

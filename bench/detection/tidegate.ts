@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import type { DevelopmentCredentials, EnvironmentKeys } from '../../services/cli/credentials.ts'
 import { startChild } from '../child.ts'
+import { teach } from './teach.ts'
 
 const run = promisify(execFile)
 const root = path.resolve(import.meta.dirname, '../..')
@@ -51,11 +52,19 @@ export interface Tidegate {
   stop(): Promise<void>
 }
 
-export async function startTidegate(): Promise<Tidegate> {
+/** With `isTaught` its questions were answered by Chromium and Firefox before. */
+export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-eval-'))
   const limits = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
   const settings = { DATA_DIR: folder, PORT: '0', LOG_LEVEL: 'warn', HAND_OFF_TIMEOUT_MS: '10000', ...limits }
-  const server = await startChild(['services/cli/main.ts', 'dev'], settings)
+  const start = () => startChild(['services/cli/main.ts', 'dev'], settings)
+  let server = await start()
+  if (isTaught) {
+    await teach(settings)
+    // What was learned is read at the start, and once a minute.
+    await server.stop()
+    server = await start()
+  }
   const text = await readFile(path.join(folder, 'credentials.json'), 'utf8')
   const { live: keys }: DevelopmentCredentials = JSON.parse(text)
   return {
