@@ -23,8 +23,8 @@ interface Forgery {
 }
 
 /**
- * `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository; `harvested`:
- * also in what a real browser answered in one visit, and guesses what is not there.
+ * `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository.
+ * `harvested`: also in what a real browser answered in one visit, and guesses what is not there.
  */
 type Answering = 'none' | 'echoed' | 'known' | 'harvested'
 

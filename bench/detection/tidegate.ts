@@ -61,7 +61,7 @@ export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate
   let server = await start()
   if (isTaught) {
     await teach(settings)
-    // What was learned is read at the start, and once a minute.
+    // What was learned is read at the start, and every five minutes.
     await server.stop()
     server = await start()
   }

@@ -33,7 +33,7 @@ export const answers = table('answers', {
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
   /**
-   * The 64 smallest hashes of the visitors and networks that gave it, ascending, each with the tag of the organization
+   * The 32 smallest hashes of the visitors and networks that gave it, ascending, each with the tag of the organization
    * where it was. `distinct` counts by them, and they are a fair sample of the organizations.
    */
   visitors: column.json<string[]>(),
@@ -43,7 +43,7 @@ export const answers = table('answers', {
 })
 export type AnswerRow = RowOf<typeof answers>
 
-const mostKept = 64
+const mostKept = 32
 const environments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
@@ -95,7 +95,10 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
   const by = {
-    ...{ visitors: [given.visitor_digest + tag], networks: [given.network_digest + tag] },
+    ...{
+      visitors: [given.visitor_digest.slice(0, digestLength) + tag],
+      networks: [given.network_digest.slice(0, digestLength) + tag],
+    },
     by_operator: false,
   }
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
@@ -132,11 +135,11 @@ function givenBefore(data: SessionScored): GivenAnswers | null {
 }
 
 /** Characters of a hash of a visitor or network. */
-export const digestLength = 16
+export const digestLength = 12
 
 /** Stands behind each hash of a visitor or network that was seen there. */
 export const organizationTag = (organizationId: string): string =>
-  digest('organization', organizationId).slice(0, 8)
+  digest('organization', organizationId).slice(0, 6)
 
 const answerOf = (of: Pick<AnswerRow, 'environment' | 'class' | 'asked' | 'answer'>) => ({
   id: digest(of.environment, of.class, of.asked, of.answer),
@@ -172,9 +175,9 @@ const isSame = (one: AnswerRow, other: AnswerRow) =>
   one.visitors.join() === other.visitors.join() &&
   one.networks.join() === other.networks.join()
 
-/** How many there were: exact below 64, beyond that by how small the hashes are that were kept. */
+/** How many there were: exact below 32, beyond that by how small the hashes are that were kept. */
 export function distinct(kept: string[]): number {
   const largest = kept.at(-1)
   if (kept.length < mostKept || largest === undefined) return kept.length
-  return Math.round(((mostKept - 1) * 2 ** 48) / Number.parseInt(largest.slice(0, 12), 16))
+  return Math.round(((mostKept - 1) * 2 ** 48) / Number.parseInt(largest.slice(0, digestLength), 16))
 }

@@ -26,12 +26,20 @@ const mayDiffer = 0.02
 // An engine proves itself by the deployment's own questions once the answers to such a share of them are known.
 const mostOfBank = 0.8
 
-/** An answer that was given, as one organization has it. */
-interface Counted {
+/** An answer that was given. */
+interface Known {
   answer: string
+  /** About how many visitors gave it. */
   by: number
+  /** Whether several organizations, or the operator, say so: then it is there for everybody. */
+  isEverybodys: boolean
+  byOperator: boolean
   counts: boolean
+  visitors: string[]
+  networks: string[]
 }
+
+type Counted = Pick<Known, 'answer' | 'by' | 'byOperator' | 'counts'>
 
 interface Bank {
   now: number
@@ -45,74 +53,90 @@ interface Bank {
  * or two organizations move nobody else, neither to what they say nor to nothing.
  */
 export function learnFrom(given: readonly GivenAnswer[], { now, keys }: Bank): LearnedAnswers {
-  const byQuestion = Map.groupBy(given, keyOf)
+  const byQuestion = [...Map.groupBy(given, keyOf)]
+  const questions = new Map(byQuestion.map(([key, answers]) => [key, answers.map(knownOf)]))
   const right = new LRUCache<string, { digests: ReadonlySet<string> | null }>({ max: 100_000 })
   const known = new Map<string, boolean>()
 
   function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
-    const cached = right.get(`${tag} ${key}`)?.digests
+    const answers = questions.get(key)
+    if (!answers) return null
+    // Most questions have the same answers for all.
+    const of = answers.every(({ isEverybodys }) => isEverybodys) ? key : `${tag} ${key}`
+    const cached = right.get(of)?.digests
     if (cached !== undefined) return cached
-    const digests = rightOf((byQuestion.get(key) ?? []).flatMap((one) => countFor(tag, one)))
-    right.set(`${tag} ${key}`, { digests })
+    const digests = rightOf(answers.flatMap((one) => countFor(tag, one)))
+    right.set(of, { digests })
     return digests
   }
 
   function knowsBank({ organizationId, ...of }: AnswerClass): boolean {
     const tag = organizationTag(organizationId)
     const key = `${tag} ${of.environment} ${of.class}`
-    const answer = known.get(key) ?? shareOfBank({ ...of, tag }) >= mostOfBank
+    const answer = known.get(key) ?? shareOfBank({ ...of, class: classDigest(of.class) }, tag) >= mostOfBank
     known.set(key, answer)
     return answer
   }
 
   // A document's questions are of the key that its process had in front, so while keys change each has to be known.
-  function shareOfBank({
-    tag,
-    environment,
-    class: of,
-  }: { tag: string } & Omit<AnswerClass, 'organizationId'>) {
-    const places = Array.from({ length: bankSize }, (_, place) => bankNumberAt(place, now))
-    const isKnown = (id: number) =>
-      digestsOf(keyOf({ environment, class: classDigest(of), asked: String(id) }), tag) !== null
-    const known = places.filter((number) => keys.every((key) => isKnown(bankIdOf(number, key))))
-    return known.length / bankSize
+  function shareOfBank(of: Pick<GivenAnswer, 'environment' | 'class'>, tag: string): number {
+    const isKnown = (id: number) => digestsOf(keyOf({ ...of, asked: String(id) }), tag) !== null
+    const numbers = Array.from({ length: bankSize }, (_, place) => bankNumberAt(place, now))
+    return numbers.filter((number) => keys.every((key) => isKnown(bankIdOf(number, key)))).length / bankSize
   }
 
   return {
     knowsBank,
     right({ organizationId, ...of }) {
-      const key = keyOf({ ...of, class: classDigest(of.class) })
-      const digests = byQuestion.has(key) ? digestsOf(key, organizationTag(organizationId)) : null
+      const digests = digestsOf(
+        keyOf({ ...of, class: classDigest(of.class) }),
+        organizationTag(organizationId),
+      )
       return digests ? { has: (answer) => digests.has(answerDigest(answer)) } : undefined
     },
   }
 }
 
-// What one or two other organizations alone answered is not there for an organization.
-function countFor(tag: string, { answer, visitors, networks, by_operator }: GivenAnswer): Counted[] {
-  const all = distinct(visitors)
-  if (by_operator) return [{ answer, by: Math.max(all, least.visitors), counts: true }]
-  const own = visitors.filter((one) => one.endsWith(tag))
-  const isEverybodys = agreesIn(visitors) >= agreeing.organizations
-  if (!isEverybodys && own.length === 0) return []
-  const from = isEverybodys ? networks : networks.filter((one) => one.endsWith(tag))
-  const by = isEverybodys ? all : all * (own.length / visitors.length)
-  return [{ answer, by, counts: by >= least.visitors && distinctNetworks(from) >= least.networks }]
+function knownOf({ answer, visitors, networks, by_operator: byOperator }: GivenAnswer): Known {
+  const by = distinct(visitors)
+  return {
+    ...{ answer, by, byOperator, visitors, networks },
+    isEverybodys: byOperator || agreesIn(visitors) >= agreeing.organizations,
+    counts: isEnough(by, networks),
+  }
 }
+
+const isEnough = (by: number, networks: string[]) =>
+  by >= least.visitors && new Set(networks.map((one) => one.slice(0, digestLength))).size >= least.networks
 
 function agreesIn(visitors: string[]): number {
   const byTag = Map.groupBy(visitors, (one) => one.slice(digestLength))
   return [...byTag.values()].filter((of) => of.length >= agreeing.visitors).length
 }
 
-const distinctNetworks = (networks: string[]) =>
-  new Set(networks.map((one) => one.slice(0, digestLength))).size
+// What one or two other organizations alone answered is not there for an organization.
+function countFor(tag: string, known: Known): Counted[] {
+  if (known.isEverybodys) return [known]
+  const own = known.visitors.filter((one) => one.endsWith(tag))
+  if (own.length === 0) return []
+  const by = known.by * (own.length / known.visitors.length)
+  return [
+    {
+      ...{ ...known, by },
+      counts: isEnough(
+        by,
+        known.networks.filter((one) => one.endsWith(tag)),
+      ),
+    },
+  ]
+}
 
 function rightOf(answers: Counted[]): ReadonlySet<string> | null {
   const all = sum(answers)
   const common = answers.filter(({ counts, by }) => counts && by >= all * mayDiffer)
-  const isNearlyAll = common.length > 0 && sum(common) >= all * (1 - mayDiffer)
-  return isNearlyAll ? new Set(common.map(({ answer }) => answer)) : null
+  const taught = answers.filter(({ byOperator }) => byOperator)
+  const isKnown = taught.length > 0 || (common.length > 0 && sum(common) >= all * (1 - mayDiffer))
+  return isKnown ? new Set([...taught, ...common].map(({ answer }) => answer)) : null
 }
 
 const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
@@ -132,9 +156,10 @@ export interface Learning {
   stop(): Promise<void>
 }
 
-const everyMs = 60_000
+// With three engines learned that is some 100 MB of rows at the most, and a second.
+const everyMs = 5 * 60_000
 
-/** Reads what was learned once a minute. Until the first time, and without the read model, nothing is known. */
+/** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): Learning {
   let current = nothingLearned
   const { stop } = runPeriodically({

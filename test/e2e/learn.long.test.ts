@@ -64,7 +64,7 @@ test('what a browser of the operator answered counts for the same engine, and fo
   tidegate = await startTidegate({ dataDir })
   expect(await sourcesOfDemo(tidegate)).toContain('recorded_answers')
   expect(await teach({ DATA_DIR: dataDir })).toMatch(/^blink \d+: \d{4} answers count now/)
-  // A server reads what was learned as it starts, and once a minute.
+  // A server reads what was learned as it starts, and every five minutes.
   await tidegate.stop()
   tidegate = await startTidegate({ dataDir })
   expect(await sourcesOfDemo(tidegate)).toContain('learned_answers')
