@@ -40,7 +40,7 @@ export async function serveLoopback({
   })
   await once(server.listen(port, host), 'listening')
   return {
-    url: `http://${host}:${portOf(server.address())}/`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${portOf(server.address())}/`,
     async close() {
       server.close().closeAllConnections()
       await once(server, 'close')
