@@ -141,7 +141,7 @@ const inside = (draw: Draw): Unnumbered => ({
 })
 
 // Of many classes of the rules for breaking lines (UAX #14). Those whose rules Unicode changed lately are left out, so
-// that versions of one engine agree: quotation marks and the letters of Indic scripts.
+// that versions of one engine agree: quotation marks, small kana and the letters of Indic scripts.
 const breaking = [
   ...['a', 'X', '7', '.', ',', '-', '/', '?', '%', '(', ')', '[', ' ', '  ', '$', 'e\u0301', '\u00e9'],
   ...[
@@ -151,7 +151,7 @@ const breaking = [
     '\u200b',
     '\u6f22',
     '\u3042',
-    '\u30e3',
+
     '\u3001',
     '\uac00',
     '\u0627',
