@@ -108,7 +108,8 @@ function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecis
   const version = engineVersionOf(userAgent)
   const canvasClass = canvasClassOf(snapshot, agent)
   const { canvas_challenge_hash: canvas, engine_answers: engine } = snapshot.proofs
-  const given = engine.filter(({ id }) => isAsked(document, id))
+  const isAsked = askedIn(document)
+  const given = engine.filter(({ id }) => isAsked(id))
   return {
     engine: version && classDigest(engineName(version)),
     engine_family: version?.family ?? null,
@@ -126,12 +127,15 @@ function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecis
   }
 }
 
-function isAsked({ challenge, opened_at }: DocumentState, id: number): boolean {
-  if (challenge === '') return false
-  const number = bankNumberOf(id)
-  return number === undefined
-    ? askedOf(challenge).some((question) => question.id === id)
-    : bankNumbersOf(challenge, opened_at).includes(number)
+/** Says of an id whether the document was asked it. */
+function askedIn({ challenge, opened_at }: DocumentState): (id: number) => boolean {
+  if (challenge === '') return () => false
+  const recorded = new Set(askedOf(challenge).map(({ id }) => id))
+  const ofBank = new Set(bankNumbersOf(challenge, opened_at))
+  return (id) => {
+    const number = bankNumberOf(id)
+    return number === undefined ? recorded.has(id) : ofBank.has(number)
+  }
 }
 
 // null for a decision that no hand-off asked for.
