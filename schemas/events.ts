@@ -1440,7 +1440,7 @@ export interface WebhookRedeliveryRequested {
 export interface EngineAnswersLearned {
   /** blink, gecko or webkit. */
   engine_family: string
-  /** Name, version and system, by the user agent. */
+  /** The browser's user agent. */
   browser: string
   /** Hashes of the answers, by question. */
   answers: Record<string, string>

@@ -100,7 +100,7 @@ function verdicts(rows: JudgedRow[]): string[] {
       '',
       countVerdicts(hostile, ({ family }) => family),
     ),
-    'The server was taught by Chromium and Firefox of this machine (`tidegate learn`). Where nothing is learned yet, a script without a browser that has read this repository knows what every engine answers, and what it invents completely looks like a person. Nothing here catches whoever drives a real browser and moves as a person does. Nor does it catch who collects answers in some hundred visits of one, or writes a program that computes what the engine says.',
+    'The server was taught by Chromium and Firefox of this machine (`tidegate learn`). Where nothing is learned yet, a script without a browser that has read this repository knows what every engine answers, and what it invents completely looks like a person. Nothing here catches whoever drives a real browser and moves as a person does. Nor does it catch who lets a real engine answer the questions for sessions that a script invents, or who claims an engine that nobody has taught.',
     'People, by family of browser: whoever is not `human` is a false positive.',
     countTable(
       '',

@@ -32,18 +32,25 @@ export const answers = table('answers', {
   asked: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
-  /**
-   * The 32 smallest hashes of the visitors and networks that gave it, ascending, each with the tag of the organization
-   * where it was. `distinct` counts by them, and they are a fair sample of the organizations.
-   */
+  /** The 32 smallest hashes of visitors that gave it, ascending, each with the tag of the organization. `distinct` counts by them. */
   visitors: column.json<string[]>(),
-  networks: column.json<string[]>(),
+  /** Who gave it at the organizations with the eight smallest tags: enough of each to say that it agrees. */
+  organizations: column.json<Record<string, Seen>>(),
   /** Whether a browser of the operator gave it. */
   by_operator: column.boolean(),
 })
 export type AnswerRow = RowOf<typeof answers>
 
+/** The smallest hashes of visitors and networks that were seen at an organization, ascending. */
+export interface Seen {
+  visitors: string[]
+  networks: string[]
+}
+
 const mostKept = 32
+// As many as an organization needs to learn by itself.
+const mostOfOrganization = { visitors: 20, networks: 10 }
+const mostOrganizations = 8
 const environments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
@@ -61,7 +68,7 @@ export const answersProjection: Projection = {
 
 // The smallest of all hashes are the same in whatever order events come, and however often.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
-  const given = merge(events.flatMap(rowsOf))
+  const given = mergeAnswers(events.flatMap(rowsOf))
   const stored = await loadRows(tx, answers, { by: 'id', ids: [...given.keys()] })
   const changed = [...given.values()].flatMap((row) => {
     const known = stored.get(row.id)
@@ -78,7 +85,7 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
 
 /** Of an operator's browser, which answers for both environments. */
 function learnedRows({ engine_family, answers: given }: EngineAnswersLearned): AnswerRow[] {
-  const by = { visitors: [], networks: [], by_operator: true }
+  const by = { visitors: [], organizations: {}, by_operator: true }
   return environments.flatMap((environment) =>
     Object.entries(given).map(([asked, answer]) => ({
       ...answerOf({ environment, class: classDigest(engine_family), asked, answer }),
@@ -94,13 +101,11 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
-  const by = {
-    ...{
-      visitors: [given.visitor_digest.slice(0, digestLength) + tag],
-      networks: [given.network_digest.slice(0, digestLength) + tag],
-    },
-    by_operator: false,
-  }
+  const [visitor, network] = [given.visitor_digest, given.network_digest].map((digest) =>
+    digest.slice(0, digestLength),
+  )
+  const seen = { visitors: [visitor ?? ''], networks: [network ?? ''] }
+  const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, by_operator: false }
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
     ...answerOf({ environment, class: of, asked, answer }),
     ...by,
@@ -150,7 +155,8 @@ function digest(...parts: string[]): string {
   return hash('sha256', parts.join('\0')).slice(0, 16)
 }
 
-function merge(rows: AnswerRow[]): Map<string, AnswerRow> {
+/** What several sessions gave, by the id of the row. */
+export function mergeAnswers(rows: AnswerRow[]): Map<string, AnswerRow> {
   const merged = new Map<string, AnswerRow>()
   for (const row of rows) {
     const known = merged.get(row.id)
@@ -162,18 +168,28 @@ function merge(rows: AnswerRow[]): Map<string, AnswerRow> {
 function together(one: AnswerRow, other: AnswerRow): AnswerRow {
   return {
     ...one,
-    visitors: smallest([...one.visitors, ...other.visitors]),
-    networks: smallest([...one.networks, ...other.networks]),
+    visitors: smallest([...one.visitors, ...other.visitors], mostKept),
+    organizations: seenTogether(one.organizations, other.organizations),
     by_operator: one.by_operator || other.by_operator,
   }
 }
 
-const smallest = (hashes: string[]) => [...new Set(hashes)].sort().slice(0, mostKept)
+// A tag that gave way to eight smaller ones never comes back, so the order of events makes no difference.
+function seenTogether(one: AnswerRow['organizations'], other: AnswerRow['organizations']) {
+  const tags = smallest([...Object.keys(one), ...Object.keys(other)], mostOrganizations)
+  const of = (tag: string, what: keyof Seen) =>
+    smallest([...(one[tag]?.[what] ?? []), ...(other[tag]?.[what] ?? [])], mostOfOrganization[what])
+  return Object.fromEntries(
+    tags.map((tag) => [tag, { visitors: of(tag, 'visitors'), networks: of(tag, 'networks') }]),
+  )
+}
+
+const smallest = (hashes: string[], count: number) => [...new Set(hashes)].sort().slice(0, count)
 
 const isSame = (one: AnswerRow, other: AnswerRow) =>
   one.by_operator === other.by_operator &&
   one.visitors.join() === other.visitors.join() &&
-  one.networks.join() === other.networks.join()
+  JSON.stringify(one.organizations) === JSON.stringify(other.organizations)
 
 /** How many there were: exact below 32, beyond that by how small the hashes are that were kept. */
 export function distinct(kept: string[]): number {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { bankNumberAt, bankQuestion, bankSize } from '../../infra/challenges/bank.ts'
-import { engineVersionOf } from '../../infra/challenges/challenges.ts'
+import { bankNumberAt, bankNumberOf, bankQuestion, bankSize } from '../../infra/challenges/bank.ts'
+import { type EngineVersion, engineVersionOf, recordedAnswer } from '../../infra/challenges/challenges.ts'
+import { questionBank } from '../../infra/challenges/questions.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { parsedJson } from '../../infra/text.ts'
@@ -40,6 +41,10 @@ async function learn(flags: Flags): Promise<void> {
   const start = async (undo: AsyncDisposableStack) => {
     const core = await openOperatorCore()
     undo.defer(core.close)
+    if (!core.codec.mayWrite('EngineAnswersLearned'))
+      throw new Error(
+        'WRITE_SCHEMAS_UP_TO keeps events as an earlier version reads them, which knows no answers.',
+      )
     const script = await buildQuestions()
     const questions = questionsFrom(core.keyring.all, core.clock())
     // Whoever else reaches the port does not know it, and what is answered here counts for everybody.
@@ -57,7 +62,8 @@ async function learn(flags: Flags): Promise<void> {
 function questionsFrom(keys: MasterKey[], now: number): EngineQuestion[] {
   const places = Array.from({ length: bankSize }, (_, place) => place)
   const numbers = new Set([now, now + ahead].flatMap((at) => places.map((place) => bankNumberAt(place, at))))
-  return keys.flatMap((key) => [...numbers].map((number) => bankQuestion(number, key)))
+  const ofBank = keys.flatMap((key) => [...numbers].map((number) => bankQuestion(number, key)))
+  return [...Object.values(questionBank).flat(), ...ofBank]
 }
 
 interface Asking extends Pick<Core, 'log' | 'codec' | 'clock'> {
@@ -96,10 +102,21 @@ async function take({ body, headers }: LoopbackRequest, asking: Asking): Promise
   const asked = new Set(asking.questions.map(({ id }) => id))
   const answers = given.data.filter(({ id }) => asked.has(id))
   if (answers.length < asked.size) return { status: 422, body: `${answers.length} of ${asked.size} answers` }
+  if (!isAsRecorded(answers, version))
+    return { status: 422, body: `It does not answer as its user agent would: ${userAgent}` }
   await record({ engine: version.family, userAgent, answers }, asking)
   const said = `${version.family} ${version.major}: ${answers.length} answers count now (${printable(userAgent)})`
   console.log(said)
   return { status: 200, body: said }
+}
+
+// A browser that calls itself another one, as developer tools let it, would teach that one's answers to everybody.
+function isAsRecorded(answers: { id: number; answer: string }[], version: EngineVersion): boolean {
+  const known = answers.flatMap(({ id, answer }) => {
+    const recorded = recordedAnswer(version, id)
+    return recorded === undefined ? [] : [recorded === answer]
+  })
+  return known.filter(Boolean).length >= known.length * 0.75
 }
 
 interface Answered {
@@ -113,10 +130,11 @@ async function record(
   { log, codec, clock, by }: Asking,
 ): Promise<void> {
   const now = clock()
+  const ofBank = answers.filter(({ id }) => bankNumberOf(id) !== undefined)
   const data = {
     engine_family: engine,
     browser: userAgent,
-    answers: Object.fromEntries(answers.map(({ id, answer }) => [String(id), answerDigest(answer)])),
+    answers: Object.fromEntries(ofBank.map(({ id, answer }) => [String(id), answerDigest(answer)])),
     learned_by: by,
     learned_at: now,
   }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { bankNumberOf, bankNumbersOf } from '../../infra/challenges/bank.ts'
+import { bankNumbersOf } from '../../infra/challenges/bank.ts'
 import {
   type EngineVersion,
   engineName,
@@ -13,6 +13,7 @@ import {
   type Answers,
   answerKeyText,
   answerText,
+  type EngineAnswer,
   type EngineQuestion,
 } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
@@ -36,11 +37,17 @@ export interface AskedOf extends AnswerClass {
 export interface LearnedAnswers {
   /** undefined where too few did. */
   right(of: AskedOf): Pick<ReadonlySet<string>, 'has'> | undefined
+  /** The ids that a number of the bank has, by the deployment's keys. */
+  ownIds(number: number): number[]
   /** Whether an engine's answers to most of the deployment's own questions are known. */
   knowsBank(of: AnswerClass): boolean
 }
 
-export const nothingLearned: LearnedAnswers = { right: () => undefined, knowsBank: () => false }
+export const nothingLearned: LearnedAnswers = {
+  right: () => undefined,
+  ownIds: () => [],
+  knowsBank: () => false,
+}
 
 /** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
 export interface AnswerFacts {
@@ -49,13 +56,15 @@ export interface AnswerFacts {
   engine: EngineVerdict
   /** What that was compared with: what was recorded for the repository, or what the deployment learned. */
   engineBy: 'recorded' | 'learned'
+  /** What was answered to the questions that the document was asked, the deployment's own included. */
+  toQuestions: readonly EngineAnswer[]
   canvas: 'as_others' | 'otherwise' | 'unknown'
 }
 
 export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
-  ...{ given: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
+  ...{ given: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown', toQuestions: [] },
 }
 
 interface AnswersInput {
@@ -69,7 +78,12 @@ interface AnswersInput {
 }
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
-  return { given: givenBy(input.snapshot, input.document), ...engineOf(input), canvas: canvasOf(input) }
+  const toBank = answersToBank(input)
+  const toQuestions = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
+  return {
+    ...{ given: givenBy(input.snapshot, input.document), canvas: canvasOf(input), toQuestions },
+    ...engineOf(input, toBank),
+  }
 }
 
 export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {
@@ -93,9 +107,13 @@ function givenBy({ proofs }: Snapshot, document: DocumentState): AnswerFacts['gi
  * The repository's questions say whose engine it is as long as the deployment has learned too little of its own: their
  * answers are public. From then on they only contradict.
  */
-function engineOf(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'engineBy'> {
+function engineOf(
+  input: AnswersInput,
+  toBank: (EngineAnswer | undefined)[],
+): Pick<AnswerFacts, 'engine' | 'engineBy'> {
   const recorded = byRecorded(input)
-  const learned = recorded === 'otherwise' ? undefined : byBank(input)
+  const decides = recorded === 'otherwise' || recorded === 'unanswered'
+  const learned = decides ? undefined : byBank(input, toBank)
   return learned ? { engine: learned, engineBy: 'learned' } : { engine: recorded, engineBy: 'recorded' }
 }
 
@@ -110,16 +128,39 @@ function byRecorded({ snapshot, document, userAgent, ...known }: AnswersInput): 
   )
 }
 
+function answersToRecorded({ snapshot, document }: AnswersInput): EngineAnswer[] {
+  const asked = new Set(document.challenge === '' ? [] : askedOf(document.challenge).map(({ id }) => id))
+  return snapshot.proofs.engine_answers.filter(({ id }) => asked.has(id))
+}
+
+// What an SDK answers to a kind of question that it does not know.
+const unknownKind = 'object null'
+
+// For each question of the bank that the document was asked. Ids of other keys are not ours, whatever they answer.
+function answersToBank({ snapshot, document, learned }: AnswersInput): (EngineAnswer | undefined)[] {
+  if (document.challenge === '') return []
+  const answers = new Map(
+    snapshot.proofs.engine_answers.filter(({ answer }) => answer !== unknownKind).map((one) => [one.id, one]),
+  )
+  return bankNumbersOf(document.challenge, document.opened_at).map((number) =>
+    learned
+      .ownIds(number)
+      .map((id) => answers.get(id))
+      .find((one) => one !== undefined),
+  )
+}
+
 // undefined while too little is learned of the engine.
-function byBank({ snapshot, document, userAgent, learned, ...of }: AnswersInput): EngineVerdict | undefined {
+function byBank(
+  { document, userAgent, learned, environment, organizationId }: AnswersInput,
+  toBank: (EngineAnswer | undefined)[],
+): EngineVerdict | undefined {
   const version = engineVersionOf(userAgent)
-  const engine = version && { ...of, class: version.family }
+  const engine = version && { environment, organizationId, class: version.family }
   if (!engine || document.challenge === '' || !learned.knowsBank(engine)) return undefined
-  const answers = new Map(snapshot.proofs.engine_answers.map((one) => [bankNumberOf(one.id), one]))
-  const given = bankNumbersOf(document.challenge, document.opened_at).map((number) => answers.get(number))
-  if (given.some((one) => one === undefined)) return 'unanswered'
+  if (toBank.some((one) => one === undefined)) return 'unanswered'
   return verdictOf(
-    given.map((one) => one && learned.right({ ...engine, asked: String(one.id) })?.has(one.answer)),
+    toBank.map((one) => one && learned.right({ ...engine, asked: String(one.id) })?.has(one.answer)),
   )
 }
 

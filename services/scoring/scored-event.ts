@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import { bankNumberOf, bankNumbersOf } from '../../infra/challenges/bank.ts'
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
 import { answerDigest, classDigest, countedDigests } from '../../projections/answers/digests.ts'
@@ -11,14 +10,14 @@ import type {
   VisitorLink,
 } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
-import { askedOf, canvasClassOf } from './answers.ts'
+import { canvasClassOf } from './answers.ts'
 import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
 import { clientBrands, type Facts, isAnswered } from './facts.ts'
-import type { DocumentState, SessionState } from './session-state.ts'
+import type { SessionState } from './session-state.ts'
 import type { Hashes } from './signals/repeats.ts'
 
 interface ScoredDecision {
@@ -107,16 +106,16 @@ function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecis
   if (!digests) return null
   const version = engineVersionOf(userAgent)
   const canvasClass = canvasClassOf(snapshot, agent)
-  const { canvas_challenge_hash: canvas, engine_answers: engine } = snapshot.proofs
-  const isAsked = askedIn(document)
-  const given = engine.filter(({ id }) => isAsked(id))
+  const { canvas_challenge_hash: canvas } = snapshot.proofs
   return {
     engine: version && classDigest(engineName(version)),
     engine_family: version?.family ?? null,
     canvas_class: canvasClass === null ? null : classDigest(canvasClass),
     canvas_seed: document.canvas_seed ?? null,
     canvas_answer: canvas === null ? null : answerDigest(String(canvas)),
-    engine_answers: Object.fromEntries(given.map(({ id, answer }) => [String(id), answerDigest(answer)])),
+    engine_answers: Object.fromEntries(
+      answers.toQuestions.map(({ id, answer }) => [String(id), answerDigest(answer)]),
+    ),
     ...digests,
     is_consistent: fired.every(
       ({ role, strength, slug }) =>
@@ -124,17 +123,6 @@ function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecis
         strength === 'weak' ||
         (slug === 'engine_unproven' && answers.engineBy === 'recorded'),
     ),
-  }
-}
-
-/** Says of an id whether the document was asked it. */
-function askedIn({ challenge, opened_at }: DocumentState): (id: number) => boolean {
-  if (challenge === '') return () => false
-  const recorded = new Set(askedOf(challenge).map(({ id }) => id))
-  const ofBank = new Set(bankNumbersOf(challenge, opened_at))
-  return (id) => {
-    const number = bankNumberOf(id)
-    return number === undefined ? recorded.has(id) : ofBank.has(number)
   }
 }
 

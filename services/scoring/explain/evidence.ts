@@ -37,7 +37,7 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     behavior: behavioral,
     visitor_history: visitor !== null,
     recorded_answers: isCompared && answers.engineBy === 'recorded',
-    learned_answers: isCompared && answers.engineBy === 'learned',
+    learned_answers: answers.engineBy === 'learned',
   }
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]

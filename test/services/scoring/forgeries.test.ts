@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { bankIdOf, bankNumberOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
+import { bankIdOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
@@ -114,11 +114,13 @@ describe('where the deployment has learned the answers to its own questions', ()
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
   const idsOf = (challenge: string) =>
     bankNumbersOf(challenge, startedAt).map((number) => bankIdOf(number, master))
+  const own = new Set(idsOf(answers.challenge).map(String))
   const rightTo = (id: number | string) => `right to ${id}`
   const learned: LearnedAnswers = {
+    ownIds: (number) => [bankIdOf(number, master)],
     knowsBank: ({ class: of }) => of === 'blink',
     right: ({ class: of, asked }: AskedOf) =>
-      of === 'blink' && bankNumberOf(Number(asked)) !== undefined ? new Set([rightTo(asked)]) : undefined,
+      of === 'blink' && own.has(asked) ? new Set([rightTo(asked)]) : undefined,
   }
   const recorded = proofsOf(agent)
   const withBank = (
@@ -149,7 +151,33 @@ describe('where the deployment has learned the answers to its own questions', ()
     expect(guessed[2]).not.toBe('human')
   })
 
-  it('what was collected in one visit answers no other document, nor do answers under ids of its own', () => {
+  it('who knows a few answers cannot choose which of them count', () => {
+    const ofNobody = (id: number) => id + 2 ** 40
+    const ids = idsOf(answers.challenge)
+    const chosen = ids.map((id, place) =>
+      place < 4 ? { id, answer: rightTo(id) } : { id: ofNobody(id), answer: 'anything' },
+    )
+    const client = keyed({ ...recorded, engine_answers: [...recorded.engine_answers, ...chosen] })
+    expect(judged(client)).toEqual(['unanswered', 'learned', 'inconclusive'])
+    const { answers: facts } = evaluateClient(client, { learned }).facts
+    expect(facts.toQuestions.map(({ id }) => id)).not.toContain(ofNobody(ids[7] ?? 0))
+  })
+
+  it("who leaves the repository's questions out has answered nothing", () => {
+    const bankOnly =
+      withBank(rightTo).snapshot.proofs?.engine_answers?.slice(recorded.engine_answers.length) ?? []
+    expect(judged(keyed({ ...recorded, engine_answers: bankOnly }))[0]).toBe('unanswered')
+  })
+
+  it('an SDK that does not know a kind of question is not proven, and contradicts nothing', () => {
+    const before = withBank((id, place) => (place % 2 === 0 ? 'object null' : rightTo(id)))
+    expect(judged(before)).toEqual(['unanswered', 'learned', 'inconclusive'])
+    expect(JSON.stringify(evaluateClient(before, { learned }).facts.answers.toQuestions)).not.toContain(
+      'null',
+    )
+  })
+
+  it('what was collected in one visit answers no other document', () => {
     const collected = withBank(rightTo, 'the challenge of another document')
     expect(judged(collected)).toEqual(['unanswered', 'learned', 'inconclusive'])
     const half = withBank((id, place) => (place < 7 ? rightTo(id) : 'unknown'))

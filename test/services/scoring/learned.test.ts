@@ -3,21 +3,19 @@ import { describe, expect, it } from 'vitest'
 import { bankIdOf, bankNumberAt, bankSize } from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
-import { digestLength, distinct, organizationTag } from '../../../projections/answers/projection.ts'
+import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { GivenAnswer } from '../../../projections/answers/queries.ts'
 import type { LearnedAnswers } from '../../../services/scoring/answers.ts'
 import { learnFrom } from '../../../services/scoring/learned.ts'
+import { sessionScored } from '../../support/session-scored.ts'
 
-const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({
-  id,
-  tag: organizationTag(id),
-}))
+const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({ id }))
 if (!mine || !other || !third || !evil) throw new Error('four organizations')
 type Organization = typeof mine
 
 const of = { environment: 'live', class: 'blink 156', asked: '7', organizationId: mine.id } as const
 const hashes = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, digestLength))
+  Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, 16))
 
 /** So many visitors from so many networks, who visit the organizations in turn. */
 function given(
@@ -26,15 +24,29 @@ function given(
   at: Organization[] = [mine as Organization],
   from = 0,
 ): GivenAnswer {
-  const smallest = (count: number) =>
-    hashes(count, from)
-      .map((hash, i) => `${hash}${at[i % at.length]?.tag}`)
-      .sort()
-      .slice(0, 32)
+  const rows = hashes(visitors, from).map((visitor, i) => {
+    const { id } = at[i % at.length] as Organization
+    const network_digest = hash('sha256', `network ${from + (i % networks)}`).slice(0, 16)
+    return answerRows({
+      ...scored,
+      organization_id: id,
+      given_answers: { ...answered, network_digest, visitor_digest: visitor },
+    })
+  })
+  const [merged] = [...mergeAnswers(rows.flat()).values()]
+  const none = { visitors: [], organizations: {}, by_operator: false }
   return {
     ...{ environment: 'live', asked: of.asked, class: classDigest(of.class), answer: answerDigest(answer) },
-    ...{ visitors: smallest(visitors), networks: smallest(networks), by_operator: false },
+    ...(merged
+      ? { visitors: merged.visitors, organizations: merged.organizations, by_operator: false }
+      : none),
   }
+}
+
+const scored = sessionScored()
+const answered = {
+  ...{ engine: classDigest('blink 156'), engine_family: 'blink', canvas_class: null, canvas_seed: null },
+  ...{ canvas_answer: null, engine_answers: { 7: 'x' }, is_consistent: true },
 }
 
 const known = (answers: GivenAnswer[], asked: Parameters<LearnedAnswers['right']>[0] = of) => {
@@ -84,12 +96,37 @@ describe('answers that were learned', () => {
     },
   )
 
+  it('of one organization alone take nothing from others either, however often it says what they say', () => {
+    const few = given('a', [60, 40], [mine, other, third])
+    const flood = given('a', [3000, 500], [evil], 5000)
+    const everywhere = { ...of, organizationId: 'org_new' }
+    expect(known([merged(few, flood)], everywhere)).toEqual(['a'])
+  })
+
+  it.each([
+    ['20 organizations alike', Array.from({ length: 20 }, (_, i) => ({ id: `org_${i}` }))],
+    ['one with seven in ten', [...Array.from({ length: 7 }, () => mine), other, third, evil]],
+  ])('of %s hold for all', (_, at) => {
+    expect(known([given('a', [2000, 300], at)], { ...of, organizationId: 'org_new' })).toEqual(['a'])
+  })
+
+  it('of one network at many organizations are of one network', () => {
+    const at = Array.from({ length: 30 }, (_, i) => ({ id: `org_${i}` }))
+    expect(known([given('a', [2000, 1], at)], { ...of, organizationId: 'org_new' })).toBeUndefined()
+  })
+
   it('of the browser of an operator count at once and for everybody', () => {
     const answer = { ...given('a', [0, 0]), by_operator: true }
     expect(known([answer], { ...of, organizationId: 'org_new' })).toEqual(['a'])
     expect(known([answer, given('b', [30, 20], [mine], 100)])).toEqual(['a', 'b'])
   })
 })
+
+function merged(one: GivenAnswer, other: GivenAnswer): GivenAnswer {
+  const [row] = [...mergeAnswers([one, other].map((given) => ({ id: 'x', ...given }))).values()]
+  if (!row) throw new Error('two rows')
+  return row
+}
 
 describe("the deployment's own questions", () => {
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
@@ -113,6 +150,18 @@ describe("the deployment's own questions", () => {
     expect(learnFrom(learned, { ...bank, now: now + year / 4 }).knowsBank(engine)).toBe(false)
     const newer = createKeyring(Buffer.alloc(32, 8).toString('base64')).current
     expect(learnFrom(learned, { ...bank, keys: [newer, master] }).knowsBank(engine)).toBe(false)
+  })
+
+  it('are known also where many invent answers, each another one', () => {
+    const asked = String(bankIdOf(bankNumberAt(3, now), master))
+    const inClass = { class: classDigest('gecko'), asked }
+    const invented = Array.from({ length: 60 }, (_, i) => ({
+      ...given(`invented ${i}`, [3, 3], [mine], 900 + 3 * i),
+      ...inClass,
+    }))
+    const right = { ...given('a', [60, 40], [mine, other, third]), ...inClass }
+    const learned = learnFrom([right, ...invented], bank).right({ ...of, class: 'gecko', asked })
+    expect(['a', 'invented 7'].map((answer) => learned?.has(answer))).toEqual([true, false])
   })
 })
 

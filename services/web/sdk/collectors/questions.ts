@@ -91,9 +91,13 @@ function readBack(text: string): string {
 }
 
 // How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.
+// What pages say of all elements changes neither how a text is broken nor whether a path is there.
+const unstyled = 'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
+
 function linesOf(text: string): number {
   const box = document.createElement('div')
-  box.style.cssText = 'position:absolute;visibility:hidden;width:0;font-size:10px'
+  box.style.cssText = `${unstyled};width:0;font-size:10px`
+  box.lang = 'en'
   const line = document.createElement('span')
   line.textContent = text
   box.append(line)
@@ -131,7 +135,7 @@ const svg = 'http://www.w3.org/2000/svg'
 
 function withPath(text: string, ask: (path: SVGPathElement, point: DOMPoint) => string): string {
   const image = document.createElementNS(svg, 'svg')
-  image.style.cssText = 'position:absolute;visibility:hidden;width:0;height:0'
+  image.style.cssText = `${unstyled};width:0;height:0`
   const path = document.createElementNS(svg, 'path')
   path.setAttribute('d', text)
   image.append(path)
