@@ -38,8 +38,6 @@ export interface Case {
   family: string
   framework: string
   version: string
-  /** Against a server that has learned nothing. */
-  isFresh?: boolean
   /** Says what a later moment was that never came, by throwing after the ones that did. */
   run(stage: Stage, onOutcome: (outcome: Outcome) => void): Promise<void>
 }

@@ -151,7 +151,6 @@ function edited(body: SentObservations): SentObservations {
 export const forgeryCases: Case[] = forgeries.map((forgery) => ({
   name: `forgery-${forgery.name}`,
   kind: kindOf(forgery),
-  isFresh: forgery.isFresh ?? false,
   family: 'no browser',
   framework: 'raw HTTP',
   version: '',

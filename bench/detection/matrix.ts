@@ -35,7 +35,12 @@ export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
     const visit = site.visit(`${index}`)
     const { name } = each
     const own = { name, visit, folder, seed: `${seed}/${name}` }
-    const stage = { ...own, desktop, tidegate: each.isFresh ? fresh : tidegate, recordedSession }
+    const stage = {
+      ...own,
+      desktop,
+      tidegate: each.kind === 'informed-fresh' ? fresh : tidegate,
+      recordedSession,
+    }
     const { outcomes, error } = await runCase(each, stage)
     recordedSession ??= each.kind === 'person' ? outcomes.find(isAct)?.sessionId : undefined
     const added = rowsOf(each, { outcomes, error, seed: stage.seed })

@@ -2,17 +2,17 @@ import { createHmac, hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { MasterKey } from '../crypto/keyring.ts'
 import type { EngineQuestion } from '../wire/collect/protocol.ts'
+import { pickPlaces, timesReplaced } from './pick.ts'
 
 // A deployment's own questions. Their parameters come from its master key, so nobody has a table of their answers who
-// has not collected it there. What a bare JavaScript engine answers as browsers do (numbers, dates,
-// Intl) is not among them, since a script in Node would ask its own. What depends on fonts, zoom, scale or graphics
-// is not either, since browsers of one kind would not agree.
+// has not collected it there. What a bare JavaScript engine answers as browsers do (numbers, dates, Intl) is not among
+// them, since a script in Node would ask its own. What depends on fonts, zoom, scale or graphics is not either, since
+// browsers of one kind would not agree.
 
 /** So many questions there are at a time. */
 export const bankSize = 2048
 
 const askedOfDocument = 12
-const weekMs = 7 * 24 * 60 * 60 * 1000
 // A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
 // and nothing waits until a whole new bank is learned.
 const lifetimeWeeks = 52
@@ -23,8 +23,7 @@ const numbers = 2 ** 20
 
 /** The number of the question that stands in a place of the bank at a time, in epoch milliseconds. */
 export function bankNumberAt(place: number, now: number): number {
-  const replaced = Math.floor((Math.floor(now / weekMs) + place) / lifetimeWeeks)
-  return firstNumber + replaced * bankSize + place
+  return firstNumber + timesReplaced(place, { everyWeeks: lifetimeWeeks, now }) * bankSize + place
 }
 
 /** undefined for an id that is of the repository's questions. */
@@ -35,14 +34,8 @@ export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number 
 
 /** Which numbers a document is asked: whoever knows its challenge knows which, and not what they ask. */
 export function bankNumbersOf(challenge: string, openedAt: number): number[] {
-  const bytes = hash('sha256', `bank ${challenge}`, 'buffer')
-  const places = new Set<number>()
-  for (let i = 0; i < askedOfDocument; i++) {
-    let place = bytes.readUInt16BE(i * 2) % bankSize
-    while (places.has(place)) place = (place + 1) % bankSize
-    places.add(place)
-  }
-  return [...places].map((place) => bankNumberAt(place, openedAt))
+  const bytes = hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, askedOfDocument * 2)
+  return pickPlaces(bytes, bankSize).map((place) => bankNumberAt(place, openedAt))
 }
 
 const made = new LRUCache<number, EngineQuestion>({ max: 2 * bankSize })
@@ -144,19 +137,8 @@ const inside = (draw: Draw): Unnumbered => ({
 // that versions of one engine agree: quotation marks, small kana and the letters of Indic scripts.
 const breaking = [
   ...['a', 'X', '7', '.', ',', '-', '/', '?', '%', '(', ')', '[', ' ', '  ', '$', 'e\u0301', '\u00e9'],
-  ...[
-    '\u00a0',
-    '\u2013',
-    '\u2026',
-    '\u200b',
-    '\u6f22',
-    '\u3042',
-
-    '\u3001',
-    '\uac00',
-    '\u0627',
-    '\u05d0',
-  ],
+  ...['\u00a0', '\u2013', '\u2026', '\u200b', '\u6f22'],
+  ...['\u3042', '\u3001', '\uac00', '\u0627', '\u05d0'],
 ] as const
 const broken = (draw: Draw): Unnumbered => ({
   ask: 'lines',

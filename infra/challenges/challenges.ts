@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CanvasChallenge, CanvasOp, EngineQuestion } from '../wire/collect/protocol.ts'
 import recorded from './known-answers.json' with { type: 'json' }
+import { pickPlaces, timesReplaced } from './pick.ts'
 import { questionBank } from './questions.ts'
 
 /**
@@ -18,28 +19,16 @@ export function questionsOf(challenge: string): EngineQuestion[] {
   ]
 }
 
-// One by each two bytes; one that was picked before gives way to the next.
-function pick(from: readonly EngineQuestion[], bytes: Buffer): Set<EngineQuestion> {
-  const picked = new Set<EngineQuestion>()
-  for (let i = 0; i < bytes.length; i += 2) {
-    let at = bytes.readUInt16BE(i) % from.length
-    let question = from[at]
-    while (question && picked.has(question)) {
-      at = (at + 1) % from.length
-      question = from[at]
-    }
-    if (question) picked.add(question)
-  }
-  return picked
+function pick(from: readonly EngineQuestion[], bytes: Buffer): EngineQuestion[] {
+  return pickPlaces(bytes, from.length).flatMap((place) => from[place] ?? [])
 }
 
 const pool = 64
-const weekMs = 7 * 24 * 60 * 60 * 1000
 
 /** One of 64 drawings, of which one is replaced each week: answers are learned by the drawing. */
 export function canvasSeedOf(challenge: string, now: number): string {
   const slot = hash('sha256', `canvas ${challenge}`, 'buffer').readUInt16BE(0) % pool
-  return `${slot}.${Math.floor((Math.floor(now / weekMs) + slot) / pool)}`
+  return `${slot}.${timesReplaced(slot, { everyWeeks: pool, now })}`
 }
 
 const width = 120

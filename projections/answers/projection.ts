@@ -32,7 +32,10 @@ export const answers = table('answers', {
   asked: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
-  /** The 32 smallest hashes of visitors that gave it, ascending, each with the tag of the organization. `distinct` counts by them. */
+  /**
+   * The 32 smallest hashes of visitors that gave it, ascending, each with the tag of the organization. `distinct` counts
+   * by them.
+   */
   visitors: column.json<string[]>(),
   /** Who gave it at the organizations with the eight smallest tags: enough of each to say that it agrees. */
   organizations: column.json<Record<string, Seen>>(),
@@ -101,10 +104,8 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
-  const [visitor, network] = [given.visitor_digest, given.network_digest].map((digest) =>
-    digest.slice(0, digestLength),
-  )
-  const seen = { visitors: [visitor ?? ''], networks: [network ?? ''] }
+  const visitor = given.visitor_digest.slice(0, digestLength)
+  const seen = { visitors: [visitor], networks: [given.network_digest.slice(0, digestLength)] }
   const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, by_operator: false }
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
     ...answerOf({ environment, class: of, asked, answer }),

@@ -13,9 +13,9 @@ import type { Core } from '../server/dependencies.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
 import { port } from './arguments.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { userName } from './log.ts'
 import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from './loopback-server.ts'
 import { openOperatorCore } from './operator/core.ts'
+import { recordFact, userName } from './operator/facts.ts'
 import { printable } from './tables.ts'
 
 interface Flags {
@@ -138,12 +138,8 @@ async function record(
     learned_by: by,
     learned_at: now,
   }
-  const meta = { eventId: `learn_${randomBytes(12).toString('hex')}`, time: now }
-  const none = { organizationId: null, environment: null }
-  const cause = { actor: { type: 'operator', id: 'learn' }, request_id: null } as const
-  await log.append([
-    codec.toCausedRecord({ type: 'EngineAnswersLearned', data }, { ...meta, ...none }, cause),
-  ])
+  const about = { command: 'learn', idPrefix: 'learn', now }
+  await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data }, about)
 }
 
 const page = `<!doctype html>

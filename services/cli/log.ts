@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
@@ -7,6 +5,7 @@ import { readRecords } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
 import type { CopyFlags } from './copy/run.ts'
+import { recordFact, userName } from './operator/facts.ts'
 
 export function defineLog(command: Command): void {
   command
@@ -50,15 +49,6 @@ async function listSkipped(): Promise<void> {
   await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
-// In a container a user may have no name.
-export function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `user ${process.getuid?.()}`
-  }
-}
-
 interface Stores {
   log: EventLog
   codec: EventCodec
@@ -87,10 +77,8 @@ export async function skip({ log, codec }: Stores, { place, reason, by }: Skip):
     record_headers: record.headers,
     record_value: record.value.subarray(0, keptBytes),
   }
-  const meta = { eventId: `skip_${randomBytes(12).toString('hex')}`, time: now }
-  const none = { organizationId: null, environment: null }
-  const cause = { actor: { type: 'operator', id: 'log skip' }, request_id: null } as const
-  await log.append([codec.toCausedRecord({ type: 'RecordSkipped', data }, { ...meta, ...none }, cause)])
+  const about = { command: 'log skip', idPrefix: 'skip', now }
+  await recordFact({ log, codec }, { type: 'RecordSkipped', data }, about)
   console.log(`Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`)
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../projections/answers/digests.ts'
 import { distinct, organizationTag } from '../../projections/answers/projection.ts'
 import { type GivenAnswer, readAnswers } from '../../projections/answers/queries.ts'
-import { type AnswerClass, type LearnedAnswers, nothingLearned } from './answers.ts'
+import type { AnswerClass, LearnedAnswers } from './answers.ts'
 
 // An answer counts once this many visitors from this many networks gave it.
 const least = { visitors: 20, networks: 10 }
@@ -57,19 +57,20 @@ interface Bank {
  */
 export function learnFrom(given: readonly GivenAnswer[], { now, keys }: Bank): LearnedAnswers {
   const byQuestion = [...Map.groupBy(given, keyOf)]
-  const questions = new Map(byQuestion.map(([key, answers]) => [key, answers.map(knownOf)]))
+  const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
   const right = new LRUCache<string, { digests: ReadonlySet<string> | null }>({ max: 100_000 })
   const known = new Map<string, boolean>()
 
   function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
-    const answers = questions.get(key)
-    if (!answers) return null
-    // Most questions have the same answers for all.
-    const of = answers.every(({ isEverybodys }) => isEverybodys) ? key : `${tag} ${key}`
+    const question = questions.get(key)
+    if (!question) return null
+    const of = question.isSameForAll ? key : `${tag} ${key}`
     const cached = right.get(of)?.digests
     if (cached !== undefined) return cached
-    const counted = answers.flatMap((one) => countFor(tag, one))
-    const digests = isOfBank(key) ? rightOfBank(counted) : rightOf(counted)
+    const digests = rightOf(
+      question.answers.flatMap((one) => countFor(tag, one)),
+      question,
+    )
     right.set(of, { digests })
     return digests
   }
@@ -102,6 +103,23 @@ export function learnFrom(given: readonly GivenAnswer[], { now, keys }: Bank): L
   }
 }
 
+/** One question to a class, and what was answered. */
+interface Question {
+  answers: Known[]
+  isOfBank: boolean
+  /** As most are: then it is worked out once for all organizations. */
+  isSameForAll: boolean
+}
+
+function questionOf(given: GivenAnswer[]): Question {
+  const answers = given.map(knownOf)
+  return {
+    answers,
+    isOfBank: given.some(({ asked }) => bankNumberOf(Number(asked)) !== undefined),
+    isSameForAll: answers.every(({ isEverybodys }) => isEverybodys),
+  }
+}
+
 function knownOf({ answer, visitors, organizations, by_operator: byOperator }: GivenAnswer): Known {
   const by = distinct(visitors)
   const seen = Object.values(organizations)
@@ -124,28 +142,22 @@ function countFor(tag: string, known: Known): Counted[] {
   return [{ ...known, by: Math.max(own.visitors.length, known.by * share), counts }]
 }
 
-function rightOf(answers: Counted[]): ReadonlySet<string> | null {
-  const all = sum(answers)
-  const common = answers.filter(({ counts, by }) => counts && by >= all * mayDiffer)
+function rightOf(answers: Counted[], { isOfBank }: Question): ReadonlySet<string> | null {
+  const considered = isOfBank ? answers.filter(({ counts }) => counts) : answers
+  const all = sum(considered)
+  const common = considered.filter(
+    ({ counts, by }) => counts && by >= all * (isOfBank ? leastOfBank : mayDiffer),
+  )
   const taught = answers.filter(({ byOperator }) => byOperator)
-  const isKnown = taught.length > 0 || (common.length > 0 && sum(common) >= all * (1 - mayDiffer))
-  return isKnown ? new Set([...taught, ...common].map(({ answer }) => answer)) : null
-}
-
-function rightOfBank(answers: Counted[]): ReadonlySet<string> | null {
-  const counted = answers.filter(({ counts }) => counts)
-  const common = counted.filter(({ by }) => by >= sum(counted) * leastOfBank)
-  const taught = answers.filter(({ byOperator }) => byOperator)
-  const right = [...taught, ...common].map(({ answer }) => answer)
-  return right.length > 0 ? new Set(right) : null
+  const isKnown = isOfBank || taught.length > 0 || sum(common) >= all * (1 - mayDiffer)
+  const right = isKnown ? [...taught, ...common] : []
+  return right.length > 0 ? new Set(right.map(({ answer }) => answer)) : null
 }
 
 const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
 
 const keyOf = ({ environment, class: of, asked }: Pick<GivenAnswer, 'environment' | 'class' | 'asked'>) =>
   `${environment}\n${of}\n${asked}`
-
-const isOfBank = (key: string) => bankNumberOf(Number(key.slice(key.lastIndexOf('\n') + 1))) !== undefined
 
 interface LearningOptions {
   pool: pg.Pool
@@ -164,18 +176,19 @@ const everyMs = 5 * 60_000
 
 /** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): Learning {
-  let current = nothingLearned
+  const learn = (given: GivenAnswer[]) => learnFrom(given, { now: clock(), keys: keyring.all })
+  let current = learn([])
   const { stop } = runPeriodically({
     intervalMs: everyMs,
     async look() {
-      current = learnFrom(await readAnswers(pool, least.visitors), { now: clock(), keys: keyring.all })
+      current = learn(await readAnswers(pool, least.visitors))
       return false
     },
     onError: (err) =>
       logger.warn({ err }, 'what was learned of answers was not read; the next look tries again'),
   })
   const learned: LearnedAnswers = {
-    ownIds: (number) => keyring.all.map((key) => bankIdOf(number, key)),
+    ownIds: (number) => current.ownIds(number),
     right: (of) => current.right(of),
     knowsBank: (of) => current.knowsBank(of),
   }

@@ -33,7 +33,7 @@ export async function buildSdk(): Promise<string> {
   return (await bundleForBrowsers('index.ts')).code
 }
 
-/** A module that answers questions about the engine, for \`tidegate learn\`. */
+/** A module that answers questions about the engine, for `tidegate learn`. */
 export async function buildQuestions(): Promise<string> {
   return (await bundleForBrowsers('collectors/questions.ts')).code
 }

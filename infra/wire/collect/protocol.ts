@@ -170,9 +170,8 @@ export type Json = string | number | boolean | null | Json[] | { [member: string
  * `then`, to `read` a value. Of `text` it asks whether CSS supports it, or how it reads back as a declaration (`style`).
  * With `computed` it asks what the property `path` of an element with that declaration is in the end. With `lines` it
  * asks into how many a box without width breaks it. Of an SVG path it asks how long it is and where its point at a share
- * of that lies (`path`). Or it asks which points of a grid are `inside`, with width, height and step as `args`.
- * All is data, so that
- * questions are added without a new SDK.
+ * of that lies (`path`). Or it asks which points of a grid are `inside`, with width, height and step as `args`. All is
+ * data, so that questions are added without a new SDK.
  */
 export interface EngineQuestion {
   /** Never changes its meaning: answers are learned by it. */

@@ -460,7 +460,9 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{}, { client: clients.iphoneSafari }, app({ os_name: 'iOS' })],
   },
   canvas_contradicted: {
-    given: [{ facts: { answers: { ...noAnswers, engine: 'as_claimed', canvas: 'otherwise' } } }],
+    given: [
+      { facts: { answers: { ...noAnswers, given: 'keyed', engine: 'as_claimed', canvas: 'otherwise' } } },
+    ],
     not: [{}],
   },
   telemetry_incomplete: {

@@ -90,10 +90,10 @@ function readBack(text: string): string {
   return element.style.cssText
 }
 
-// How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.
 // What pages say of all elements changes neither how a text is broken nor whether a path is there.
 const unstyled = 'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
 
+// How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.
 function linesOf(text: string): number {
   const box = document.createElement('div')
   box.style.cssText = `${unstyled};width:0;font-size:10px`
