@@ -104,8 +104,9 @@ async function take({ body, headers }: LoopbackRequest, asking: Asking): Promise
   if (answers.length < asked.size) return { status: 422, body: `${answers.length} of ${asked.size} answers` }
   if (!isAsRecorded(answers, version))
     return { status: 422, body: `It does not answer as its user agent would: ${userAgent}` }
-  await record({ engine: version.family, userAgent, answers }, asking)
-  const said = `${version.family} ${version.major}: ${answers.length} answers count now (${printable(userAgent)})`
+  const ofBank = answers.filter(({ id }) => bankNumberOf(id) !== undefined)
+  await record({ engine: version.family, userAgent, answers: ofBank }, asking)
+  const said = `${version.family} ${version.major}: ${ofBank.length} answers count now (${printable(userAgent)})`
   console.log(said)
   return { status: 200, body: said }
 }
@@ -130,11 +131,10 @@ async function record(
   { log, codec, clock, by }: Asking,
 ): Promise<void> {
   const now = clock()
-  const ofBank = answers.filter(({ id }) => bankNumberOf(id) !== undefined)
   const data = {
     engine_family: engine,
     browser: userAgent,
-    answers: Object.fromEntries(ofBank.map(({ id, answer }) => [String(id), answerDigest(answer)])),
+    answers: Object.fromEntries(answers.map(({ id, answer }) => [String(id), answerDigest(answer)])),
     learned_by: by,
     learned_at: now,
   }

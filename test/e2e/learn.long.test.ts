@@ -1,10 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { bankSize } from '../../infra/challenges/bank.ts'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
 import { cli } from '../support/cli.ts'
 import { followCli } from '../support/cli-lines.ts'
+import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -45,6 +48,19 @@ async function sourcesOfDemo({ baseUrl, credentials }: RunningTidegate): Promise
   return (await createRest(baseUrl, credentials.live.secret_key).session(sessionId)).evidence?.sources ?? []
 }
 
+/** In both environments. */
+async function taughtRows(): Promise<number> {
+  const url = (await readFile(path.join(dataDir, 'database-url'), 'utf8')).trim()
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query('select count(*)::int as count from read.answers where by_operator')
+    return rows[0].count
+  } finally {
+    await client.end()
+  }
+}
+
 async function teach(env: Record<string, string>): Promise<string> {
   const learning = followCli(['learn'], env)
   const url = /http:\S+/.exec(await learning.line(/^Open http/))?.[0] ?? ''
@@ -64,10 +80,16 @@ test('what a browser of the operator answered counts for the same engine, and fo
   tidegate = await startTidegate({ dataDir })
   expect(await sourcesOfDemo(tidegate)).toContain('recorded_answers')
   expect(await teach({ DATA_DIR: dataDir })).toMatch(/^blink \d+: \d{4} answers count now/)
+  await eventually(async () => expect(await taughtRows()).toBeGreaterThan(2 * bankSize), {
+    timeoutMs: 30_000,
+  })
   // A server reads what was learned as it starts, and every five minutes.
   await tidegate.stop()
-  tidegate = await startTidegate({ dataDir })
-  expect(await sourcesOfDemo(tidegate)).toContain('learned_answers')
+  const restarted = await startTidegate({ dataDir })
+  tidegate = restarted
+  await eventually(async () => expect(await sourcesOfDemo(restarted)).toContain('learned_answers'), {
+    timeoutMs: 30_000,
+  })
 
   const ofScript = ['simulate', '--clients', 'web=1', '--bots', '0', '--sessions', '20', '--json']
   expect((await cli(ofScript, { DATA_DIR: dataDir })).code).toBe(0)
