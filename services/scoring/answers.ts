@@ -39,7 +39,7 @@ export interface LearnedAnswers {
   right(of: AskedOf): Pick<ReadonlySet<string>, 'has'> | undefined
   /** The ids that a number of the bank has, by the deployment's keys. */
   ownIds(number: number): number[]
-  /** Whether an engine's answers to most of the deployment's own questions are known. */
+  /** Whether an engine's answers to most of the deployment's own questions that are frequent are known. */
   knowsBank(of: AnswerClass): boolean
 }
 
@@ -165,7 +165,7 @@ function byBank(
 }
 
 // Fewer comparable answers decide nothing.
-const enough = 4
+const enough = 3
 
 /** Of answers that are right, wrong or, where it is undefined, not known. */
 function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {

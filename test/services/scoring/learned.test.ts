@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { bankIdOf, bankNumberAt, bankSize } from '../../../infra/challenges/bank.ts'
+import { bankIdOf, bankNumberAt, bankNumbersOf, frequentSize } from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
 import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
@@ -140,16 +140,38 @@ describe("the deployment's own questions", () => {
       asked: String(bankIdOf(bankNumberAt(place, now), master)),
     }))
 
-  it('prove an engine once the answers to eight in ten are known, and no longer when others took their place', () => {
+  it('prove an engine once nine in ten of the frequent ones are known, and no longer when others took their place', () => {
     const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
-    expect(learnFrom(learnedOf(Math.floor(bankSize * 0.79)), bank).knowsBank(engine)).toBe(false)
-    const learned = learnedOf(Math.ceil(bankSize * 0.8))
+    expect(learnFrom(learnedOf(frequentSize * 0.9 - 1), bank).knowsBank(engine)).toBe(false)
+    const learned = learnedOf(frequentSize * 0.9)
     expect(learnFrom(learned, bank).knowsBank(engine)).toBe(true)
     expect(learnFrom(learned, bank).knowsBank({ ...engine, class: 'blink' })).toBe(false)
     expect(learnFrom(learned, bank).knowsBank({ ...engine, organizationId: other.id })).toBe(false)
     expect(learnFrom(learned, { ...bank, now: now + year / 4 }).knowsBank(engine)).toBe(false)
     const newer = createKeyring(Buffer.alloc(32, 8).toString('base64')).current
     expect(learnFrom(learned, { ...bank, keys: [newer, master] }).knowsBank(engine)).toBe(false)
+  })
+
+  it('are learned from 200 visitors of one customer, of whom each opened one document', () => {
+    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
+    const learnedFrom = (visitors: number) => {
+      const rows = hashes(visitors).flatMap((visitor_digest, i) =>
+        answerRows({
+          ...scored,
+          organization_id: mine.id,
+          given_answers: {
+            ...{ ...answered, engine: null, engine_family: 'gecko', visitor_digest },
+            network_digest: hash('sha256', `network ${i % 60}`).slice(0, 16),
+            engine_answers: Object.fromEntries(
+              bankNumbersOf(`challenge ${i}`, now).map((number) => [bankIdOf(number, master), 'right']),
+            ),
+          },
+        }),
+      )
+      return learnFrom([...mergeAnswers(rows).values()], bank)
+    }
+    expect(learnedFrom(200).knowsBank(engine)).toBe(true)
+    expect(learnedFrom(100).knowsBank(engine)).toBe(false)
   })
 
   it('are known also where many invent answers, each another one', () => {
