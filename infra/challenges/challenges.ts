@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { CanvasChallenge, CanvasOp, EngineQuestion } from '../wire/collect/protocol.ts'
+import type { CanvasChallenge, CanvasOp, EngineAnswer, EngineQuestion } from '../wire/collect/protocol.ts'
 import recorded from './known-answers.json' with { type: 'json' }
 import { pickPlaces, timesReplaced } from './pick.ts'
 import { questionBank } from './questions.ts'
@@ -75,7 +75,8 @@ function textOp(
   }
 }
 
-export type EngineFamily = 'blink' | 'gecko' | 'webkit'
+/** `webkit` is Apple's. What WebKitGTK says of a page is no guide to what Safari says. */
+export type EngineFamily = 'blink' | 'gecko' | 'webkit' | 'webkitgtk'
 
 export interface EngineVersion {
   family: EngineFamily
@@ -95,9 +96,11 @@ export function engineVersionOf(userAgent: string): EngineVersion | null {
   return (
     found('gecko', major(/\bFirefox\/(\d{1,4})/)) ??
     found('blink', major(/Chrom(?:e|ium)\/(\d{1,4})/)) ??
-    found('webkit', major(/Version\/(\d{1,4})[\d.]* .*Safari\//))
+    found(isLinux.test(userAgent) ? 'webkitgtk' : 'webkit', major(/Version\/(\d{1,4})[\d.]* .*Safari\//))
   )
 }
+
+const isLinux = /\b(X11|Linux)\b/
 
 interface Recorded {
   major: number
@@ -105,15 +108,16 @@ interface Recorded {
 }
 
 // Answers by version that were recorded from real browsers (docs/detection.md says how), oldest first.
-const versions: Record<EngineFamily, Recorded[]> = { blink: [], gecko: [], webkit: [] }
+const versions: Record<EngineFamily, Recorded[]> = { blink: [], gecko: [], webkit: [], webkitgtk: [] }
 for (const [name, answers] of Object.entries(recorded)) {
   const [family = '', major] = name.split(' ')
-  if (family === 'blink' || family === 'gecko' || family === 'webkit')
+  if (family === 'blink' || family === 'gecko' || family === 'webkitgtk')
     versions[family].push({ major: Number(major), answers })
 }
 for (const list of Object.values(versions)) list.sort((one, other) => one.major - other.major)
 
 const changing = new Set(questionBank.version.map(({ id }) => id))
+const aboutLanguage = new Set(questionBank.language.map(({ id }) => id))
 
 /**
  * What this version of an engine answers, or undefined where that is not known. A version that was not recorded
@@ -134,6 +138,22 @@ export function recordedAnswer(version: EngineVersion, question: number): string
 }
 
 const byEngine = new LRUCache<string, Map<number, string | undefined>>({ max: 200 })
+
+/** Whether an engine's own answers are known, of some version of it. */
+export const isRecorded = ({ family }: EngineVersion): boolean => versions[family].length > 0
+
+/**
+ * Whether an engine that was not recorded speaks JavaScript as one that was. Of what recorded engines say of that one
+ * answer in seven is equal at the most.
+ */
+export function answersAsAnother(answers: readonly EngineAnswer[]): boolean {
+  const ofLanguage = answers.filter(({ id }) => aboutLanguage.has(id))
+  return (['blink', 'gecko'] as const).some((family) => {
+    const major = versions[family].at(-1)?.major ?? 0
+    const equal = ofLanguage.filter(({ id, answer }) => recordedAnswer({ family, major }, id) === answer)
+    return equal.length > ofLanguage.length / 2
+  })
+}
 
 function answerOf({ family, major }: EngineVersion, question: number): string | undefined {
   const answers = versions[family].map((one) => ({ major: one.major, answer: one.answers[question] }))

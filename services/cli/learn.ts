@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { bankNumberAt, bankNumberOf, bankQuestion, bankSize } from '../../infra/challenges/bank.ts'
-import { type EngineVersion, engineVersionOf, recordedAnswer } from '../../infra/challenges/challenges.ts'
+import {
+  answersAsAnother,
+  type EngineVersion,
+  engineVersionOf,
+  isRecorded,
+  recordedAnswer,
+} from '../../infra/challenges/challenges.ts'
 import { questionBank } from '../../infra/challenges/questions.ts'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import { createLogger } from '../../infra/telemetry.ts'
@@ -117,6 +123,8 @@ function isAsRecorded(answers: { id: number; answer: string }[], version: Engine
     const recorded = recordedAnswer(version, id)
     return recorded === undefined ? [] : [recorded === answer]
   })
+  if (!isRecorded(version))
+    return !answersAsAnother(answers.filter(({ id }) => bankNumberOf(id) === undefined))
   return known.filter(Boolean).length >= known.length * 0.75
 }
 

@@ -2,9 +2,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { bankNumbersOf } from '../../infra/challenges/bank.ts'
 import {
+  answersAsAnother,
   type EngineVersion,
   engineName,
   engineVersionOf,
+  isRecorded,
   questionsOf,
   recordedAnswer,
 } from '../../infra/challenges/challenges.ts'
@@ -61,7 +63,8 @@ export interface AnswerFacts {
   canvas: 'as_others' | 'otherwise' | 'unknown'
 }
 
-export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unknown'
+/** `unrecorded`: nobody knows what the engine answers, as with Apple's, and it does not answer as another one. */
+export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unrecorded' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
   ...{ given: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown', toQuestions: [] },
@@ -123,12 +126,22 @@ function byRecorded({ snapshot, document, userAgent, ...known }: AnswersInput): 
   if (asked.some(({ id }) => !answers.has(id))) return 'unanswered'
   const version = engineVersionOf(userAgent)
   if (!version) return 'unknown'
-  return verdictOf(
-    asked.map(({ id }) => isExpected(answers.get(id) ?? '', { version, question: id, ...known })),
+  const isRight = asked.map(({ id }) =>
+    isExpected(answers.get(id) ?? '', { version, question: id, ...known }),
   )
+  const judged = verdictOf(isRight)
+  return judged === 'unknown' && !isRecorded(version) && asked.length > 0
+    ? unrecorded(answersToRecorded({ snapshot, document }))
+    : judged
 }
 
-function answersToRecorded({ snapshot, document }: AnswersInput): EngineAnswer[] {
+const unrecorded = (answers: EngineAnswer[]): EngineVerdict =>
+  answersAsAnother(answers) ? 'otherwise' : 'unrecorded'
+
+function answersToRecorded({
+  snapshot,
+  document,
+}: Pick<AnswersInput, 'snapshot' | 'document'>): EngineAnswer[] {
   const asked = new Set(document.challenge === '' ? [] : askedOf(document.challenge).map(({ id }) => id))
   return snapshot.proofs.engine_answers.filter(({ id }) => asked.has(id))
 }

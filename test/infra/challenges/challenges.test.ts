@@ -88,6 +88,11 @@ test.each([
     'webkit',
     17,
   ],
+  [
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/60.5 Safari/605.1.15',
+    'webkitgtk',
+    60,
+  ],
   ['Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0', 'gecko', 140],
 ])('the engine of %s', (userAgent, family, major) => {
   expect(engineVersionOf(userAgent)).toEqual({ family, major })
@@ -110,8 +115,12 @@ describe('recorded answers', () => {
     for (const { id } of questionBank.version)
       expect(recordedAnswer({ family: 'gecko', major: 78 }, id)).toBeUndefined()
     for (const { id } of questionBank.language)
-      expect(recordedAnswer({ family: 'webkit', major: 18 }, id)).toBeTypeOf('string')
+      expect(recordedAnswer({ family: 'webkitgtk', major: 18 }, id)).toBeTypeOf('string')
   })
+})
+
+test('Safari is compared with no recorded engine, WebKitGTK included', () => {
+  for (const { id } of bank) expect(recordedAnswer({ family: 'webkit', major: 26 }, id)).toBeUndefined()
 })
 
 test('answers verify under their own document alone', () => {

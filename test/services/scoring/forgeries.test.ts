@@ -9,7 +9,7 @@ import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
-const { answers, desktopChrome, desktopFirefox, proofsOf, withParts } = clients
+const { answers, desktopChrome, desktopFirefox, desktopSafari, proofsOf, withParts } = clients
 const echo = { ...answers, canvas_challenge_hash: null, engine_answers: [], answer_mac: null }
 const agent = desktopChrome.snapshot.navigator?.user_agent ?? ''
 const invented = {
@@ -108,6 +108,26 @@ test('a drawing unlike those of its class is doubted, one with noise is not judg
   ).toBe('as_others')
   const noisy = withParts(keyed(drawn), { canvas: { noise_detected: true } })
   expect(evaluateClient(noisy, { learned }).facts.answers.canvas).toBe('unknown')
+})
+
+describe('Safari, whose answers nobody recorded', () => {
+  it('is human with answers of its own, and is not said to be compared', () => {
+    const { facts, score } = evaluateClient(desktopSafari)
+    expect([facts.answers.engine, score.verdict]).toEqual(['unrecorded', 'human'])
+    const { proofs } = desktopSafari.snapshot
+    expect(proofs?.engine_answers?.every(({ answer }) => answer === 'boolean false')).toBe(true)
+  })
+
+  it.each([
+    ['Chromium', proofsOf(agent)],
+    ['an earlier Chromium', proofsOf(agent.replace(/Chrome\/\d+/, 'Chrome/121'))],
+    ['Firefox', proofsOf(desktopFirefox.snapshot.navigator?.user_agent ?? '')],
+    ['Node', answersOfNode()],
+  ])('is not what answers as %s', (_, proofs) => {
+    const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }))
+    expect(facts.answers.engine).toBe('otherwise')
+    expect(score.verdict).not.toBe('human')
+  })
 })
 
 describe('where the deployment has learned the answers to its own questions', () => {
