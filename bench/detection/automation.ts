@@ -71,6 +71,30 @@ const lines: Line[] = [
   ['selenium-driverless', 'driver.py', 'selenium-driverless'],
   ['jsdom', 'dom.mjs', 'jsdom'],
   ['happy-dom', 'dom.mjs', 'happy-dom'],
+  ...phoneLines(),
+]
+
+/** Touch phones that a tool emulates; the last one varies what a finger varies. */
+function phoneLines(): Line[] {
+  const tools = ['playwright-core', 'patchright-core', 'puppeteer-core', 'chrome-remote-interface']
+  return tools.flatMap((tool): Line[] => {
+    const name = `${tool.replace('-core', '').replace('chrome-remote-interface', 'cdp')}-phone`
+    const flags = tool === 'chrome-remote-interface' ? ['--headless=new'] : []
+    return [
+      [name, 'phone.mjs', tool],
+      [`${name}-headless`, 'phone.mjs', tool, { ...headless, flags }],
+    ]
+  })
+}
+
+/** What is left once a tool's defaults are gone. Untouched they are as the tool by itself, and not judged. */
+const handLines: Line[] = [
+  ['patchright-careful', 'hands.mjs', 'patchright-core', { hands: 'careful' }],
+  ['patchright-lower-case', 'hands.mjs', 'patchright-core', { hands: 'lower-case' }],
+  ['patchright-digits', 'hands.mjs', 'patchright-core', { hands: 'digits' }],
+  ['patchright-one-click', 'hands.mjs', 'patchright-core', { hands: 'one-click' }],
+  ['puppeteer-careful', 'hands.mjs', 'puppeteer-core', { hands: 'careful' }],
+  ['puppeteer-one-click', 'hands.mjs', 'puppeteer-core', { hands: 'one-click' }],
 ]
 
 const evasionNames = ['json-rewrite', 'console-silent', 'webdriver-defined', 'webdriver-own'].concat([
@@ -84,6 +108,7 @@ const evasionLines = evasionNames.map(
 
 export const automationCases: Case[] = [
   ...lines.map(caseOf('automation')),
+  ...handLines.map(caseOf('automation')).map(onlyActing),
   ...[undefined, userAgent].map(plainHeadless),
   ...evasionLines.map(caseOf('evasion')),
 ]
@@ -101,6 +126,13 @@ function caseOf(kind: Case['kind']) {
       await runDriver({ command, settings, stage, onOutcome, acts: true })
     },
   })
+}
+
+/** Of a case whose untouched browser is another case's. */
+export function onlyActing(each: Case): Case {
+  const run: Case['run'] = (stage, onOutcome) =>
+    each.run(stage, (outcome) => outcome.phase === 'act' && onOutcome(outcome))
+  return { ...each, run }
 }
 
 function familyOf(framework: string, { browser = 'chrome' }: Extra): string {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { automationCases } from './automation.ts'
+import { desktopCases } from './desktop-hands.ts'
 import { forgeryCases } from './forgeries.ts'
 import { runMatrix } from './matrix.ts'
 import { countVerdicts, isJudged } from './measures.ts'
@@ -25,7 +26,7 @@ const { values: flags } = parseArgs({
   },
 })
 // Forgeries replay what the first person sent.
-const cases = [...automationCases, ...personCases, ...forgeryCases].filter(({ name }) =>
+const cases = [...automationCases, ...desktopCases, ...personCases, ...forgeryCases].filter(({ name }) =>
   new RegExp(flags.only ?? '').test(name),
 )
 if (flags.list) {

@@ -6,7 +6,7 @@ import { pause } from './hand.ts'
 import { browserVersions, miniBrowser } from './versions.ts'
 import { type Browser, type Person, visitBy } from './visit.ts'
 
-const extension = (name: string) => [
+export const extension = (name: string) => [
   `--load-extension=${path.join(import.meta.dirname, 'extensions', name)}`,
   '--disable-features=DisableLoadExtensionCommandLineSwitch',
 ]
@@ -72,7 +72,7 @@ const people: Person[] = [
 const quiet = ['--no-sandbox', '--no-first-run', '--no-default-browser-check', '--disable-sync']
 const window = ['--window-size=1400,940', '--window-position=60,40']
 
-const openers: Record<Browser, (person: Person, folder: string) => string[]> = {
+export const openers: Record<Browser, (person: Person, folder: string) => string[]> = {
   Chromium: ({ flags = [] }, folder) => {
     const own = [...quiet, '--password-store=basic', `--user-data-dir=${folder}`]
     return [findProgram('chromium'), ...own, ...window, ...flags]

@@ -10,7 +10,8 @@ import { startProgram } from './program.ts'
 import { judged, surroundings } from './run-driver.ts'
 
 export type Browser = 'Chromium' | 'Firefox' | 'WebKitGTK' | 'QtWebEngine'
-type Way = 'mouse' | 'keyboard' | 'nothing'
+/** `jump`: the pointer is where it should be at once. `extension`: nobody but an extension does anything. */
+type Way = 'mouse' | 'keyboard' | 'nothing' | 'jump' | 'extension'
 
 export interface Person {
   name: string
@@ -62,10 +63,7 @@ export async function visitBy(person: Person, { stage, onOutcome, open }: VisitB
     onOutcome(await Promise.race([judged(stage, 'load'), browser.ended]))
     if (person.way === 'nothing') return
     const random = createSeededRandom(stage.seed, 'hand')
-    await Promise.race([
-      (person.way === 'keyboard' ? byKeyboard : byMouse)({ person, stage, random }),
-      browser.ended,
-    ])
+    await Promise.race([ways[person.way ?? 'mouse']({ person, stage, random }), browser.ended])
     onOutcome(await Promise.race([judged(stage, 'act'), browser.ended]))
   } finally {
     await browser.stop()
@@ -126,6 +124,29 @@ async function byMouse({ person, stage, random }: Hand): Promise<void> {
     ...pause(900),
   ])
   await click('send')
+}
+
+/** As scripts of xdotool do. */
+async function byJump({ person, stage, random }: Hand): Promise<void> {
+  const say = (words: string[]) => stage.desktop.input(words, stage.signal)
+  const click = async (field: string) => {
+    const { x, y } = await pointIn(field, { person, stage, random })
+    await say(['mousemove', String(x), String(y), 'click', '1', ...pause(random.between(200, 500))])
+  }
+  for (const [field, words] of Object.entries(text)) {
+    await click(field)
+    await say(['type', '--delay', '90', words])
+  }
+  await click('terms')
+  await click('send')
+}
+
+const ways: Record<Way, (hand: Hand) => Promise<void>> = {
+  mouse: byMouse,
+  keyboard: byKeyboard,
+  jump: byJump,
+  extension: async () => {},
+  nothing: async () => {},
 }
 
 /** A point of a field on the screen: the page's area ends where its window ends. */
