@@ -7,9 +7,9 @@ import {
 import { answerMac } from '../../infra/wire/collect/client-crypto.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { observationsSchema, type SentObservations, type Snapshot } from '../../schemas/observations.ts'
-import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { clientHints } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { answersOf } from '../recorded-answers.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
 import type { Tidegate } from './tidegate.ts'
 

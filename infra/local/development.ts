@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Random } from '../ids.ts'
+import { type SimulationKey, simulationKeyBytes } from '../wire/collect/simulation.ts'
 
 const { resolve } = createRequire(import.meta.url)
 
@@ -29,9 +30,37 @@ export function developmentDatabases(): { cityPath?: string } {
 export function developmentMasterKeys({ dataDir, random }: { dataDir: string; random: Random }): string {
   const file = path.join(dataDir, 'master-keys')
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
-  mkdirSync(dataDir, { recursive: true })
   const keys = random(32).toString('base64')
-  writeFileSync(file, `${keys}\n`, { mode: 0o600 })
-  chmodSync(file, 0o600)
+  writeSecret(file, keys)
   return keys
+}
+
+const simulationKeyFile = (dataDir: string) => path.join(dataDir, 'simulation-key')
+
+/** The key by which scripts prove themselves to the `tidegate dev` that keeps its files there; undefined without one. */
+export function readSimulationKey(dataDir: string): SimulationKey | undefined {
+  const file = simulationKeyFile(dataDir)
+  const key = existsSync(file) ? Buffer.from(readFileSync(file, 'utf8'), 'base64') : undefined
+  return key?.length === simulationKeyBytes ? key : undefined
+}
+
+/** The same, made once. Nothing but `tidegate dev` may call this: whoever reads the file is human to the server. */
+export function developmentSimulationKey({
+  dataDir,
+  random,
+}: {
+  dataDir: string
+  random: Random
+}): SimulationKey {
+  const known = readSimulationKey(dataDir)
+  if (known) return known
+  const key = random(simulationKeyBytes)
+  writeSecret(simulationKeyFile(dataDir), key.toString('base64'))
+  return key
+}
+
+function writeSecret(file: string, text: string): void {
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, `${text}\n`, { mode: 0o600 })
+  chmodSync(file, 0o600)
 }

@@ -6,7 +6,11 @@ import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { liveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
-import { developmentDatabases, developmentMasterKeys } from '../../infra/local/development.ts'
+import {
+  developmentDatabases,
+  developmentMasterKeys,
+  developmentSimulationKey,
+} from '../../infra/local/development.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
@@ -56,7 +60,8 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
   }
   const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
   await rebuildOutdated(parts)
-  const server = await startServer({ ...parts, roles: allRoles, prepare })
+  const simulationKey = developmentSimulationKey({ dataDir, random })
+  const server = await startServer({ ...parts, roles: allRoles, prepare, simulationKey })
   undo.defer(() => server.stop())
   console.log(summary(server.url, path.join(dataDir, 'credentials.json')))
 }

@@ -18,6 +18,7 @@ import {
   type EngineAnswer,
   type EngineQuestion,
 } from '../../infra/wire/collect/protocol.ts'
+import { provesSimulation, type SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { Snapshot } from '../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
@@ -56,8 +57,11 @@ export interface AnswerFacts {
   /** `echoed`: as SDKs before 0.2 did, which give the document's texts back in clear. */
   given: 'keyed' | 'echoed' | 'wrong' | 'none'
   engine: EngineVerdict
-  /** What that was compared with: what was recorded for the repository, or what the deployment learned. */
-  engineBy: 'recorded' | 'learned'
+  /**
+   * What that was compared with: what was recorded for the repository, or what the deployment learned. `simulated`: with
+   * nothing, since a script beside `tidegate dev` proved itself.
+   */
+  engineBy: 'recorded' | 'learned' | 'simulated'
   /** What was answered to the questions that the document was asked, the deployment's own included. */
   toQuestions: readonly EngineAnswer[]
   canvas: 'as_others' | 'otherwise' | 'unknown'
@@ -77,16 +81,26 @@ interface AnswersInput {
   userAgent: string
   environment: Environment
   organizationId: string
+  sessionId: string
   learned: LearnedAnswers
+  simulationKey: SimulationKey | undefined
 }
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
+  const given = givenBy(input.snapshot, input.document)
+  if (isSimulated(input)) return { ...noAnswers, given, engine: 'as_claimed', engineBy: 'simulated' }
   const toBank = answersToBank(input)
   const toQuestions = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
   return {
-    ...{ given: givenBy(input.snapshot, input.document), canvas: canvasOf(input), toQuestions },
+    ...{ given, canvas: canvasOf(input), toQuestions },
     ...engineOf(input, toBank),
   }
+}
+
+function isSimulated({ simulationKey, sessionId, snapshot, document }: AnswersInput): boolean {
+  const { challenge } = document
+  if (!simulationKey || challenge === '') return false
+  return provesSimulation(simulationKey, { sessionId, challenge }, snapshot.proofs.engine_answers)
 }
 
 export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {

@@ -9,6 +9,7 @@ import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { countingKeyId } from '../../projections/answers/digests.ts'
 import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
@@ -39,6 +40,7 @@ interface ScoreDeps {
   clock: Clock
   network: NetworkSource
   learned: LearnedAnswers
+  simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
 }
 
@@ -137,6 +139,7 @@ async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Dr
     known,
     network: deps.network,
     learned: deps.learned,
+    simulationKey: deps.simulationKey,
     allowsMinimal: deps.allowsMinimal,
     now,
   })

@@ -1,5 +1,6 @@
 import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { Verdict } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import {
@@ -45,6 +46,7 @@ interface DraftInput {
   known: Map<string, SessionState>
   network: NetworkSource
   learned: LearnedAnswers
+  simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
   now: number
 }

@@ -1,4 +1,5 @@
 import type { AddressNetwork } from '../../infra/ip/network.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { Platform, Repeats } from '../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
@@ -50,13 +51,15 @@ export interface FactsInput {
   state: SessionState
   network: AddressNetwork
   learned?: LearnedAnswers
+  /** Only `tidegate dev` has one. */
+  simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
   visitorSessions?: number
   repeats?: Repeats | null
 }
 
 export function readFacts(input: FactsInput): Facts {
-  const { state, network, learned = nothingLearned, allowsMinimal = nobody } = input
+  const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = nobody } = input
   const { visitorSessions = 0, repeats = null } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
@@ -75,8 +78,9 @@ export function readFacts(input: FactsInput): Facts {
     answers:
       snapshot && document
         ? judgeAnswers({
-            ...{ snapshot, document, agent, userAgent, learned },
+            ...{ snapshot, document, agent, userAgent, learned, simulationKey },
             ...{ environment: state.environment, organizationId: state.organization_id },
+            sessionId: state.session_id,
           })
         : noAnswers,
     sdk: state.sdk,

@@ -94,11 +94,13 @@ function sessionScored(decision: ScoredDecision): SessionScored {
   }
 }
 
-// For others to learn from; null where the document was not answered by its own key, and without a visitor.
+// For others to learn from; null where the document was not answered by its own key or by a script that plays a browser,
+// and without a visitor.
 function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecision): GivenAnswers | null {
   const { facts, fired } = evaluation
   const { snapshot, document, answers, userAgent, agent } = facts
   if (!snapshot || !document || answers.given !== 'keyed' || facts.platform !== 'web') return null
+  if (answers.engineBy === 'simulated') return null
   if (!visitor || !countingKey) return null
   const { organization_id } = state
   const { ip_address: ipAddress } = facts.network

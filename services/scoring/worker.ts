@@ -9,6 +9,7 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { createRepeatCounter } from '../../projections/repeats/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -28,6 +29,7 @@ interface ScoringOptions {
   clock: Clock
   network: NetworkSource
   learned: LearnedAnswers
+  simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
   applied: Pick<Applied, 'waitFor'>
   logger: Logger

@@ -6,6 +6,7 @@ import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { type Periodic, runPeriodically } from '../../infra/timing.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
@@ -32,12 +33,14 @@ export interface WorkerParts {
   starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean; collect: boolean }
   network: NetworkSource
   registry: Registry
+  /** Scripts that prove themselves by it count as the browsers that they play. */
+  simulationKey?: SimulationKey | undefined
   undo: AsyncDisposableStack
 }
 
 /** Scoring is stopped before the projections, so that what it decided last is still applied. */
 export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
-  const { starts, network, registry, undo } = parts
+  const { starts, network, registry, simulationKey, undo } = parts
   const applying = starts.projections
     ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
     : []
@@ -46,7 +49,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) wakeWhenMoreEnds(core, { pruner, undo })
-  const scoring = starts.scoring ? await startScoring(core, { network, undo }) : []
+  const scoring = starts.scoring ? await startScoring(core, { network, simulationKey, undo }) : []
   undo.defer(() => stopTogether(scoring))
   const tidying = [
     ...(starts.api
@@ -89,14 +92,15 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core,
-  { network, undo }: Pick<WorkerParts, 'network' | 'undo'>,
+  { network, simulationKey, undo }: Pick<WorkerParts, 'network' | 'simulationKey' | 'undo'>,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   wakeWhenMoreEnds(core, { pruner, undo })
   const learning = runLearning(core)
   const minimal = await followMinimalMode(core)
   const { allowsMinimal } = minimal
-  const scoring = runScoring({ ...core, network, learned: learning.learned, allowsMinimal })
+  const { learned } = learning
+  const scoring = runScoring({ ...core, network, learned, simulationKey, allowsMinimal })
   return startTogether<Running>([
     ...[learning, minimal, pruner].map((started) => Promise.resolve(started)),
     ...[scoring, runSessionScheduler(core)],

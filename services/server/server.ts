@@ -9,6 +9,7 @@ import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { txtRecords } from '../../infra/safe-http/txt.ts'
 import { within } from '../../infra/timing.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { agentRoutes } from '../agents/routes.ts'
 import type { HandOff } from '../collect/hand-off.ts'
 import { firstContinuityId } from '../collect/sealed-ids.ts'
@@ -49,6 +50,8 @@ export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]
   /** Runs once the read models follow the log and before requests are accepted. The result is shown at /demo. */
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
+  /** Of `tidegate dev` alone: no setting gives one. */
+  simulationKey?: SimulationKey
 }
 
 export interface Server {
@@ -66,7 +69,7 @@ export const stopWithinMs = (config: Config): number =>
 
 /** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const { config, logger } = options
+  const { config, logger, simulationKey } = options
   const undo = new AsyncDisposableStack()
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
@@ -82,7 +85,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
     const network = await networkFor(config, roles)
-    const running = await startWorkers(core, { starts: startsOf(roles), network, registry, undo })
+    const starting = { starts: startsOf(roles), network, registry, simulationKey, undo }
+    const running = await startWorkers(core, starting)
     const gate = roles.includes('gate')
       ? startMeasuredGate(core, { publicUrl, registry, network })
       : undefined

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { answersOf } from '../../bench/recorded-answers.ts'
 import {
   type CollectClientOptions,
   createCollectClient,
@@ -7,7 +8,6 @@ import {
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
-import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { bindingOf } from '../support/gate-proof.ts'
 import { headerOf, type Request } from './http.ts'
 import type { Headers, World } from './world.ts'

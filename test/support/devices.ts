@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
+import { answersOf } from '../../bench/recorded-answers.ts'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
-import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { desktopSafari } from '../services/scoring/support/snapshots.ts'
 import type { Owner } from './cluster.ts'
 import { eventually } from './eventually.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { answersOf } from '../../bench/recorded-answers.ts'
 import { asId } from '../../infra/ids.ts'
 import { createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
 import { consentUrl } from '../../infra/wire/gate.ts'
-import { answersOf } from '../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
 

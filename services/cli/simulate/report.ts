@@ -7,6 +7,8 @@ import type { Verification } from './verify.ts'
 export interface SimulationReport {
   seed: string
   baseUrl: string
+  /** Whether the sessions brought proofs by the simulation key of DATA_DIR. */
+  hasKey: boolean
   completed: number
   failed: number
   /** Of the completed: those that presented the continuity token of an earlier visit. */
@@ -21,7 +23,7 @@ export interface SimulationReport {
   verification: Verification | null
 }
 
-type Said = Pick<SimulationReport, 'seed' | 'baseUrl' | 'durationMs' | 'waits' | 'verification'>
+type Said = Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'>
 
 export interface ReportInput extends Said {
   counts: Pick<SimulationReport, 'completed' | 'failed' | 'returning'>
@@ -29,12 +31,13 @@ export interface ReportInput extends Said {
 }
 
 export function createReport({ counts, recording, ...said }: ReportInput): SimulationReport {
-  const { seed, baseUrl, durationMs, waits, verification } = said
+  const { seed, baseUrl, hasKey, durationMs, waits, verification } = said
   const { open, batch, result, readback } = recording.durations
   const perSecond = (count: number) => (durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0)
   return {
     seed,
     baseUrl,
+    hasKey,
     ...counts,
     durationMs: Math.round(durationMs),
     sessionsPerSecond: perSecond(counts.completed),
@@ -72,6 +75,8 @@ export function formatReport(report: SimulationReport, organization = '<organiza
     '',
     ...errorLines(report.errors),
     ...waitLines(report.waits, organization),
+    '',
+    ...proofLines(report),
     ...(report.verification ? ['', ...verificationLines(report.verification)] : []),
   ].join('\n')
 }
@@ -115,15 +120,29 @@ function waitLines(waits: SimulationReport['waits'], organization: string): stri
   })
 }
 
+// Why no session is human, where that is so.
+function proofLines({ hasKey, verification }: SimulationReport): string[] {
+  if (hasKey && !verification) return ['The sessions carried proofs by the simulation key of DATA_DIR.']
+  if (hasKey && verification?.proven)
+    return ['The sessions proved by the simulation key of DATA_DIR that they are simulated.']
+  const why = hasKey
+    ? 'The server is not the one that the simulation key of DATA_DIR is of'
+    : 'DATA_DIR has no simulation key, which only a server started by tidegate dev makes'
+  return [
+    `${why}: the sessions are inconclusive at best, as those of any script should be.`,
+    'That tells nothing about how well bots are detected.',
+  ]
+}
+
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
-function verificationLines({ readable, unreadable, verdicts }: Verification): string[] {
+function verificationLines({ readable, unreadable, verdicts, proven }: Verification): string[] {
   const statuses = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([status, count]) => `${count} ${status}`)
       .join(', ')
   return [
-    `${readable} sessions readable, ${unreadable.length} not`,
+    `${readable} sessions readable, ${unreadable.length} not; ${proven} shown as simulated`,
     ...unreadable.slice(0, 10).map((id) => `  not readable: ${id}`),
     ...Object.entries(verdicts).map(([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`),
   ]

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { readSimulationKey } from '../../../infra/local/development.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { type DevelopmentCredentials, given, readCredentials } from '../credentials.ts'
+import { type DevelopmentCredentials, dataDirectory, given, readCredentials } from '../credentials.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
 import type { TrafficMix } from './generate/plan.ts'
 import { openAckFile } from './recorder.ts'
@@ -50,6 +51,7 @@ function toOptions(flags: SimulateFlags, known: DevelopmentCredentials | undefin
   return {
     baseUrl,
     publishableKeys: chosen.keys,
+    simulationKey: readSimulationKey(dataDirectory()),
     verifyWith: flags.verify ? given(flags.secretKey ?? keys?.secret_key, '--secret-key') : undefined,
     sessions: flags.sessions,
     concurrency: concurrencyOf(flags),

@@ -5,9 +5,10 @@ import {
   type OpenedSession,
 } from '../../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../../infra/wire/collect/node-client-crypto.ts'
+import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import type { ClientKeys } from './client-keys.ts'
-import { answersOf } from './generate/answers.ts'
+import { simulatedAnswers } from './generate/answers.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
@@ -17,6 +18,8 @@ export interface SessionTarget extends Lane {
   baseUrl: string
   publishableKeys: ClientKeys
   http: HttpClient
+  /** Of the `tidegate dev` that is meant. To any other server the sessions are inconclusive at best. */
+  simulationKey?: SimulationKey | undefined
 }
 
 export interface FinishedSession {
@@ -26,7 +29,7 @@ export interface FinishedSession {
 
 export async function sendSession(
   plan: SessionPlan,
-  { baseUrl, publishableKeys, http, recording, pacer }: SessionTarget,
+  { baseUrl, publishableKeys, http, recording, pacer, simulationKey }: SessionTarget,
   continuity?: string,
 ): Promise<FinishedSession> {
   const publishableKey = publishableKeys[plan.client]
@@ -42,23 +45,26 @@ export async function sendSession(
     ...(continuity ? { continuity } : {}),
   })
   const opened = await client.open()
-  const handedOut = await sendBatches(client, opened, plan.batches)
+  const answered = plan.batches.map((batch) => withProofs(batch, { opened, simulationKey }))
+  const handedOut = await sendBatches(client, answered)
   await client.requestResult(plan.closing)
   return { sessionId: opened.sessionId, continuity: handedOut }
 }
 
-async function sendBatches(client: CollectClient, opened: OpenedSession, batches: PlannedObservations[]) {
+async function sendBatches(client: CollectClient, batches: SentObservations[]) {
   let continuity: string | undefined
   for (const batch of batches) {
-    const { fingerprint } = await client.sendBatch(withProofs(batch, opened))
+    const { fingerprint } = await client.sendBatch(batch)
     continuity = fingerprint?.state.id ?? continuity
   }
   return continuity
 }
 
-// Answers what the document is asked as the browser that the snapshot claims to be.
-function withProofs(batch: PlannedObservations, opened: OpenedSession): SentObservations {
+interface Proving extends Pick<SessionTarget, 'simulationKey'> {
+  opened: OpenedSession
+}
+
+function withProofs(batch: PlannedObservations, { opened, simulationKey }: Proving): SentObservations {
   if (!batch.snapshot) return batch
-  const proofs = answersOf(batch.snapshot.navigator?.user_agent ?? '', opened)
-  return { ...batch, snapshot: { ...batch.snapshot, proofs } }
+  return { ...batch, snapshot: { ...batch.snapshot, proofs: simulatedAnswers(opened, simulationKey) } }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CollectError } from '../../../infra/wire/collect/client.ts'
+import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { ClientKeys } from './client-keys.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
@@ -13,6 +14,8 @@ export interface SimulationOptions {
   baseUrl: string
   /** For each client of the mix, all of one organization. */
   publishableKeys: ClientKeys
+  /** Without it, and to any server but its own, no session is human. */
+  simulationKey?: SimulationKey | undefined
   sessions: number
   concurrency: number
   rate?: number | undefined
@@ -31,14 +34,15 @@ export interface SimulationOptions {
  * and it keeps to the rate limits of both keys' buckets.
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
-  const { baseUrl, publishableKeys, concurrency, seed } = options
+  const { baseUrl, publishableKeys, concurrency, seed, simulationKey } = options
   const http = createHttpClient({ connections: concurrency })
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
   const secret = createPacer(options.pacerTime)
   try {
     const start = performance.now()
-    const sent = await sendAll({ baseUrl, publishableKeys, http, recording, pacer: publishable }, options)
+    const target = { baseUrl, publishableKeys, http, recording, pacer: publishable, simulationKey }
+    const sent = await sendAll(target, options)
     const durationMs = performance.now() - start
     const read = { baseUrl, http, recording, pacer: secret, concurrency }
     const verification = options.verifyWith
@@ -46,7 +50,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       : null
     const counts = { completed: sent.sessions.length, failed: sent.failed, returning: sent.returning }
     const waits = { publishable: publishable.waits(), secret: secret.waits() }
-    return createReport({ seed, baseUrl, counts, durationMs, recording, waits, verification })
+    const hasKey = simulationKey !== undefined
+    return createReport({ seed, baseUrl, hasKey, counts, durationMs, recording, waits, verification })
   } finally {
     http.close()
   }

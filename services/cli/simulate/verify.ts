@@ -14,6 +14,8 @@ export interface Verification {
   /** Sessions that did not read back as their own, with a final decision. */
   unreadable: string[]
   verdicts: Record<string, Record<string, number>>
+  /** Sessions whose proof by the simulation key the server accepted. */
+  proven: number
 }
 
 export interface VerifyOptions extends Lane {
@@ -27,12 +29,14 @@ const detail = z.object({
   data: z.object({
     id: z.string(),
     decision: z.object({ automation_status: z.string(), decision_status: z.string() }),
+    // Of versions before there was no such member.
+    evidence: z.object({ sources: z.array(z.string()) }).nullish(),
   }),
 })
 
 /** Reads every session back over REST. A hand-off was answered for each, so each must be there with a final decision. */
 export async function verifySessions(sessions: SentSession[], options: VerifyOptions): Promise<Verification> {
-  const verification: Verification = { readable: 0, unreadable: [], verdicts: {} }
+  const verification: Verification = { readable: 0, unreadable: [], verdicts: {}, proven: 0 }
   const queue = sessions.values()
   const work = async () => {
     for (const session of queue) await verifyOne(session, options, verification)
@@ -46,23 +50,28 @@ async function verifyOne(
   options: VerifyOptions,
   verification: Verification,
 ): Promise<void> {
-  const status = statusOf(session, await read(session, options))
-  if (!status) {
+  const shown = shownOf(session, await read(session, options))
+  if (!shown) {
     verification.unreadable.push(session.sessionId)
     countError(options.recording, 'readback', 'not_readable')
     return
   }
+  const { status, isProven } = shown
   verification.readable++
+  if (isProven) verification.proven++
+  // A server that believes a script without a proof believes any other one.
+  else if (status === 'human') countError(options.recording, 'readback', 'human_without_proof')
   const counts = verification.verdicts[session.actor] ?? {}
   verification.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
 }
 
-// The session's automation status, or undefined for an answer that is not this session with a final decision.
-function statusOf(session: SentSession, answer: HttpAnswer | undefined): string | undefined {
+// undefined for an answer that is not this session with a final decision.
+function shownOf(session: SentSession, answer: HttpAnswer | undefined) {
   if (answer?.status !== 200) return undefined
   const { data } = detail.safeParse(parsedJson(answer.body.toString())).data ?? {}
   if (data?.id !== session.sessionId || data.decision.decision_status !== 'final') return undefined
-  return data.decision.automation_status
+  const isProven = data.evidence?.sources.includes('simulated_answers') ?? false
+  return { status: data.decision.automation_status, isProven }
 }
 
 async function read(

@@ -38,6 +38,7 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     visitor_history: visitor !== null,
     recorded_answers: isCompared && answers.engineBy === 'recorded',
     learned_answers: answers.engineBy === 'learned',
+    simulated_answers: answers.engineBy === 'simulated',
   }
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]

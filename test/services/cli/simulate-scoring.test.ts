@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { questionsOf } from '../../../infra/challenges/challenges.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { answersOf } from '../../../services/cli/simulate/generate/answers.ts'
+import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
+import { simulatedAnswers } from '../../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import {
   type PlannedObservations,
@@ -15,7 +15,14 @@ import { evolve, type SessionEvent } from '../../../services/scoring/session-sta
 const scope = { session_id: 'sid_1', organization_id: 'org_1', environment: 'test' } as const
 const document = { document_id_hash: 'd1', ip_address: '203.0.113.1' }
 
-function eventsOf(plan: SessionPlan): SessionEvent[] {
+const serversKey: SimulationKey = Buffer.alloc(32, 1)
+
+interface Keys {
+  /** What the scripts have. */
+  key: SimulationKey | undefined
+}
+
+function eventsOf(plan: SessionPlan, { key }: Keys): SessionEvent[] {
   const headers = headersOf(plan)
   const user_agent = headers['User-Agent'] ?? ''
   const hints = Object.entries(headers).filter(([name]) => name.startsWith('Sec-CH-UA'))
@@ -39,27 +46,28 @@ function eventsOf(plan: SessionPlan): SessionEvent[] {
   }
   const batches = [...plan.batches, plan.closing].map((observations, i): SessionEvent => {
     const body = { event_id: `e${i}`, seq: i + 1, received_at: 2, body_hash: String(i).padStart(64, '0') }
-    const payload = deflateRawSync(JSON.stringify(answered(observations)))
+    const payload = deflateRawSync(JSON.stringify(answered(observations, key)))
     return { type: 'BatchReceived', data: { ...scope, ...document, ...body, user_agent, payload } }
   })
   return [opened, ...batches]
 }
 
 /** As `simulate` does before it sends them. */
-function answered(observations: PlannedObservations) {
+function answered(observations: PlannedObservations, key: SimulationKey | undefined) {
   const { snapshot } = observations
   if (!snapshot) return observations
-  const asked = { challenge: 'challenge', timingNonce: 'timing', engineQuestions: questionsOf('challenge') }
-  const proofs = answersOf(snapshot.navigator.user_agent ?? '', asked)
+  const asked = { sessionId: scope.session_id, challenge: 'challenge', timingNonce: 'timing' }
+  const proofs = simulatedAnswers(asked, key)
   return { ...observations, snapshot: { ...snapshot, proofs } }
 }
 
-function evaluatePlan(plan: SessionPlan) {
-  const state = eventsOf(plan).reduce<ReturnType<typeof evolve> | undefined>(evolve, undefined)
+function evaluatePlan(plan: SessionPlan, keys: Keys = { key: serversKey }) {
+  const state = eventsOf(plan, keys).reduce<ReturnType<typeof evolve> | undefined>(evolve, undefined)
   if (!state) throw new Error('no events')
   return evaluate({
     state: { ...state, platform: plan.client },
     network: noNetwork.lookup(state.ip_address, 2),
+    simulationKey: serversKey,
   })
 }
 
@@ -86,4 +94,12 @@ test('driven browsers are bots, and no other bot-like session passes for a perso
     if (plan.actor === 'scripted' || plan.actor === 'emulator') expect(verdict).not.toBe('human')
     else expect({ actor: plan.actor, verdict }).toEqual({ actor: plan.actor, verdict: 'bot' })
   }
+})
+
+test.each([
+  ['no key', undefined],
+  ["another server's key", Buffer.alloc(32, 2)],
+])('with %s no session is human', (_, key) => {
+  const verdicts = new Set(plans.map((plan) => evaluatePlan(plan, { key }).score.verdict))
+  expect([...verdicts].sort()).toEqual(['bot', 'inconclusive'])
 })

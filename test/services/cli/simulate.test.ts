@@ -89,7 +89,7 @@ describe('the report', () => {
   })
   const none = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
   const waits = { publishable: none, secret: none }
-  const input = { seed: 's', baseUrl: 'http://127.0.0.1:1', waits, verification: null }
+  const input = { seed: 's', baseUrl: 'http://127.0.0.1:1', hasKey: true, waits, verification: null }
 
   test('takes percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
@@ -156,8 +156,24 @@ describe('the report', () => {
     const report = createReport({ ...input, counts, durationMs: 10, recording: createRecording() })
     expect(succeeded(report)).toBe(true)
     expect(succeeded({ ...report, failed: 1 })).toBe(false)
-    const verification = { readable: 0, unreadable: ['sid_1'], verdicts: {} }
+    const verification = { readable: 0, unreadable: ['sid_1'], verdicts: {}, proven: 0 }
     expect(succeeded({ ...report, verification })).toBe(false)
     expect(succeeded({ ...report, verification: { ...verification, unreadable: [] } })).toBe(true)
+  })
+
+  describe.each([
+    ['without the key', { hasKey: false }, /DATA_DIR has no simulation key.*inconclusive at best/],
+    ['with the key of another server', { hasKey: true, proven: 0 }, /not the one.*inconclusive at best/],
+    ['with the key', { hasKey: true, proven: 1 }, /proved by the simulation key/],
+    ['with a key that nobody looked at', { hasKey: true }, /carried proofs/],
+  ])('%s', (_, { hasKey, proven }: { hasKey: boolean; proven?: number }, expected) => {
+    test('says what is to be expected of verdicts, and succeeds', () => {
+      const counts = { completed: 1, failed: 0, returning: 0 }
+      const verification = proven === undefined ? null : { readable: 1, unreadable: [], verdicts: {}, proven }
+      const said = { ...input, hasKey, verification }
+      const report = createReport({ ...said, counts, durationMs: 10, recording: createRecording() })
+      expect(formatReport(report)).toMatch(expected)
+      expect(succeeded(report)).toBe(true)
+    })
   })
 })

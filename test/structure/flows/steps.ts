@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
+import { answersOf } from '../../../bench/recorded-answers.ts'
 import { createCollectClient } from '../../../infra/wire/collect/client.ts'
-import { answersOf } from '../../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import type { Owner } from '../../support/cluster.ts'

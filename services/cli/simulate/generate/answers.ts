@@ -1,25 +1,19 @@
 import { hash } from 'node:crypto'
-import { bankNumberOf } from '../../../../infra/challenges/bank.ts'
-import { engineVersionOf, recordedAnswer } from '../../../../infra/challenges/challenges.ts'
 import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { OpenResponse } from '../../../../infra/wire/collect/protocol.ts'
+import { type SimulationKey, simulationProof } from '../../../../infra/wire/collect/simulation.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 
-type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
+type Asked = Pick<OpenResponse, 'sessionId' | 'challenge' | 'timingNonce'>
 type Answered = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
 
 /**
- * What the browser of a user agent would answer, by what was recorded from real ones. The drawing is made up, and the
- * deployment's own questions stay open: a script cannot know what a browser answers.
+ * What a script answers: a drawing that it made up and, where it has the key, the proof that it belongs to the server.
+ * It leaves questions about the engine open, as there is none.
  */
-export function answersOf(userAgent: string, asked: Asked): Answered {
-  const version = engineVersionOf(userAgent)
-  const recorded = asked.engineQuestions.filter(({ id }) => bankNumberOf(id) === undefined)
-  const engine = recorded.map(({ id }) => ({
-    id,
-    answer: (version && recordedAnswer(version, id)) ?? 'boolean false',
-  }))
-  const canvas = hash('sha256', `drawn by ${userAgent} ${asked.challenge}`)
+export function simulatedAnswers(asked: Asked, key: SimulationKey | undefined): Answered {
+  const canvas = hash('sha256', `drawn for ${asked.challenge}`)
+  const engine = key ? [simulationProof(key, asked)] : []
   return {
     canvas_challenge_hash: canvas,
     engine_answers: engine,

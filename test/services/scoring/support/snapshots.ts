@@ -1,6 +1,6 @@
+import { answersOf } from '../../../../bench/recorded-answers.ts'
 import { questionsOf } from '../../../../infra/challenges/challenges.ts'
 import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
-import { answersOf } from '../../../../services/cli/simulate/generate/answers.ts'
 import { markAs } from '../../../../services/cli/simulate/generate/bots.ts'
 import { type DeviceFamily, families } from '../../../../services/cli/simulate/generate/families.ts'
 import { clientHints } from '../../../../services/cli/simulate/generate/headers.ts'

@@ -1,0 +1,38 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { EngineAnswer } from './protocol.ts'
+
+// A script has no engine that could answer. Those of this repository prove themselves to `tidegate dev` in its place, by
+// a key that only such a server makes and knows. Their proof stands among the answers, so that clients need no other
+// wire format.
+
+/** Bytes that `tidegate dev` and the scripts beside it share. */
+export type SimulationKey = Uint8Array
+
+export const simulationKeyBytes = 32
+
+/** A document, by what only its own opening was given. */
+interface ProvenDocument {
+  sessionId: string
+  challenge: string
+}
+
+// No question has this id.
+const proofId = 0
+
+/** Holds for this document and no other, so that what is recorded of it proves nothing elsewhere. */
+export function simulationProof(key: SimulationKey, { sessionId, challenge }: ProvenDocument): EngineAnswer {
+  const mac = createHmac('sha256', key).update(`simulation\n${sessionId}\n${challenge}`).digest('base64url')
+  return { id: proofId, answer: mac }
+}
+
+export function provesSimulation(
+  key: SimulationKey,
+  document: ProvenDocument,
+  answers: readonly EngineAnswer[],
+): boolean {
+  const own = simulationProof(key, document).answer
+  const said = answers.find(({ id }) => id === proofId)?.answer
+  return (
+    said?.length === own.length && timingSafeEqual(Buffer.from(own), Buffer.from(said.padEnd(own.length)))
+  )
+}
