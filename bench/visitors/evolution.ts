@@ -110,7 +110,7 @@ function placeOf(habits: Habits, random: SeededRandom): string {
   ].join('.')
 }
 
-function newer(s: Look['snapshot']): Look['snapshot'] {
+export function newer(s: Look['snapshot']): Look['snapshot'] {
   const userAgent = (s.navigator.user_agent ?? '').replace(
     /((?:Chrome|Firefox|Version|Edg|rv)[/:])(\d+)/g,
     (_, name, version) => `${name}${Number(version) + 1}`,

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { trackByRules } from './fp-stalker.ts'
+import { judgedRuns } from './judged.ts'
 import { type Measures, measuresOf } from './measures.ts'
 import { replay, type Visit } from './replay.ts'
 import { type ReplayResults, writeVisitors } from './report.ts'
@@ -41,6 +42,7 @@ const results: ReplayResults = {
   seed,
   commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
   scenarios: [...scenarios(seed)].map(resultOf),
+  people: [...judgedRuns(seed)],
   twins: twinsOf(seed).map(twinResultOf),
 }
 await writeFile(path.join(import.meta.dirname, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)

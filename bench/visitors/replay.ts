@@ -72,10 +72,28 @@ interface Linked extends LinkedSession {
 }
 
 /** The visitor of each visit, as production's rules link and split them. */
-export function replay(visits: Visit[]): string[] {
+export const replay = (visits: Visit[]): string[] => replayed(visits).map(({ finally: visitor }) => visitor)
+
+export interface Answered {
+  /** The visitor that the visit was of when it was answered, and after all visits. */
+  first: string
+  finally: string
+  /** When it was answered, the oldest session of that visitor was of another browser. */
+  wasWrong: boolean
+}
+
+export function replayed(visits: Visit[]): Answered[] {
   const memory = createMemory()
-  for (const visit of visits) memory.see(visit)
-  return visits.map(({ sessionId }) => memory.visitorOf(sessionId))
+  const browsers = new Map(visits.map(({ sessionId, browser }) => [sessionId, browser]))
+  const answers = visits.map((visit) => {
+    memory.see(visit)
+    const first = memory.visitorOf(visit.sessionId)
+    return { first, wasWrong: browsers.get(memory.oldestOf(first)) !== visit.browser }
+  })
+  return visits.map(({ sessionId }, i) => ({
+    ...(answers[i] ?? { first: '', wasWrong: false }),
+    finally: memory.visitorOf(sessionId),
+  }))
 }
 
 function createMemory() {
@@ -121,6 +139,7 @@ function createMemory() {
 
   return {
     visitorOf: (sessionId: string) => links.get(sessionId)?.visitor ?? '',
+    oldestOf: (visitor: string) => ofVisitor.get(visitor)?.[0]?.session_id ?? '',
     see({ look, at, presented, issued, sessionId }: Visit): void {
       const shown = {
         organization_id: 'org',

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { JudgedRun } from './judged.ts'
 import type { Measures } from './measures.ts'
 
 export interface ReplayResults {
@@ -13,6 +14,7 @@ export interface ReplayResults {
     ours: Measures
     rules: Measures | null
   }[]
+  people: JudgedRun[]
   twins: { count: number; place: string; apart: string; first: number; back: number; mixed: number }[]
 }
 
@@ -25,7 +27,7 @@ export async function writeVisitors(results: ReplayResults): Promise<void> {
   await writeFile(page, `${before.trimEnd()}\n\n${visitorsPart(results)}\n`)
 }
 
-export function visitorsPart({ seed, commit, scenarios, twins }: ReplayResults): string {
+export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayResults): string {
   return [
     title,
     'Written by `make replay` (`bench/visitors/`), which calls the code that scoring runs. Looks come from the public generator `fingerprint-generator`, each browser visits once a week, and its attributes change as often as a study found (Vastel et al., FP-STALKER, IEEE S&P 2018). Drawings, networks, voices and media devices are in neither; how they vary is assumed in `looks.ts` and `evolution.ts`.',
@@ -51,6 +53,7 @@ export function visitorsPart({ seed, commit, scenarios, twins }: ReplayResults):
         return [[...about, 'us', ...cells(ours)], ...(rules ? [[...about, 'rules', ...cells(rules)]] : [])]
       }),
     ),
+    ...peoplePart(people),
     '### Twins',
     'Machines that are equal in all that is compared. Each comes without storage, and later comes back with what it was given. Counted are visitors after all first visits, after all second ones, and then those that have two machines.',
     table(
@@ -58,6 +61,26 @@ export function visitorsPart({ seed, commit, scenarios, twins }: ReplayResults):
       twins.map(({ count, place, apart, first, back, mixed }) => [count, place, apart, first, back, mixed]),
     ),
   ].join('\n\n')
+}
+
+function peoplePart(people: JudgedRun[]): string[] {
+  return [
+    '### People',
+    'Eight weeks of 400 homes, 16 offices, seven countries and their carriers (`population.ts`, `journeys.ts`). Phones of one model are equal, in a third of the homes all are of one model, and the machines of an office are one image. Browsers update, people travel, and now and then a language, fonts or a driver change. Storage is lost at 5 of 100 visits, 10 for Safari, and always by the 6 of 100 people whose windows are private. The homes are in two halves, and points are only ever fitted on one of them.',
+    '- **wrong**: visits that were answered with a visitor whose oldest session is of another device. **mixed**: visitors with more than one device in the end.\n- **ids**: visitors a device has in the end. **bound**: the same for a matcher that knows which looks only one device ever has.',
+    table(
+      ['storage lost', 'half', 'devices', 'of', 'visits', 'wrong', 'mixed', 'ids', 'bound'],
+      people.map(({ name, half, group, judgement: j }) => [
+        name,
+        half,
+        group,
+        j.devices,
+        j.visits,
+        ...[j.wrong, j.mixed].map((share) => `${(100 * share).toFixed(2)} %`),
+        ...[j.idsPerBrowser, j.bound].map((ids) => ids.toFixed(2)),
+      ]),
+    ),
+  ]
 }
 
 function cells(m: Measures): string[] {

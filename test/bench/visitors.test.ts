@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
+import { journeysOf } from '../../bench/visitors/journeys.ts'
+import { judge } from '../../bench/visitors/judged.ts'
 import { measuresOf } from '../../bench/visitors/measures.ts'
+import { type Device, populationOf } from '../../bench/visitors/population.ts'
 import { browsersOf, replay, visitsOf } from '../../bench/visitors/replay.ts'
 import { visitorsPart } from '../../bench/visitors/report.ts'
 import results from '../../bench/visitors/results.json' with { type: 'json' }
@@ -30,3 +33,55 @@ test.each(twinsOf('visitors').filter(({ count }) => count === 10))(
     expect(new Set(visitors).size).toBe(count)
   },
 )
+
+describe('a population', () => {
+  const people = populationOf('people', 60)
+
+  it('is the same for a seed, and another for another', () => {
+    const visits = (seed: string) => journeysOf(populationOf(seed, 5), seed, { loss: 'realistic' })
+    expect(visits('one')).toEqual(visits('one'))
+    expect(visits('one')).not.toEqual(visits('other'))
+  })
+
+  it('keeps what it was given but where that is lost', () => {
+    const kept = (loss: 'never' | 'always') => {
+      const visits = journeysOf(people, 'people', { loss })
+      const firsts = new Set(visits.map(({ browser }) => browser)).size
+      return {
+        without: visits.filter(({ presented }) => presented === null).length,
+        firsts,
+        all: visits.length,
+      }
+    }
+    const [never, always] = [kept('never'), kept('always')]
+    expect(never.without).toBe(never.firsts)
+    expect(always.without).toBe(always.all)
+  })
+
+  it('has phones, desktops and fleets, and homes in both halves', () => {
+    const share = (is: (one: Device) => boolean) => people.filter(is).length / people.length
+    expect(share(({ kind }) => kind === 'phone')).toBeCloseTo(0.56, 1)
+    expect(share(({ kind }) => kind === 'office')).toBeCloseTo(0.12, 1)
+    expect(share(({ isJudged }) => isJudged)).toBeCloseTo(0.5, 0)
+    const images = people.filter(({ kind }) => kind === 'office').map(({ snapshot }) => snapshot)
+    expect(new Set(images).size).toBeLessThan(images.length)
+  })
+})
+
+it('a visit is wrong where its visitor began with another device, and a look of two leads nobody', () => {
+  const [phone] = populationOf('people', 5)
+  if (!phone) throw new Error('nobody')
+  const look = { snapshot: phone.snapshot, ip: '192.0.2.1' }
+  const visit = (browser: number, at: number) => ({
+    browser,
+    look,
+    at,
+    presented: null,
+    issued: `${at}`,
+    sessionId: `${at}`,
+  })
+  const visits = [visit(0, 1), visit(1, 2), visit(1, 3)]
+  const answers = ['a', 'a', 'b'].map((id, i) => ({ first: id, finally: id, wasWrong: i === 1 }))
+  const judged = judge([{ ...phone, id: 1 }], { visits, answers })
+  expect(judged).toEqual({ devices: 1, visits: 2, wrong: 0.5, mixed: 0.5, idsPerBrowser: 2, bound: 2 })
+})
