@@ -9,6 +9,7 @@ import {
   categories,
   type Facts,
   type FactsInput,
+  type Group,
   readFacts,
   type Signal,
 } from './facts.ts'
@@ -192,12 +193,10 @@ export const scoringVersion = '4'
 
 // human 0-39, inconclusive 40-69, bot 70-100.
 const bands = { inconclusive: 40, bot: 70 }
-// Machines that nobody sits at and habits of tools, together, still are not more than odd.
-const weakCap = 38
-// Habits of input that some people have, too, together.
-const habitCap = 60
-const trustCap = 18
-const unknownScore = 50
+// Machines that nobody sits at, together, still are not more than odd; habits of input some people have, too.
+const limits: Record<Group, number> = { weak: 38, habits: 60, trust: 18 }
+/** Of a session without a snapshot, at least. */
+export const unknownScore = 50
 
 export interface Score {
   risk: number
@@ -225,13 +224,13 @@ export function verdictOf(risk: number): Verdict {
 function riskOf(fired: Signal[], facts: Pick<Facts, 'snapshot'>): Pick<Score, 'risk' | 'bound'> {
   const risks = fired.filter(({ role }) => role === 'risk')
   const definitive = risks.filter(({ strength }) => strength === 'definitive')
-  const trust = Math.min(trustCap, sum(fired.filter(({ role }) => role === 'trust')))
-  const evidence = Math.max(0, combine(groups(risks)) - trust)
+  const evidence = evidenceOf(fired, limits)
   const capped = isConfirmed(risks) ? evidence : Math.min(evidence, bands.bot - 1)
   const decided = Math.max(capped, ...definitive.map((signal) => signal.score))
   // Without a snapshot there is nothing that could speak for a person.
   const reached = Math.max(decided, facts.snapshot ? 0 : unknownScore)
-  const bound = boundOf(risks, { evidence, decided, reached })
+  const bound =
+    boundOf(risks, { evidence, decided, reached }) ?? (reached > evidence ? null : groupsOf(fired))
   const least = bound?.kind === 'floor' ? bound.least : 0
   return { risk: Math.round(Math.max(reached, least)), bound }
 }
@@ -246,15 +245,30 @@ function boundOf(
   return evidence > decided && decided < bands.bot ? { kind: 'cap', most: decided } : null
 }
 
-// Weak signals and habits of input count as one group each, so that many small oddities stay small.
-function groups(risks: Signal[]): number[] {
+// The groups of which more fired than counts, and that would change the score.
+function groupsOf(fired: Signal[]): Bound | null {
+  const evidence = Math.round(evidenceOf(fired, limits))
+  const counted = Object.entries(limits).filter(
+    ([name]) => Math.round(evidenceOf(fired, { ...limits, [name]: Infinity })) !== evidence,
+  )
+  return counted.length > 0 ? { kind: 'groups', limits: Object.fromEntries(counted) } : null
+}
+
+function evidenceOf(fired: Signal[], limits: Record<Group, number>): number {
+  const trust = Math.min(limits.trust, sum(fired.filter(({ role }) => role === 'trust')))
+  return Math.max(0, combine(parts(fired, limits)) - trust)
+}
+
+// Weak signals and habits of input count as one part each, so that many small oddities stay small.
+function parts(fired: Signal[], limits: Record<Group, number>): number[] {
+  const risks = fired.filter(({ role }) => role === 'risk')
   const weak = risks.filter(({ strength }) => strength === 'weak')
   const isHabit = ({ strength, category }: Signal) => strength === 'moderate' && category === 'behavioral'
   const isPlain = ({ strength }: Signal) => strength === 'moderate' || strength === 'strong'
   const rest = risks.filter((signal) => isPlain(signal) && !isHabit(signal))
   return [
-    Math.min(weakCap, combine(weak.map((signal) => signal.score))),
-    Math.min(habitCap, combine(risks.filter(isHabit).map((signal) => signal.score))),
+    Math.min(limits.weak, combine(weak.map((signal) => signal.score))),
+    Math.min(limits.habits, combine(risks.filter(isHabit).map((signal) => signal.score))),
     ...rest.map((signal) => signal.score),
   ]
 }

@@ -215,11 +215,17 @@ export interface Signal {
   fires(facts: Facts): boolean
 }
 
+/** What counts as one group, and only up to a limit: weak signals, habits of input, and what speaks for a person. */
+export type Group = 'weak' | 'habits' | 'trust'
+
 /**
  * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: what a
- * signal says has to be earned.
+ * signal says has to be earned. `groups`: more of a group fired than counts.
  */
-export type Bound = { kind: 'cap'; most: number } | { kind: 'floor'; least: number; signal: Signal }
+export type Bound =
+  | { kind: 'cap'; most: number }
+  | { kind: 'floor'; least: number; signal: Signal }
+  | { kind: 'groups'; limits: Partial<Record<Group, number>> }
 
 export function snapshot(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
   return (facts) => facts.snapshot !== null && test(facts.snapshot, facts)

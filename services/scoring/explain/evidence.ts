@@ -51,22 +51,26 @@ type Native = NonNullable<Snapshot['native']>
 type RuntimeName = keyof RuntimeIntegrity
 
 interface Inputs {
-  page(snapshot: Snapshot): unknown[]
-  app(native: Native): unknown[]
+  page(snapshot: Snapshot, facts: Facts): unknown[]
+  app(native: Native, facts: Facts): unknown[]
 }
 
 const nothing = () => []
 
 // What the signals of a name look at, of a page and of an app. Without all of it, nobody looked: what one browser has and
-// another has not, such as `chrome.runtime`, is left out.
+// another has not, such as `deviceMemory`, is left out.
 const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
   tampering_detected: {
-    page: ({ automation, tamper, navigator, canvas, webgl }) => [
+    page: ({ automation, tamper, navigator, canvas, audio, environment }) => [
       automation.webdriver_own_property,
+      tamper.examined,
       tamper.iframe_srcdoc_proxy,
+      tamper.webgl_parameter_mismatch,
+      // Where there is no `chrome`, nothing of it can be an imitation.
+      environment.has_chrome_object === false || tamper.chrome_runtime_faked,
       navigator.plugins_genuine,
       canvas.noise_detected,
-      webgl.renderer,
+      audio.noise_detected,
     ],
     app: (native) => [native.hooks, native.code_signing_invalid, native.jailbreak_or_root],
   },
@@ -75,37 +79,50 @@ const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
     app: (native) => [native.debugger],
   },
   emulation_suspected: {
-    page: ({ navigator, webgl, worker }) => [
+    page: ({ navigator, webgl, worker, iframe, environment }) => [
+      navigator.user_agent,
+      navigator.platform,
       navigator.max_touch_points,
       navigator.product_sub,
+      environment.pointer_coarse,
       webgl.renderer,
       worker.platform,
+      iframe.platform,
     ],
     app: (native) => [native.simulator_or_emulator],
   },
   virtualization_suspected: {
-    page: ({ webgl, navigator, fonts }) => [
+    page: ({ webgl, navigator, fonts, audio, media }) => [
       webgl.renderer,
       navigator.hardware_concurrency,
       fonts.detected_count,
+      audio.voice_count,
+      media.device_count,
     ],
     app: nothing,
   },
   privacy_hardening_suspected: {
-    page: ({ tamper, canvas }) => [tamper.brave, canvas.noise_detected],
+    page: ({ tamper, canvas, audio }) => [tamper.brave, canvas.noise_detected, audio.noise_detected],
     app: nothing,
   },
   identity_spoofing_suspected: {
-    page: ({ navigator, engine, worker, iframe }) => [
+    page: ({ navigator, engine, worker, iframe, tamper }, { document }) => [
       navigator.user_agent,
+      navigator.platform,
       engine.name,
       engine.eval_length,
       worker.user_agent,
+      worker.platform,
       iframe.user_agent,
+      iframe.platform,
+      tamper.examined,
+      tamper.timezone_mismatch,
+      document,
     ],
     app: () => [true],
   },
-  replay_suspected: { page: () => [true], app: () => [true] },
+  // Provisional decisions are not compared with what others sent.
+  replay_suspected: { page: (_, { repeats }) => [repeats], app: (_, { repeats }) => [repeats] },
   // Web Bot Auth signatures are not checked, so that no identity is ever verified.
   verified_bot_identity: { page: nothing, app: nothing },
 }
@@ -119,7 +136,8 @@ function wasAsked(name: RuntimeName, facts: Facts): boolean {
   if (name === 'outdated_environment') return hasKnownAge(facts)
   const { snapshot } = facts
   if (!snapshot) return false
-  const seen = snapshot.native ? inputs[name].app(snapshot.native) : inputs[name].page(snapshot)
+  const { page, app } = inputs[name]
+  const seen = snapshot.native ? app(snapshot.native, facts) : page(snapshot, facts)
   return seen.length > 0 && seen.every((value) => value !== null)
 }
 

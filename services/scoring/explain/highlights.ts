@@ -1,5 +1,6 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
-import type { Bound, Channel, Facts, Signal } from '../facts.ts'
+import { unknownScore } from '../decide.ts'
+import type { Bound, Channel, Facts, Group, Signal } from '../facts.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5
@@ -89,32 +90,69 @@ const trust: Theme[] = [
   },
 ]
 
+const slugs =
+  (...names: string[]) =>
+  ({ slug }: Signal) =>
+    names.includes(slug)
+
+// Those first that say most about what else was found.
 const context: Theme[] = [
   {
     key: 'privacy_tools',
     summary: 'The browser is hardened for privacy, which is not evidence of automation.',
-    includes: ({ slug }) => slug === 'privacy_hardening_indicators',
+    includes: slugs('privacy_hardening_indicators'),
   },
   {
     key: 'network_anonymity',
     summary: 'The session came through a network that hides its origin.',
-    includes: ({ slug }) => slug === 'vpn_associated_ip',
+    includes: slugs('vpn_associated_ip'),
+  },
+  {
+    key: 'rewritten_on_the_way',
+    summary:
+      'Requests name another browser than the page, its worker and its frame, as a proxy on the way makes them.',
+    includes: slugs('user_agent_rewritten_on_the_way'),
+  },
+  {
+    key: 'shared_account',
+    summary: 'Many visitors have the same client user id, as where an account is shared.',
+    includes: slugs('user_many_visitors'),
+  },
+  {
+    key: 'shared_address',
+    summary: 'Many sessions came from the address, as from a school, an office or a carrier.',
+    includes: slugs('velocity_address'),
+  },
+  {
+    key: 'equal_machine',
+    summary: 'Another session said the same of its machine, as returning visitors and equal devices do.',
+    includes: slugs('replayed_snapshot'),
+  },
+  {
+    key: 'wrapped_functions',
+    summary: 'Code of the page or an extension wraps functions of the browser, as many do.',
+    includes: slugs('wrapped_page_functions'),
   },
 ]
 
-/** At most five, the most actionable first: risks by weight, what speaks for a person, then context. */
+/**
+ * At most five, the most actionable first: risks by weight, what speaks for a person, then context. Why the score is
+ * what it is, and one of the context, are never pushed out.
+ */
 export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null): Highlight[] {
   const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', fired))
   const sorted = increases.sort((one, other) => other.weight - one.weight)
   const [unseen, why] = [missing(facts), boundary(bound)]
+  const around = context.flatMap((theme) => highlight(theme, 'context', fired))
+  const left = maxHighlights - unseen.length - why.length - Math.min(1, around.length)
+  const shown = sorted.slice(0, left)
+  const speaks = trust.flatMap((theme) => highlight(theme, 'reduces_risk', fired))
   const all = [
     ...unseen,
-    // Risks do not push out why the score is what it is.
-    ...sorted.slice(0, maxHighlights - unseen.length - why.length),
+    ...shown,
     ...why,
-    ...trust.flatMap((theme) => highlight(theme, 'reduces_risk', fired)),
-    ...returning(facts),
-    ...context.flatMap((theme) => highlight(theme, 'context', fired)),
+    ...[...speaks, ...returning(facts)].slice(0, left - shown.length),
+    ...around,
   ]
   return all.slice(0, maxHighlights).map(({ weight: _, ...shown }) => shown)
 }
@@ -139,21 +177,38 @@ function importanceOf({ role, strength }: Signal): HighlightImportance {
 
 function missing({ snapshot }: Facts): Weighted[] {
   if (snapshot) return []
-  const summary = 'The client sent no readable snapshot, so that its environment is unknown.'
+  const summary = `The client sent no readable snapshot, so that its environment is unknown and the score is ${unknownScore} at least.`
   return [{ key: 'no_snapshot', effect: 'context', importance: 'high', summary, evidence: null, weight: 0 }]
+}
+
+const groupNames: Record<Group, string> = {
+  weak: 'Signals that say little count as',
+  habits: 'Habits of input count as',
+  trust: 'What speaks for a person takes away',
 }
 
 // Otherwise nobody sees why 69 is not 70, or why a score stays at 45.
 function boundary(bound: Bound | null): Weighted[] {
   if (!bound) return []
-  const common = { effect: 'context', importance: 'medium', weight: 0 } as const
+  const common = { effect: 'context', importance: 'medium', evidence: null, weight: 0 } as const
   if (bound.kind === 'cap') {
     const summary = `What was found is of one kind and nothing of another kind confirms it, so that the score is ${bound.most} at most.`
-    return [{ ...common, key: 'unconfirmed', summary, evidence: null }]
+    return [{ ...common, key: 'unconfirmed', summary }]
   }
+  if (bound.kind === 'groups')
+    return [{ ...common, key: 'counted_together', summary: together(bound.limits) }]
   const { least, signal } = bound
   const summary = `The score is ${least} at least, until that is settled.`
   return [{ ...common, key: 'unearned', summary, evidence: [{ signal: signal.slug, name: signal.name }] }]
+}
+
+function together(limits: Partial<Record<Group, number>>): string {
+  const names: Group[] = ['weak', 'habits', 'trust']
+  return names
+    .flatMap((name) =>
+      limits[name] === undefined ? [] : `${groupNames[name]} at most ${limits[name]} points together.`,
+    )
+    .join(' ')
 }
 
 function returning({ visitorSessions }: Facts): Weighted[] {

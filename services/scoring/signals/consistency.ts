@@ -311,6 +311,16 @@ function headersMissing({ document }: Facts): boolean {
   return !names.includes('accept-language') && !names.includes('accept-encoding')
 }
 
+function headerDiffers({ navigator }: Snapshot, { headerUserAgent }: Facts): boolean {
+  return !!navigator.user_agent && headerUserAgent !== '' && navigator.user_agent !== headerUserAgent
+}
+
+// What is rewritten on the way changes nothing within the browser, and its engine is what the page says.
+function agreesWithin({ navigator, worker, iframe }: Snapshot, { answers }: Facts): boolean {
+  const isSame = [worker, iframe].every(({ user_agent }) => user_agent === navigator.user_agent)
+  return isSame && /^(as_claimed|unrecorded)$/.test(answers.engine)
+}
+
 export const headerSignals: Signal[] = [
   {
     ...headerBase,
@@ -319,12 +329,23 @@ export const headerSignals: Signal[] = [
     name: 'Request and page name different browsers',
     strength: 'strong',
     score: 42,
-    looksAt: 'the User-Agent header against `navigator.userAgent`',
+    looksAt:
+      'the User-Agent header against `navigator.userAgent`, where worker and frame or the engine do not confirm the page',
     falsePositives: 'user agent switchers that change only one of them',
-    fires: inBrowser(
-      (s, f) =>
-        !!s.navigator.user_agent && f.headerUserAgent !== '' && s.navigator.user_agent !== f.headerUserAgent,
-    ),
+    fires: inBrowser((s, facts) => headerDiffers(s, facts) && !agreesWithin(s, facts)),
+  },
+  {
+    ...headerBase,
+    slug: 'user_agent_rewritten_on_the_way',
+    channel: 'identity',
+    name: 'User agent rewritten on the way',
+    role: 'context',
+    strength: 'weak',
+    score: 0,
+    looksAt:
+      'the User-Agent header differs from `navigator.userAgent`, while worker, frame and the answers of the engine agree with the page',
+    falsePositives: 'not evidence of risk: proxies of offices and carriers rewrite or shorten the header',
+    fires: inBrowser((s, facts) => headerDiffers(s, facts) && agreesWithin(s, facts)),
   },
   {
     ...headerBase,

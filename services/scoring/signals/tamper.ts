@@ -18,6 +18,9 @@ const foreign = (matches: (name: string) => boolean) => (s: Snapshot) =>
   s.tamper.foreign_primitives.some(matches)
 
 const isCore = (name: string) => inPage.test(name) || inFrame.test(name)
+// One function may be that of an error tracker or a content blocker, in the page and in every frame.
+const coreFunctions = (s: Snapshot) =>
+  new Set(s.tamper.foreign_primitives.filter(isCore).map((name) => name.replace(/^frame\./, ''))).size
 const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(name)
 
 // Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame.
@@ -35,10 +38,10 @@ export const primitiveSignals: Signal[] = [
     strength: 'strong',
     score: 60,
     looksAt:
-      '`JSON.stringify`, `Reflect`, random numbers or text encoding are not native in the page. In a fresh frame, which only an injected script reaches, also `Function`, `Object`, `Array`, `String` and `console`',
+      'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native in the page. In a fresh frame, which only an injected script reaches, also `Function`, `Object`, `Array`, `String` and `console`',
     falsePositives:
       'extensions that hide their own changes in every frame (not counted for known privacy browsers)',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && foreign(isCore)(s)),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
   },
   {
     ...tamperBase,
@@ -78,8 +81,10 @@ export const primitiveSignals: Signal[] = [
     strength: 'weak',
     score: 0,
     looksAt:
-      'other primitives that are not native: `fetch`, `console`, timers, listeners, `Function.toString`',
+      'other primitives that are not native: `fetch`, `console`, timers, listeners, `Function.toString`. Also a single one of those that `rewritten_primitives` looks at',
     falsePositives: 'not evidence of risk: error trackers, frameworks, polyfills and content blockers do it',
-    fires: inBrowser(foreign((name) => !isCore(name) && !isOfNavigator(name))),
+    fires: inBrowser(
+      (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
+    ),
   },
 ]

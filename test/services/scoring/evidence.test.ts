@@ -65,8 +65,8 @@ describe('the address', () => {
 })
 
 describe('the runtime', () => {
-  it('of a whole snapshot is checked but for what is never verified', () => {
-    expect(uncheckedRuntime(scored(page()))).toEqual(['verified_bot_identity'])
+  it('of a whole snapshot is checked but for repeats, which nobody counted, and what is never verified', () => {
+    expect(uncheckedRuntime(scored(page()))).toEqual(['replay_suspected', 'verified_bot_identity'])
   })
 
   it('of no snapshot is not checked at all', () => {
@@ -122,6 +122,7 @@ describe('an app', () => {
       'emulation_suspected',
       'virtualization_suspected',
       'privacy_hardening_suspected',
+      'replay_suspected',
       'outdated_environment',
       'verified_bot_identity',
     ])

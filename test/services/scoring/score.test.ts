@@ -126,20 +126,61 @@ describe('score', () => {
   })
 })
 
+/** What the signals add up to, without any limit. */
+function sumOf(fired: Signal[]): number {
+  const of = (role: Signal['role']) =>
+    fired.filter((signal) => signal.role === role).map(({ score }) => score)
+  const doubt = of('risk').reduce((left, points) => left * (1 - points / 100), 1)
+  const trust = of('trust').reduce((total, points) => total + points, 0)
+  return Math.max(0, 100 * (1 - doubt) - trust)
+}
+
+const keyOf = { cap: 'unconfirmed', floor: 'unearned', groups: 'counted_together', none: '' }
+// Why a score can be another than the sum, by the highlight that says it.
+const reasons = ['no_snapshot', 'unconfirmed', 'unearned', 'counted_together']
+
 describe('highlights', () => {
   it('say why the score is not what the signals add up to, and only then', () => {
     fc.assert(
       fc.property(some, fc.boolean(), (fired, hasSnapshot) => {
         const seen = hasSnapshot ? facts : { ...facts, snapshot: null }
         const { risk, bound } = score(fired, seen)
-        const keys = highlightsOf(fired, seen, bound).map(({ key }) => key)
-        expect(keys.includes('unconfirmed')).toBe(bound?.kind === 'cap')
-        expect(keys.includes('unearned')).toBe(bound?.kind === 'floor')
+        const highlights = highlightsOf(fired, seen, bound)
+        const said = highlights.filter(({ key }) => reasons.includes(key))
+        const decides = fired.some(({ strength }) => strength === 'definitive')
+        const isSum = Math.abs(risk - sumOf(fired)) <= 0.5001
+        if (!decides && !isSum) expect(said.length).toBeGreaterThan(0)
         if (bound?.kind === 'cap') expect(risk).toBe(69)
         if (bound?.kind === 'floor') expect(risk).toBe(bound.least)
+        if (bound?.kind === 'groups') expect(isSum).toBe(false)
+        const numbers = said.flatMap(({ summary }) => summary.match(/\d+/g) ?? []).map(Number)
+        if (bound && bound.kind !== 'groups') expect(numbers).toContain(risk)
+        expect(said.some(({ key }) => key === keyOf[bound?.kind ?? 'none'])).toBe(bound !== null)
       }),
       runs,
     )
+  })
+
+  it('show a part of the context, where any of it fired, and know each signal', () => {
+    fc.assert(
+      fc.property(some, (fired) => {
+        const { bound } = score(fired, facts)
+        const highlights = highlightsOf(fired, { ...facts, visitorSessions: 0 }, bound)
+        const isContext = ({ role, slug }: Signal) =>
+          role === 'context' && slug !== 'returning_visitor_fingerprint'
+        const shown = highlights.filter(({ effect, key }) => effect === 'context' && !reasons.includes(key))
+        expect(shown.length > 0).toBe(fired.some(isContext))
+      }),
+      runs,
+    )
+    // Nobody needs to hear of each thing that is as it should be.
+    const spoken = signalCatalogue.filter(
+      ({ role, slug }) => role !== 'trust' && slug !== 'returning_visitor_fingerprint',
+    )
+    for (const one of spoken) {
+      const related = spoken.filter(({ channel, role }) => channel === one.channel && role === one.role)
+      expect([one.slug, highlightsOf(related, facts, null).length > 0]).toEqual([one.slug, true])
+    }
   })
 
   it('are at most five, risks first, each with a unique key', () => {

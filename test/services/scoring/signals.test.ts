@@ -296,15 +296,19 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   rewritten_primitives: {
     given: [
-      foreign('JSON.stringify'),
-      foreign('Reflect.get'),
-      foreign('frame.Function.toString'),
-      foreign('frame.console.debug'),
+      foreign('JSON.stringify', 'Reflect.get'),
+      foreign('frame.Function.toString', 'frame.console.debug'),
+      foreign('JSON.stringify', 'frame.Array.push'),
     ],
     not: [
+      foreign('JSON.stringify'),
+      foreign('JSON.stringify', 'frame.JSON.stringify'),
       foreign('Function.toString', 'console.debug', 'Array.push', 'JSON.parse'),
       foreign('fetch', 'frame.fetch', 'frame.JSON.parse'),
-      { client: clients.brave, parts: { tamper: { foreign_primitives: ['frame.Function.toString'] } } },
+      {
+        client: clients.brave,
+        parts: { tamper: { foreign_primitives: ['frame.Function.toString', 'frame.Object.keys'] } },
+      },
     ],
   },
   rewritten_navigator: {
@@ -322,8 +326,13 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     ],
   },
   wrapped_page_functions: {
-    given: [foreign('fetch'), foreign('Function.toString'), foreign('frame.JSON.parse')],
-    not: [foreign('JSON.stringify', 'navigator.platform')],
+    given: [
+      foreign('fetch'),
+      foreign('Function.toString'),
+      foreign('frame.JSON.parse'),
+      foreign('JSON.stringify', 'frame.JSON.stringify'),
+    ],
+    not: [foreign('navigator.platform'), foreign('JSON.stringify', 'Reflect.get')],
   },
   patched_functions: {
     given: [{ parts: { tamper: { patched_functions: ['Function.toString'] } } }],
@@ -530,7 +539,18 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{}, { parts: { environment: { outer_width: 1528, screen_width: 1512 } } }],
   },
   session_identity_changed: { given: [{ facts: { identityChanges: 1 } }] },
-  user_agent_header_mismatch: { given: [{ header: 'Mozilla/5.0 of another' }], not: [{ header: '' }] },
+  user_agent_header_mismatch: {
+    given: [
+      { header: 'Mozilla/5.0 of another', parts: { worker: { user_agent: null } } },
+      { header: 'Mozilla/5.0 of another', parts: { iframe: { user_agent: 'Mozilla/5.0 of another' } } },
+      { header: 'Mozilla/5.0 of another', parts: { proofs: wrongProofs } },
+    ],
+    not: [{ header: '' }, { header: 'Mozilla/5.0 of another' }],
+  },
+  user_agent_rewritten_on_the_way: {
+    given: [{ header: 'Mozilla/5.0 of another' }, { header: `${firefoxAgent} Proxy/4.1` }],
+    not: [{}, { header: '' }, { header: 'Mozilla/5.0 of another', parts: { worker: { user_agent: null } } }],
+  },
   client_hints_mismatch: {
     given: [{ hints: { 'sec-ch-ua-platform': '"Windows"' } }, { hints: { 'sec-ch-ua-mobile': '?1' } }],
     not: [{ client: androidChrome }],
