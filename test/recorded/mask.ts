@@ -88,6 +88,8 @@ export function createMask(places: Record<string, string>) {
     result = result.replace(/(?<="engineQuestions":)\[.*\](?=\})/g, '"<questions>"')
     // What others did is counted a moment later, so that it may or may not be there yet.
     result = result.replace(/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"')
+    result = result.replace(/,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g, '')
+    result = result.replace(/\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\},/g, '')
     result = result.replace(/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, '')
     // Counted once a minute.
     result = result.replace(/(?<="(?:of_visitors|visitors_with_it)":\s?)\d+/g, '"<count>"')
