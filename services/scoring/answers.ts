@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { bankNumbersOf } from '../../infra/challenges/bank.ts'
 import {
@@ -10,6 +10,7 @@ import {
   questionsOf,
   recordedAnswer,
 } from '../../infra/challenges/challenges.ts'
+import { isSameText } from '../../infra/crypto/same-text.ts'
 import {
   type AnswerKey,
   type Answers,
@@ -105,7 +106,7 @@ function isSimulated({ simulationKey, sessionId, snapshot, document }: AnswersIn
 
 export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {
   const own = createHmac('sha256', answerKeyText(key)).update(answerText(answers)).digest('base64url')
-  return own.length === mac.length && timingSafeEqual(Buffer.from(own), Buffer.from(mac.padEnd(own.length)))
+  return isSameText(own, mac)
 }
 
 function givenBy({ proofs }: Snapshot, document: DocumentState): AnswerFacts['given'] {

@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { isSameText } from '../../infra/crypto/same-text.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import { openToken, UnreadableToken } from '../../infra/wire/sealed-token.ts'
 
@@ -61,7 +62,7 @@ export function demoApiRoutes(app: FastifyInstance, { demo, linkKey }: DemoApiOp
   app.get('/demo/api/sessions/:sessionId', { schema }, async (request, reply) => {
     const { sessionId } = sessionParams.parse(request.params)
     const { proof } = sessionQuery.parse(request.query)
-    if (!equal(proof, proofOf(sessionId))) throw new ApiError('request.not_found')
+    if (!isSameText(proofOf(sessionId), proof)) throw new ApiError('request.not_found')
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
     return reply.send(JSON.stringify(await demo.readSession(sessionId), null, 2))
   })
@@ -74,9 +75,4 @@ function openSealed(demo: Demo, token: string): unknown {
     if (!(error instanceof UnreadableToken)) throw error
     throw invalidField({ name: 'sealedToken', issue: 'unreadable' })
   }
-}
-
-function equal(left: string, right: string): boolean {
-  const [a, b] = [Buffer.from(left), Buffer.from(right)]
-  return a.length === b.length && timingSafeEqual(a, b)
 }

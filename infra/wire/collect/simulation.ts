@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { isSameText } from '../../crypto/same-text.ts'
 import type { EngineAnswer } from './protocol.ts'
 
 // A script has no engine that could answer. Those of this repository prove themselves to `tidegate dev` in its place, by
@@ -32,7 +33,5 @@ export function provesSimulation(
 ): boolean {
   const own = simulationProof(key, document).answer
   const said = answers.find(({ id }) => id === proofId)?.answer
-  return (
-    said?.length === own.length && timingSafeEqual(Buffer.from(own), Buffer.from(said.padEnd(own.length)))
-  )
+  return said !== undefined && isSameText(own, said)
 }

@@ -1,5 +1,5 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
+import { isSameText } from '../../../infra/crypto/same-text.ts'
 import { generateToken, type Token } from '../../../infra/crypto/tokens.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { counterRandom } from '../../../infra/random.ts'
@@ -18,11 +18,7 @@ export function isReceiptOf(
   keyring: Keyring,
   { token, gateSessionId }: { token: string; gateSessionId: string },
 ): boolean {
-  const given = Buffer.from(token)
-  return keyring.all.some((master) => {
-    const expected = Buffer.from(tokenUnder(master, gateSessionId))
-    return expected.length === given.length && timingSafeEqual(expected, given)
-  })
+  return keyring.all.some((master) => isSameText(tokenUnder(master, gateSessionId), token))
 }
 
 // Stored nowhere: it follows from the session.

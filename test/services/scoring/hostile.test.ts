@@ -2,9 +2,12 @@ import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { createBreather } from '../../../infra/timing.ts'
+import { behaviorOf } from '../../../services/cli/simulate/generate/behavior.ts'
+import { createSeededRandom } from '../../../services/cli/simulate/generate/random.ts'
 import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { startDrafting } from '../../../services/scoring/decide.ts'
-import { batch, startedAt, testSession } from './support/events.ts'
+import { batch, opened, startedAt, testSession } from './support/events.ts'
+import { desktopChrome } from './support/snapshots.ts'
 
 const limit = 512 * 1024
 const names = (length: number) =>
@@ -88,4 +91,51 @@ it('other work has its turn between bodies, however many there are', async () =>
   // Between two turns there are 20 ms of work at most, and the piece that exceeds them.
   const total = pieces.reduce((sum, ms) => sum + ms, 0)
   expect(turns).toBeGreaterThanOrEqual(Math.floor(total / (20 + Math.max(...pieces))) - 1)
+})
+
+/** What takes the place of texts and numbers of a body, one at a time. */
+const odd: [string, (value: unknown) => unknown][] = [
+  ['texts outside of ASCII', ofText((length) => 'é'.repeat(length))],
+  ['surrogates without their half', ofText((length) => '\ud800'.repeat(length))],
+  ['pairs of surrogates', ofText((length) => '😀'.repeat(Math.ceil(length / 2)))],
+  ['zero characters', ofText((length) => '\0'.repeat(length))],
+  ['no text', ofText(() => '')],
+  ...[0, -1, 0.5, 2 ** 53, 1.7e308, 5e-324].map((number): (typeof odd)[number] => [
+    `the number ${number}`,
+    (value) => (typeof value === 'number' ? number : value),
+  ]),
+]
+
+function ofText(replace: (length: number) => string): (value: unknown) => unknown {
+  return (value) => (typeof value === 'string' ? replace(value.length) : value)
+}
+
+/** The same value with one of its members replaced, for each that becomes another. */
+function* withOne(value: unknown, replace: (value: unknown) => unknown): Generator<unknown> {
+  const replaced = replace(value)
+  if (replaced !== value) yield replaced
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, member] of Object.entries(value))
+    for (const changed of withOne(member, replace))
+      yield Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed }
+}
+
+const behavior = behaviorOf({
+  ...{ actor: 'human', mobile: false, durationMs: 9000 },
+  random: createSeededRandom('odd members'),
+})
+const observations = { snapshot: desktopChrome.snapshot, behavior }
+
+it.each(odd)('%s in any member leave the session its decision', (_, replace) => {
+  const session = testSession('odd-members')
+  let bodies = 0
+  for (const body of withOne(observations, replace)) {
+    const sources = { learned: nothingLearned, network: noNetwork, now: startedAt }
+    const { apply, drafts } = startDrafting({ known: new Map(), ...sources })
+    const payload = deflateRawSync(JSON.stringify({ version: 1, elapsed_ms: 900, ...Object(body) }))
+    for (const event of [...opened(session), batch(session, { payload })]) apply(event)
+    expect(drafts).toHaveLength(1)
+    bodies++
+  }
+  expect(bodies).toBeGreaterThan(40)
 })
