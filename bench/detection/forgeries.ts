@@ -192,7 +192,7 @@ function harvestOf(bodies: SentObservations[]): Harvest {
 interface Sending {
   answers: Answering
   harvest?: Harvest | undefined
-  tidegate: Tidegate
+  tidegate: Pick<Tidegate, 'url' | 'keys'>
 }
 
 /** A whole session by HTTP; of several bodies the last one asks for the result. */

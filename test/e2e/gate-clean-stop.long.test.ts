@@ -41,7 +41,7 @@ async function delivered() {
   const { privateKey, delivery } = generateDeliveryKeys()
   const body = { service_id: 'tidegate', account_name: 'Robin', delivery }
   const { id, poll_token: token } = await ask('POST', '', { body })
-  expect(await approveAsPerson(server.baseUrl, id)).toBe(200)
+  expect(await approveAsPerson(server, id)).toBe(200)
   const { delivery_bundle } = await ask('GET', `/${id}`, { token })
   const gate: DeliveryEnvelope = delivery_bundle.gate
   return { id, token, ackToken: openEnvelope(gate, privateKey).ack_token }

@@ -99,11 +99,12 @@ describe('the package, installed in an empty folder', () => {
       expect([page, (await fetch(url + page)).status]).toEqual([page, 200])
 
     const sent = await tidegate(['simulate', '--sessions', '3', '--verify', '--json'])
-    expect(JSON.parse(sent.stdout)).toMatchObject({ completed: 3, failed: 0 })
+    expect(JSON.parse(sent.stdout)).toMatchObject({ completed: 3, failed: 0, verification: { proven: 3 } })
 
     const agent = await startThere(['signup', 'tidegate', '--no-open', '--json'], {})
     const asked = JSON.parse(await next(agent, /^.*consent_required.*$/))
-    expect(await approveAsPerson(url, asked.gate_session_id)).toBe(200)
+    const server = { baseUrl: url, dataDir: folder('site', '.tidegate') }
+    expect(await approveAsPerson(server, asked.gate_session_id)).toBe(200)
     expect(JSON.parse(await next(agent, /^.*"(?:approved|failed)".*$/))).toMatchObject({ event: 'approved' })
     const written = parseEnv(await readFile(folder('site', '.env'), 'utf8'))
     expect(written.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)

@@ -83,7 +83,8 @@ test('after a crash of Postgres an agent picks up credentials that work, of the 
     gateSessionId: id,
     approveToken: String(approve_token),
   })
-  await succeed(`gate/sessions/${id}/approve`, { body: { approve_token, sealed_token: sealedToken } })
+  const approval = { approve_token, sealed_token: sealedToken, account_name: body.account_name }
+  await succeed(`gate/sessions/${id}/approve`, { body: approval })
   const poll = async () => {
     const polled = await succeed(`gate/sessions/${id}`, { token })
     return { polled, ...opened(polled.delivery_bundle, keys) }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { answersOf } from '../../bench/recorded-answers.ts'
 import { asId } from '../../infra/ids.ts'
 import { createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
+import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { consentUrl } from '../../infra/wire/gate.ts'
+import { simulatedAnswers } from '../../services/cli/simulate/generate/answers.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
 
@@ -18,6 +19,8 @@ export interface ProofOptions {
   publishableKey?: string
   /** The same seed is the same person. */
   seed?: string
+  /** Of a server that `tidegate dev` started; without it the person is inconclusive at best. */
+  simulationKey?: SimulationKey | undefined
   /** Sent with each request, beside those of the person's browser. */
   headers?: Record<string, string>
 }
@@ -30,7 +33,7 @@ export interface ConsentProof {
 
 /**
  * What the consent page gets from its own collect session, without a browser: the reference client reports a person's
- * device and movements from the address of the page.
+ * device and movements from the address of the page. It is a script, so that approvals with it need the account's name.
  */
 export async function consentProof(options: ProofOptions): Promise<ConsentProof> {
   const { baseUrl, publicUrl = baseUrl, gateSessionId, seed = gateSessionId, headers = {} } = options
@@ -46,7 +49,7 @@ export async function consentProof(options: ProofOptions): Promise<ConsentProof>
   const opened = await client.open()
   for (const batch of plan.batches) {
     const { snapshot } = batch
-    const proofs = answersOf(snapshot?.navigator.user_agent ?? '', opened)
+    const proofs = simulatedAnswers(opened, options.simulationKey)
     await client.sendBatch(snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch)
   }
   const { approveToken } = options

@@ -123,8 +123,10 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     get,
     open,
     async approval(gateSessionId) {
-      const { approve_token } = await get(`sessions/${gateSessionId}/consent`, { method: 'GET' })
-      return { approve_token, sealed_token: proofFor(gateSessionId, String(approve_token)) }
+      const { approve_token, account_name } = await get(`sessions/${gateSessionId}/consent`, {
+        method: 'GET',
+      })
+      return { approve_token, account_name, sealed_token: proofFor(gateSessionId, String(approve_token)) }
     },
     async delivered({ id, pollToken, keys }) {
       const polled = await get(`sessions/${id}`, { method: 'GET', token: pollToken })

@@ -40,7 +40,7 @@ function signUp(serviceId: string, ...args: string[]) {
 
 async function approve(agent: ReturnType<typeof followCli>): Promise<number> {
   const { gate_session_id } = JSON.parse(await agent.line(/consent_required/))
-  return approveAsPerson(tidegate.baseUrl, gate_session_id)
+  return approveAsPerson(tidegate, gate_session_id)
 }
 
 describe('two sample services', () => {
