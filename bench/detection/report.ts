@@ -100,7 +100,7 @@ function verdicts(rows: JudgedRow[]): string[] {
       '',
       countVerdicts(hostile, ({ family }) => family),
     ),
-    'The server was taught by Chromium and Firefox of this machine (`tidegate learn`). Where nothing is learned yet, a script without a browser that has read this repository knows what every engine answers, and what it invents completely looks like a person. Nothing here catches whoever drives a real browser and moves as a person does. Nor does it catch who lets a real engine answer the questions for sessions that a script invents, or who claims an engine that nobody has taught.',
+    'The server was taught by Chromium and Firefox of this machine (`tidegate learn`). Where nothing is learned yet, a script without a browser that has read this repository knows what every engine answers, and what it invents completely looks like a person. Nothing here catches whoever drives a real browser and moves as a person does. Nor does it catch who lets a real engine answer the questions for sessions that a script invents, or who claims an engine that nobody has taught. A recorded visit that is sent again is found where its numbers are changed by a few percent. Where all of them are changed by a tenth or more, and durations are computed anew, it is not. Nor are visits that are made at random gaps, from many addresses, with hands that vary as much as people do.',
     'Sessions of `tidegate simulate` are in no table here: where they are human a key says that they are simulated, and elsewhere they are not human. They tell nothing about detection.',
     'People, by family of browser: whoever is not `human` is a false positive.',
     countTable(

@@ -17,7 +17,7 @@ import {
 // What scoring counts repeats in: each session of the last day, and what it may have in common with others.
 export const repeatsProjection: Projection = {
   name: 'repeats',
-  version: 1,
+  version: 2,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: [repeats.name],
   ddl: repeats.ddl + repeatApplyIndexes,
@@ -44,7 +44,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
 // The row stays until it is a day old, as it decides how old those of others may get.
 async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
   await tx.query(
-    `update repeats set ${keyNames.map((name) => `${name} = null`).join(', ')}, client_user = null, user_at = null
+    `update repeats set ${keyNames.map((name) => `${name} = null`).join(', ')}, hands = null, client_user = null, user_at = null
      where session_id = any($1)`,
     [erased.flatMap(({ session_ids }) => session_ids)],
   )
@@ -76,7 +76,10 @@ function sessionRow({ data, position, isErased }: ScoredEvent): RepeatRow {
   return { ...about, ...keys, client_user: null, user_at: null }
 }
 
-const noKeys = { address: null, network: null, visitor: null, snapshot: null, behavior: null }
+const noKeys = repeatKeys({
+  ...{ organization_id: '', environment: 'live', ip_address: '', visitor_id: null },
+  ...{ snapshot_hash: null, behavior_hash: null },
+})
 
 function userRow(event: UserEvent): UserRow {
   const { session_id } = event.data
@@ -93,7 +96,7 @@ const userColumns: Column<UserRow>[] = [
   { name: 'user_at', type: 'bigint', of: ({ user_at }) => user_at },
 ]
 
-const replaced = ['observed_at', ...keyNames].map((name) => `${name} = excluded.${name}`).join(', ')
+const replaced = ['observed_at', ...keyNames, 'hands'].map((name) => `${name} = excluded.${name}`).join(', ')
 
 // After a silence all of a partition is old at once. So many rows a statement bound what is locked.
 const chunk = 5000

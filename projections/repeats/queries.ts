@@ -1,20 +1,28 @@
 import { type Column, unnest } from '../../infra/postgres/arrays.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Repeats, WindowCounts } from '../../schemas/events.ts'
-import { keyNames, type Repeatable, type RepeatKeys, repeatKeys, windows } from './tables.ts'
+import {
+  type Answered,
+  type Asked,
+  type AskedRow,
+  countedTo,
+  type FoundRow,
+  type KeyName,
+  matesOf,
+  others,
+  unseenOf,
+} from './asked.ts'
+import { candidates, type NearRepeats, nearOf, ofAddress } from './near-counts.ts'
+import { keyNames, repeatKeys, windows } from './tables.ts'
 
-// A count stops here: that many, or more. So what has been seen very often costs no more than that.
-export const countedTo = 100
-
-// A decision whose repeats are to be counted. Times are epoch milliseconds.
-export interface Asked extends Repeatable {
-  session_id: string
-  opened_at: number
-  // The end of the windows.
-  at: number
+export interface Counted {
+  repeats: Repeats
+  near: NearRepeats
 }
 
 type Member = keyof Repeats
+// Keys by which sessions are counted, and not only compared.
+type Countable = Extract<KeyName, 'address' | 'network' | 'visitor' | 'snapshot' | 'behavior'>
 type WindowName = keyof WindowCounts
 const windowNames: WindowName[] = ['five_minutes', 'hour', 'day']
 
@@ -46,15 +54,13 @@ function countOf(member: string, what: string): string {
 
 function countsBy(by: string, members: Record<string, string>): string {
   const counts = Object.entries(members).map(([member, what]) => countOf(member, what))
-  return `cross join lateral (select ${counts.join(', ')} from (
-      select opened_at, address, visitor, client_user from read.repeats r
-      where r.${by} = ${own(by)} and r.opened_at > asked.at - ${windows.day} and r.opened_at <= asked.at
-        and r.session_id <> asked.session_id
-      order by r.opened_at desc limit ${countedTo}
+  const more = by === 'address' ? Object.values(ofAddress) : []
+  return `cross join lateral (select ${[...counts, ...more].join(', ')} from (
+      select opened_at, address, visitor, client_user, pace,
+        ${by === 'address' ? 'lag(opened_at) over (order by opened_at desc) - opened_at' : 'null::bigint'} as gap
+      from (${others(`r.${by} = ${own(by)}`)} order by r.opened_at desc limit ${countedTo}) newest
     ) one) by_${by}`
 }
-
-type AskedRow = Asked & RepeatKeys
 
 const askedColumns: Column<AskedRow>[] = [
   { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
@@ -69,26 +75,25 @@ const countedNames = Object.values(counted).flatMap((members) =>
   ),
 )
 
-const placeOf = new Map(countedNames.map((name, i) => [name, i]))
-
-interface FoundRow {
-  // All of them in one text, `{0,1,...}`: to read a column each would cost more than to count.
-  counts: string
-  known: boolean
-  known_behavior: boolean
-  has_user: boolean
-}
+const nearCounts = Object.keys(ofAddress)
+const placeOf = new Map([...countedNames, ...nearCounts].map((name, i) => [name, i]))
 
 /**
  * What repeats, for each of the decisions, counted by one statement. Sessions of the same call that the read model does
  * not show yet are counted among each other.
  */
-export async function countRepeats(db: Db, asked: Asked[]): Promise<Repeats[]> {
+export async function countRepeats(db: Db, asked: Asked[]): Promise<Counted[]> {
   const rows = asked.map((one) => ({ ...one, ...repeatKeys(one) }))
   const { source, values } = unnest(askedColumns, rows)
   const found = await db.query<FoundRow>({ name: 'count-repeats', text: countText(source), values })
   const unseen = unseenOf(rows, found.rows)
-  return rows.map((row, i) => repeatsOf(row, { found: found.rows[i], unseen }))
+  return rows.map((row, i) => {
+    const seen = { found: found.rows[i], unseen }
+    return {
+      repeats: repeatsOf(row, seen),
+      near: nearOf(row, seen, { rows, numberOf: numbersIn(seen.found) }),
+    }
+  })
 }
 
 // As sub-selects, arrays do not tell their length: so Postgres takes one plan for all, and need not make it each time.
@@ -96,42 +101,15 @@ const planned = (source: string) => source.replace(/\$\d+::\w+\[\]/g, (array) =>
 
 function countText(source: string): string {
   const laterals = Object.entries(counted).map(([by, members]) => countsBy(by, members))
-  return `select array[${countedNames.join(', ')}]::text as counts, own.session_id is not null as known, own.client_user is not null as has_user,
+  return `select array[${[...countedNames, ...nearCounts].join(', ')}]::text as counts, near, own.session_id is not null as known, own.client_user is not null as has_user,
       own.behavior is not distinct from asked.behavior as known_behavior
     from ${planned(source)} with ordinality as asked (${askedNames}, n)
     left join read.repeats own on own.session_id = asked.session_id
-    ${laterals.join('\n')} order by n`
+    ${laterals.join('\n')} ${candidates} order by n`
 }
 
-// By key, the sessions of the call that the read model does not show under it: when each was opened.
-type Unseen = Map<string, Map<string, number>>
-
-type KeyName = (typeof keyNames)[number]
-
-const seatOf = (name: KeyName, key: Buffer) => `${name} ${key.toString('latin1')}`
-
-function unseenOf(rows: AskedRow[], found: FoundRow[]): Unseen {
-  const unseen: Unseen = new Map()
-  rows.forEach((row, i) => {
-    for (const name of keyNames) {
-      const isShown = found[i]?.known && (name !== 'behavior' || found[i]?.known_behavior)
-      const key = row[name]
-      if (isShown || !key) continue
-      const seat = seatOf(name, key)
-      unseen.set(seat, (unseen.get(seat) ?? new Map()).set(row.session_id, row.opened_at))
-    }
-  })
-  return unseen
-}
-
-interface Counted {
-  found: FoundRow | undefined
-  unseen: Unseen
-}
-
-function repeatsOf(row: AskedRow, { found, unseen }: Counted): Repeats {
-  const numbers = found?.counts.slice(1, -1).split(',').map(Number) ?? []
-  const numberOf = (name: string) => numbers[placeOf.get(name) ?? -1]
+function repeatsOf(row: AskedRow, { found, unseen }: Answered): Repeats {
+  const numberOf = numbersIn(found)
   const stored = (member: Member, window: WindowName) =>
     numberOf(`${member}_${window}`) ?? unpacked(numberOf(member) ?? 0)[window]
   const counts = (member: Member, added: (window: WindowName) => number): WindowCounts => ({
@@ -139,9 +117,9 @@ function repeatsOf(row: AskedRow, { found, unseen }: Counted): Repeats {
     hour: Math.min(countedTo, stored(member, 'hour') + added('hour')),
     day: Math.min(countedTo, stored(member, 'day') + added('day')),
   })
-  const sessions = (name: KeyName) => {
+  const sessions = (name: Countable) => {
     const mates = matesOf(row, name, unseen)
-    const within = (window: WindowName) => mates.filter((at) => at > row.at - windows[window]).length
+    const within = (window: WindowName) => mates.filter(([, at]) => at > row.at - windows[window]).length
     return counts(`${name}_sessions`, (window) => (row[name] ? 1 + within(window) : 0))
   }
   const others = (member: Member, isOne: unknown) => counts(member, () => (isOne ? 1 : 0))
@@ -158,21 +136,22 @@ function repeatsOf(row: AskedRow, { found, unseen }: Counted): Repeats {
   }
 }
 
+// Of a row's counts, by name; undefined where there is nothing to count.
+function numbersIn(found: FoundRow | undefined): (name: string) => number | undefined {
+  const texts = found?.counts.slice(1, -1).split(',') ?? []
+  return (name) => {
+    const text = texts[placeOf.get(name) ?? -1]
+    return text === undefined || text === 'NULL' ? undefined : Number(text)
+  }
+}
+
 function unpacked(counts: number): WindowCounts {
   const at = (thousands: number) => Math.floor(counts / 1000 ** thousands) % 1000
   return { day: at(0), hour: at(1), five_minutes: at(2) }
 }
 
-// When the others were opened that have the key in common with the session.
-function matesOf(row: AskedRow, name: KeyName, unseen: Unseen): number[] {
-  const key = row[name]
-  const known = key ? [...(unseen.get(seatOf(name, key)) ?? [])] : []
-  const others = known.filter(([id, at]) => id !== row.session_id && at <= row.at)
-  return others.map(([, at]) => at)
-}
-
-// Counts within scoring's transaction; null for each while there is no read model yet.
-export type RepeatCounter = (db: Db, asked: Asked[]) => Promise<(Repeats | null)[]>
+// Counts within scoring's transaction; null for each while there is no read model of this version yet.
+export type RepeatCounter = (db: Db, asked: Asked[]) => Promise<(Counted | null)[]>
 
 // A process that only scores may start before any other has made the read model.
 export function createRepeatCounter(): RepeatCounter {
@@ -184,6 +163,8 @@ export function createRepeatCounter(): RepeatCounter {
 }
 
 async function hasRepeats(db: Db): Promise<boolean> {
-  const { rows } = await db.query<{ has: boolean }>(`select to_regclass('read.repeats') is not null as has`)
-  return rows[0]?.has === true
+  const { rows } = await db.query(
+    `select from pg_attribute where attrelid = to_regclass('read.repeats') and attname = 'near_1'`,
+  )
+  return rows.length > 0
 }

@@ -18,9 +18,19 @@ const keyColumns = {
   network: nullable(column.bytea()),
   visitor: nullable(column.bytea()),
   snapshot: nullable(column.bytea()),
+  // What of the machine a replay seldom changes. Only compared, never looked for.
+  machine: nullable(column.bytea()),
   behavior: nullable(column.bytea()),
+  // Of hands: a session that is nearly the same has one of the first three in common. The pace is only compared.
+  near_1: nullable(column.bytea()),
+  near_2: nullable(column.bytea()),
+  near_3: nullable(column.bytea()),
+  pace: nullable(column.bytea()),
 }
-export const keyNames = ['address', 'network', 'visitor', 'snapshot', 'behavior'] as const
+export const nearNames = ['near_1', 'near_2', 'near_3'] as const
+/** Those that come from the summary of input. */
+export const inputNames = ['behavior', ...nearNames, 'pace'] as const
+export const keyNames = ['address', 'network', 'visitor', 'snapshot', 'machine', ...inputNames] as const
 export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
 
 // One row a session. Times are epoch milliseconds.
@@ -32,6 +42,8 @@ export const repeats = table('repeats', {
   // Of the decision that the keys are from: an earlier one changes nothing.
   observed_at: column.bigint(),
   ...keyColumns,
+  // The numbers themselves, which are compared where hands may be nearly the same.
+  hands: nullable(column.bytea()),
   client_user: nullable(column.bytea()),
   // When that was attached or cleared.
   user_at: nullable(column.bigint()),
@@ -47,6 +59,7 @@ export const repeatReadIndexes = `
   create index on repeats (visitor, opened_at);
   create index on repeats (snapshot, opened_at);
   create index on repeats (behavior, opened_at) where behavior is not null;
+  ${nearNames.map((name) => `create index on repeats (${name}, opened_at) where ${name} is not null;`).join('\n  ')}
   create index on repeats (client_user, opened_at) where client_user is not null;
 `
 
@@ -58,20 +71,30 @@ interface Scope {
 export interface Repeatable extends Scope {
   ip_address: string
   visitor_id: string | null
+  /** Each is followed by what is compared where it is not equal, if there is any. */
   snapshot_hash: string | null
   behavior_hash: string | null
 }
 
-export function repeatKeys(session: Repeatable): RepeatKeys {
-  const { ip_address: ip, visitor_id, snapshot_hash, behavior_hash } = session
+export function repeatKeys(session: Repeatable): RepeatKeys & { hands: Buffer | null } {
+  const { ip_address: ip, visitor_id } = session
   const network = networkPrefix(ip)
+  const [snapshot = null, machine = null] = session.snapshot_hash?.split('.') ?? []
+  const [behavior = null, near_1 = null, near_2 = null, near_3 = null, pace = null, hands = null] =
+    session.behavior_hash?.split('.') ?? []
   return {
     // A customer has a whole /64 of IPv6, and takes another address of it now and then.
     address: network === null ? null : key(session, 'address', sourceOf(ip)),
     network: key(session, 'network', network),
     visitor: key(session, 'visitor', visitor_id),
-    snapshot: key(session, 'snapshot', snapshot_hash),
-    behavior: key(session, 'behavior', behavior_hash),
+    snapshot: key(session, 'snapshot', snapshot),
+    machine: key(session, 'machine', machine),
+    behavior: key(session, 'behavior', behavior),
+    near_1: key(session, 'near_1', near_1),
+    near_2: key(session, 'near_2', near_2),
+    near_3: key(session, 'near_3', near_3),
+    pace: key(session, 'pace', pace || null),
+    hands: hands === null ? null : Buffer.from(hands, 'base64url'),
   }
 }
 

@@ -11,7 +11,9 @@ import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { countingKeyId } from '../../projections/answers/digests.ts'
-import type { Asked, RepeatCounter } from '../../projections/repeats/queries.ts'
+import type { Asked } from '../../projections/repeats/asked.ts'
+import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
+import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './answers.ts'
 import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
@@ -150,7 +152,7 @@ async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Dr
   return { changed, drafts }
 }
 
-type Counted = Draft & { repeats: Repeats | null }
+type Counted = Draft & { repeats: Repeats | null; near: NearRepeats | null }
 
 // What others did is looked up when a session hands off or ends: a count costs as much as the rest of a decision.
 async function countFor(
@@ -171,7 +173,10 @@ async function countFor(
   }))
   const counts = asked.length > 0 ? await count(asked) : []
   const counted = new Map(final.map((draft, i) => [draft, counts[i] ?? null]))
-  return drafts.map((draft) => ({ ...draft, repeats: counted.get(draft) ?? null }))
+  return drafts.map((draft) => {
+    const { repeats = null, near = null } = counted.get(draft) ?? {}
+    return { ...draft, repeats, near }
+  })
 }
 
 interface ToEncode {
@@ -186,11 +191,11 @@ async function encode({ codec, clock, dataKeys }: ScoreDeps, todo: ToEncode): Pr
   const countingKey = todo.drafts.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null
   const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
   const decided: DecidedEvent<TrafficEvent>[] = []
-  for (const { state, trigger, traceparent, evaluation: own, hashes, repeats } of todo.drafts) {
+  for (const { state, trigger, traceparent, evaluation: own, hashes, repeats, near } of todo.drafts) {
     const resolved = todo.resolution.visitors.get(state.session_id)
     const visitor = resolved?.link ?? null
     const scored = orFailed(() => {
-      const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats })
+      const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats, near })
       const about = { state, trigger, traceparent, evaluation, visitor, hashes, countingKey }
       return scoredEvent({ ...about, evaluatedAt, durationMs })
     })

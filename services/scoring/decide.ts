@@ -176,7 +176,7 @@ export function evaluate(input: FactsInput): Evaluation {
 /** The same evidence, once it is known what other sessions have in common with this one. */
 export function withHistory(
   own: Evaluation,
-  history: Pick<Facts, 'visitorSessions' | 'repeats'>,
+  history: Pick<Facts, 'visitorSessions' | 'repeats' | 'near'>,
 ): Evaluation {
   const facts = { ...own.facts, ...history }
   const before = new Set(own.fired)

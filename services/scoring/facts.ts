@@ -1,5 +1,6 @@
 import type { AddressNetwork } from '../../infra/ip/network.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
+import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { Platform, Repeats } from '../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
@@ -40,6 +41,8 @@ export interface Facts {
   visitorSessions: number
   /** What it has in common with other sessions; null = nothing was counted. */
   repeats: Repeats | null
+  /** What is nearly equal to it, or comes evenly; null likewise. */
+  near: NearRepeats | null
 }
 
 // Whether pages of the organization may leave fingerprints out.
@@ -56,11 +59,12 @@ export interface FactsInput {
   allowsMinimal?: AllowsMinimal | undefined
   visitorSessions?: number
   repeats?: Repeats | null
+  near?: NearRepeats | null
 }
 
 export function readFacts(input: FactsInput): Facts {
   const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = nobody } = input
-  const { visitorSessions = 0, repeats = null } = input
+  const { visitorSessions = 0, repeats = null, near = null } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
@@ -100,6 +104,7 @@ export function readFacts(input: FactsInput): Facts {
     identityChanges: state.identity_changes,
     visitorSessions,
     repeats,
+    near,
   }
 }
 

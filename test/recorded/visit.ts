@@ -62,16 +62,27 @@ export function headersOf(
 
 let visits = 0
 
-/** No two visits have the same input. */
+// Steps of a pace, each farther from the next than noise is.
+const step = 1.08
+const steps = 9
+
+/** No two visits have nearly the same input: of three numbers of a channel, two differ at least. */
 function ofThisVisit(observations: SentObservations): SentObservations {
   const { behavior } = observations
   if (!behavior) return observations
-  const { mouse, keyboard, touch } = behavior
-  const shifted = <T extends { interval_mean: number | null }>(channel: T): T => ({
+  const [one, two] = [visits % steps, Math.floor(visits / steps) % steps]
+  const paced = (value: number | null, by: number) => value && value * step ** (by % steps)
+  const of = <T extends { interval_mean: number | null; interval_std: number | null }>(channel: T): T => ({
     ...channel,
-    interval_mean: channel.interval_mean === null ? null : channel.interval_mean + visits / 1000,
+    interval_mean: paced(channel.interval_mean, one),
+    interval_std: paced(channel.interval_std, two),
   })
-  const moved = { mouse: shifted(mouse), keyboard: shifted(keyboard), touch: shifted(touch) }
+  const { mouse, keyboard, touch } = behavior
+  const moved = {
+    mouse: { ...of(mouse), speed_std: paced(mouse.speed_std, one + two) },
+    keyboard: { ...of(keyboard), hold_mean: paced(keyboard.hold_mean, one + two) },
+    touch: { ...of(touch), radius_std: paced(touch.radius_std, one + two) },
+  }
   return { ...observations, behavior: { ...behavior, ...moved } }
 }
 

@@ -1,4 +1,5 @@
 import type { EventMeta } from '../../infra/event-store/codec.ts'
+import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type {
   ClientTelemetry,
   Device,
@@ -282,3 +283,8 @@ export function repeatsOf(count: number, some: Partial<Repeats> = {}): Repeats {
     ...some,
   }
 }
+
+export const nearRepeats = (some: Partial<NearRepeats> = {}): NearRepeats => ({
+  ...{ sessions: 1, on_machine: 1, at_address: 1, pace_visitors: 1, gap_seconds: null, gap_deviation: null },
+  ...some,
+})

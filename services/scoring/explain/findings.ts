@@ -62,6 +62,8 @@ const questions: Record<keyof RuntimeIntegrity, string[]> = {
     'conflicting_replay',
     'replayed_behavior',
     'replayed_session',
+    'nearly_replayed_behavior',
+    'nearly_replayed_session',
   ],
   outdated_environment: [],
   verified_bot_identity: [],

@@ -1,6 +1,7 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
 import { unknownScore } from '../decide.ts'
 import type { Bound, Channel, Facts, Group, Signal } from '../facts.ts'
+import { measuredOf } from './measured.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5
@@ -16,6 +17,17 @@ const of =
   (...channels: Channel[]) =>
   (signal: Signal) =>
     signal.role === 'risk' && channels.includes(signal.channel)
+
+// Sessions that are made, and not visits.
+const massProduced = [
+  'replayed_behavior',
+  'replayed_session',
+  'nearly_replayed_behavior',
+  'nearly_replayed_session',
+  'mass_produced_visitors',
+  'steady_arrivals',
+  'velocity_visitor',
+]
 
 const risks: Theme[] = [
   {
@@ -41,7 +53,13 @@ const risks: Theme[] = [
   {
     key: 'protocol_anomalies',
     summary: 'The client did not keep to the collect protocol.',
-    includes: of('protocol', 'completeness', 'replay', 'history', 'velocity'),
+    includes: (signal) =>
+      of('protocol', 'completeness', 'velocity')(signal) && !massProduced.includes(signal.slug),
+  },
+  {
+    key: 'mass_production',
+    summary: 'Sessions repeat each other, or come at a rate, as those of people do not.',
+    includes: ({ slug }) => massProduced.includes(slug),
   },
   {
     key: 'slow_page',
@@ -140,13 +158,13 @@ const context: Theme[] = [
  * what it is, and one of the context, are never pushed out.
  */
 export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null): Highlight[] {
-  const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', fired))
+  const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', { fired, facts }))
   const sorted = increases.sort((one, other) => other.weight - one.weight)
   const [unseen, why] = [missing(facts), boundary(bound)]
-  const around = context.flatMap((theme) => highlight(theme, 'context', fired))
+  const around = context.flatMap((theme) => highlight(theme, 'context', { fired, facts }))
   const left = maxHighlights - unseen.length - why.length - Math.min(1, around.length)
   const shown = sorted.slice(0, left)
-  const speaks = trust.flatMap((theme) => highlight(theme, 'reduces_risk', fired))
+  const speaks = trust.flatMap((theme) => highlight(theme, 'reduces_risk', { fired, facts }))
   const all = [
     ...unseen,
     ...shown,
@@ -159,14 +177,24 @@ export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null)
 
 type Weighted = Highlight & { weight: number }
 
-function highlight(theme: Theme, effect: HighlightEffect, fired: Signal[]): Weighted[] {
+interface Found {
+  fired: Signal[]
+  facts: Facts
+}
+
+function highlight(theme: Theme, effect: HighlightEffect, { fired, facts }: Found): Weighted[] {
   const mine = fired.filter(theme.includes).sort((one, other) => other.score - one.score)
   const [strongest] = mine
   if (!strongest || mine.length < (theme.atLeast ?? 1)) return []
-  const evidence = mine.slice(0, maxEvidence).map(({ slug, name }) => ({ signal: slug, name }))
+  const evidence = mine.slice(0, maxEvidence).map((signal) => evidenceOf(signal, facts))
   const { key, summary } = theme
   const importance = importanceOf(strongest)
   return [{ key, effect, importance, summary, evidence, weight: strongest.score }]
+}
+
+function evidenceOf(signal: Signal, facts: Facts) {
+  const measured = measuredOf(signal, facts)
+  return { signal: signal.slug, name: measured === null ? signal.name : `${signal.name}: ${measured}` }
 }
 
 function importanceOf({ role, strength }: Signal): HighlightImportance {

@@ -1,16 +1,23 @@
 import { hash } from 'node:crypto'
+import { handsOf, handsText } from '../../../projections/repeats/near.ts'
+import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Repeats, SessionScored } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts, Signal } from '../facts.ts'
 
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
-// What sessions are compared by.
+// What sessions are compared by. Behind the hash of all stands what is compared where not all is equal.
 export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   return {
-    snapshot_hash: snapshot && sha256(machineOf(snapshot)),
-    behavior_hash: behavior && isUnique(behavior, snapshot) ? sha256(behavior) : null,
+    snapshot_hash: snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
+    behavior_hash: behavior && isUnique(behavior, snapshot) ? inputHash(behavior) : null,
   }
+}
+
+function inputHash(behavior: Behavior): string {
+  const hands = handsOf(behavior)
+  return hands ? `${sha256(behavior)}.${handsText(hands)}` : sha256(behavior)
 }
 
 const sha256 = (value: object) => hash('sha256', JSON.stringify(value))
@@ -27,6 +34,12 @@ function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu,
     [webgl, webgpu, s.fonts, native],
   ]
 }
+
+// What a replay cannot change without being found out by its answers: how the machine draws and sounds, and its fonts.
+const coreOf = ({ canvas, audio, webgl, fonts }: Snapshot): object => [
+  [canvas.geometry_hash, canvas.text_hash, audio.hash],
+  [webgl.renderer, webgl.parameters_hash, fonts.metrics_hash],
+]
 
 // Fewer events than this may be equal by chance.
 const minEvents = 20
@@ -48,6 +61,26 @@ const replaysBehavior = ({ behavior_sessions }: Repeats) => behavior_sessions.da
 const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.day > 1
 // One every five seconds: more than a school class whose equal machines are taken for one visitor.
 const isTireless = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
+
+const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Signal['fires'] => {
+  return ({ near, repeats }) => near !== null && repeats !== null && test(near, repeats)
+}
+
+// More than those that are equal to the last digit, which have a signal of their own.
+const replaysNearly = (near: NearRepeats, { behavior_sessions }: Repeats) =>
+  near.sessions > Math.max(1, behavior_sessions.day)
+
+const manyVisitors = 10
+// Hands repeat: some are nearly the same, or a third of the visitors has one pace.
+const repeatsHands = (near: NearRepeats, { address_visitors }: Repeats) =>
+  near.at_address >= 3 || (near.pace_visitors >= 8 && near.pace_visitors * 3 >= address_visitors.day)
+
+// Whoever comes by chance comes at gaps that deviate by as much as they last.
+const steadyPercent = 25
+const isSteady = ({ gap_deviation }: NearRepeats) => gap_deviation !== null && gap_deviation < steadyPercent
+// Nine of ten sessions are of a visitor of their own.
+const areStrangers = ({ address_sessions: sessions, address_visitors: visitors }: Repeats) =>
+  visitors.hour >= 20 && visitors.hour >= 0.9 * sessions.hour
 
 const replayBase = { role: 'risk', category: 'integrity', looksBack: true } as const
 const velocityBase = { role: 'risk', category: 'network', looksBack: true } as const
@@ -82,6 +115,31 @@ export const repeatSignals: Signal[] = [
   },
   {
     ...replayBase,
+    slug: 'nearly_replayed_behavior',
+    channel: 'replay',
+    name: 'Behavior nearly that of another session',
+    strength: 'strong',
+    score: 60,
+    looksAt:
+      'the numbers of the summary of input are those of another session within a day, but for a few percent each',
+    falsePositives:
+      'as for `replayed_behavior`; two people by chance less than once in a hundred million pairs',
+    fires: nearly(replaysNearly),
+  },
+  {
+    ...replayBase,
+    slug: 'nearly_replayed_session',
+    channel: 'replay',
+    name: 'Session nearly replayed',
+    strength: 'strong',
+    score: 62,
+    looksAt:
+      'behavior is nearly that of another session within a day, and graphics, canvas, sound and fonts are those of it',
+    falsePositives: 'as for `nearly_replayed_behavior`',
+    fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
+  },
+  {
+    ...replayBase,
     slug: 'replayed_snapshot',
     channel: 'replay',
     name: 'Machine equal to another',
@@ -104,6 +162,38 @@ export const repeatSignals: Signal[] = [
     falsePositives:
       'test machines; a hall of equal computers that start at once and are taken for one visitor',
     fires: repeated(isTireless),
+  },
+  {
+    ...velocityBase,
+    slug: 'mass_produced_visitors',
+    channel: 'velocity',
+    name: 'New visitors of one address with the same hands',
+    category: 'integrity',
+    strength: 'strong',
+    score: 50,
+    looksAt:
+      'hands repeat among at least 10 visitors of a day, of whom this one is new, at one address. Three sessions are nearly the same, or eight visitors and a third of all have one pace. Equal looks do not count',
+    falsePositives: 'automated tests of a site from one office',
+    fires: (facts) =>
+      facts.visitorSessions === 1 &&
+      nearly((near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats))(
+        facts,
+      ),
+  },
+  {
+    ...velocityBase,
+    slug: 'steady_arrivals',
+    channel: 'velocity',
+    name: 'New visitors at a steady rate',
+    category: 'integrity',
+    strength: 'moderate',
+    score: 30,
+    looksAt:
+      'at least 20 visitors came from one address within an hour, this one is new, and nearly each has one session. The gaps between them deviate by less than a quarter of their mean',
+    falsePositives: 'a hall of equal computers that are started one after the other by a program',
+    fires: (facts) =>
+      facts.visitorSessions === 1 &&
+      nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
   },
   {
     ...velocityBase,

@@ -1,6 +1,6 @@
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { Asked } from '../../../projections/repeats/asked.ts'
 import { repeatsProjection } from '../../../projections/repeats/projection.ts'
-import type { Asked } from '../../../projections/repeats/queries.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
 import { id } from '../world-events.ts'
@@ -16,13 +16,14 @@ export interface About {
   environment?: Environment
   ip?: string
   visitor?: number | null
-  snapshot?: number | null
-  behavior?: number | null
+  /** A text is the whole hash. */
+  snapshot?: number | string | null
+  behavior?: number | string | null
   at?: number
   observed?: number
 }
 
-const hashOf = (kind: string, n: number | null) => (n === null ? null : `${kind} ${n}`)
+const hashOf = (kind: string, n: number | string | null) => (typeof n === 'number' ? `${kind} ${n}` : n)
 
 function partsOf(about: About) {
   const { session, organization = 1, environment = 'live', at = start } = about

@@ -48,9 +48,9 @@ function evaluated(client: Client, behavior?: object) {
 }
 const hashes = (client: Client, behavior?: object) => hashesOf(evaluated(client, behavior).facts)
 const slugsWith = (repeats: Repeats | null) =>
-  slugs(withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats }))
+  slugs(withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats, near: null }))
 const judged = (repeats: Repeats) =>
-  withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats }).score
+  withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats, near: null }).score
 
 describe('what is compared', () => {
   it('the machine, whatever window, zoom, connection and proofs a visit has', () => {
@@ -63,11 +63,13 @@ describe('what is compared', () => {
     expect(hashes(again).snapshot_hash).toBe(hashes(desktopChrome).snapshot_hash)
     const other = withParts(desktopChrome, { webgl: { renderer: 'another' } })
     expect(hashes(other).snapshot_hash).not.toBe(hashes(desktopChrome).snapshot_hash)
-    expect(hashes(iphoneSafari).snapshot_hash).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashes(iphoneSafari).snapshot_hash).toMatch(/^[0-9a-f]{64}\.[0-9a-f]{16}$/)
   })
 
   it('input, once there are 20 events whose intervals differ', () => {
-    expect(hashes(desktopChrome, { mouse }).behavior_hash).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashes(desktopChrome, { mouse }).behavior_hash).toMatch(
+      /^[0-9a-f]{64}(\.[0-9a-f]{16}){4}\.[\w-]+$/,
+    )
     expect(hashes(desktopChrome, { mouse: { ...mouse, interval_std: 8.6 } }).behavior_hash).not.toBe(
       hashes(desktopChrome, { mouse }).behavior_hash,
     )

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
 import { noAnswers } from '../../../services/scoring/answers.ts'
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { type Facts, readFacts } from '../../../services/scoring/facts.ts'
-import { repeatsOf } from '../../support/session-scored.ts'
+import { nearRepeats, repeatsOf } from '../../support/session-scored.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
@@ -65,6 +66,12 @@ const repeating = (counted: keyof Repeats, from: number) => ({
   given: [{ facts: { repeats: repeatsOf(1, { [counted]: all(from) }) } }],
   not: [{ facts: { repeats: repeatsOf(1, { [counted]: all(from - 1) }) } }, { facts: { repeats: null } }],
 })
+
+const nearby = (near: Partial<NearRepeats>, repeats: Partial<Repeats> = {}) => ({
+  near: nearRepeats(near),
+  repeats: repeatsOf(1, repeats),
+})
+const rush = { address_visitors: all(20), address_sessions: all(22) }
 
 const named = (...globals: string[]): Given => ({ parts: { automation: { globals } } })
 const says = (user_agent: string): Given => ({ parts: { navigator: { user_agent } } })
@@ -781,6 +788,65 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       { facts: { repeats: repeatsOf(1, { behavior_sessions: all(2) }) } },
       { facts: { repeats: repeatsOf(1, { snapshot_sessions: all(2) }) } },
+    ],
+  },
+  nearly_replayed_behavior: {
+    given: [{ facts: nearby({ sessions: 2 }) }],
+    not: [
+      { facts: nearby({ sessions: 1 }) },
+      // Equal to the last digit.
+      { facts: nearby({ sessions: 2 }, { behavior_sessions: all(2) }) },
+      { facts: { repeats: repeatsOf(1), near: null } },
+    ],
+  },
+  nearly_replayed_session: {
+    given: [{ facts: nearby({ sessions: 2, on_machine: 2 }) }],
+    not: [
+      { facts: nearby({ sessions: 2, on_machine: 1 }) },
+      { facts: nearby({ sessions: 1, on_machine: 2 }) },
+    ],
+  },
+  mass_produced_visitors: {
+    given: [
+      {
+        facts: {
+          ...nearby({ sessions: 3, at_address: 3 }, { address_visitors: all(10) }),
+          visitorSessions: 1,
+        },
+      },
+      { facts: { ...nearby({ pace_visitors: 8 }, { address_visitors: all(24) }), visitorSessions: 1 } },
+    ],
+    not: [
+      // Nobody's hands repeat: an office.
+      {
+        facts: {
+          ...nearby({}, { address_visitors: all(100), snapshot_sessions: all(100) }),
+          visitorSessions: 1,
+        },
+      },
+      { facts: { ...nearby({ at_address: 3 }, { address_visitors: all(9) }), visitorSessions: 1 } },
+      { facts: { ...nearby({ at_address: 3 }, { address_visitors: all(10) }), visitorSessions: 2 } },
+      { facts: { ...nearby({ pace_visitors: 8 }, { address_visitors: all(25) }), visitorSessions: 1 } },
+    ],
+  },
+  steady_arrivals: {
+    given: [{ facts: { ...nearby({ gap_deviation: 24 }, rush), visitorSessions: 1 } }],
+    not: [
+      { facts: { ...nearby({ gap_deviation: 25 }, rush), visitorSessions: 1 } },
+      { facts: { ...nearby({ gap_deviation: null }, rush), visitorSessions: 1 } },
+      {
+        facts: {
+          ...nearby({ gap_deviation: 3 }, { ...rush, address_visitors: all(19) }),
+          visitorSessions: 1,
+        },
+      },
+      {
+        facts: {
+          ...nearby({ gap_deviation: 3 }, { ...rush, address_sessions: all(40) }),
+          visitorSessions: 1,
+        },
+      },
+      { facts: { ...nearby({ gap_deviation: 3 }, rush), visitorSessions: 3 } },
     ],
   },
   replayed_snapshot: repeating('snapshot_sessions', 2),

@@ -55,7 +55,7 @@ function copyOf({ snapshot, ...rest }: Client) {
 function judged(client: Client, isCounted: boolean) {
   const own = evaluateClient(client)
   const repeats = isCounted ? repeatsOf(1) : null
-  const { facts, fired }: Evaluation = withHistory(own, { visitorSessions: 1, repeats })
+  const { facts, fired }: Evaluation = withHistory(own, { visitorSessions: 1, repeats, near: null })
   const runtime_integrity = runtimeIntegrityOf(fired, facts)
   const described = { visitor: null, native_runtime_integrity: null, runtime_integrity }
   return { integrity: runtime_integrity, unchecked: evidenceOf(facts, described).unchecked }

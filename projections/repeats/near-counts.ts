@@ -1,0 +1,87 @@
+import {
+  type Answered,
+  type AskedRow,
+  countedTo,
+  type FoundRow,
+  matesOf,
+  others,
+  type Unseen,
+} from './asked.ts'
+import { areNear } from './near.ts'
+import { nearNames, windows } from './tables.ts'
+
+/** What is nearly equal to the session, or comes evenly, within a day. This session is included. */
+export interface NearRepeats {
+  /** Whose hands are nearly the same. */
+  sessions: number
+  /** Those of them that have nearly the same machine, and those that came from the same address. */
+  on_machine: number
+  at_address: number
+  /** Visitors of the address whose hands have the same pace. */
+  pace_visitors: number
+  /** Between the sessions of the address within the hour: mean in seconds, and its deviation in percent of it. */
+  gap_seconds: number | null
+  gap_deviation: number | null
+}
+
+const inHour = `filter (where opened_at > asked.at - ${windows.hour})`
+/** What is counted of the newest sessions of the address, whose `gap` is the time to the next one. */
+export const ofAddress = {
+  pace_visitors: `count(distinct visitor)
+    filter (where pace = asked.pace and visitor <> coalesce(asked.visitor, ''))::integer as pace_visitors`,
+  gap_seconds: `round(avg(gap) ${inHour} / 1000)::integer as gap_seconds`,
+  gap_deviation: `round(100 * stddev_samp(gap) ${inHour} / nullif(avg(gap) ${inHour}, 0))::integer as gap_deviation`,
+}
+
+// Whose hands may be nearly the same, each as a text: what of them is the same is said before their numbers.
+export const candidates = `cross join lateral (select coalesce(string_agg(session_id || ' ' ||
+      (case when machine = asked.machine then 'm' else '' end) || (case when address = asked.address then 'a' else '' end)
+      || ' ' || encode(hands, 'hex'), ','), '') as near from (
+    ${others(`(${nearNames.map((name) => `r.${name} = asked.${name}`).join(' or ')})`)} limit ${countedTo}
+  ) one) by_hands`
+
+interface Likeness {
+  onMachine: boolean
+  atAddress: boolean
+}
+
+interface Counts {
+  /** All rows of the call. */
+  rows: AskedRow[]
+  numberOf: (name: keyof typeof ofAddress) => number | undefined
+}
+
+export function nearOf(row: AskedRow, { found, unseen }: Answered, { rows, numberOf }: Counts): NearRepeats {
+  const mates = [...new Map([...nearStored(row, found), ...nearUnseen(row, unseen, rows)]).values()]
+  const hasHands = row.hands === null ? 0 : 1
+  return {
+    sessions: hasHands + mates.length,
+    on_machine: hasHands + mates.filter(({ onMachine }) => onMachine).length,
+    at_address: hasHands + mates.filter(({ atAddress }) => atAddress).length,
+    pace_visitors: (row.pace && row.visitor ? 1 : 0) + (numberOf('pace_visitors') ?? 0),
+    gap_seconds: numberOf('gap_seconds') ?? null,
+    gap_deviation: numberOf('gap_deviation') ?? null,
+  }
+}
+
+function nearStored({ hands }: AskedRow, found: FoundRow | undefined): [string, Likeness][] {
+  const texts = found?.near ? found.near.split(',') : []
+  return texts.flatMap((text): [string, Likeness][] => {
+    const [id = '', same = '', numbers = ''] = text.split(' ')
+    if (!hands || !areNear(hands, Buffer.from(numbers, 'hex'))) return []
+    return [[id, { onMachine: same.includes('m'), atAddress: same.includes('a') }]]
+  })
+}
+
+function nearUnseen(row: AskedRow, unseen: Unseen, rows: AskedRow[]): [string, Likeness][] {
+  const ids = new Set(nearNames.flatMap((name) => matesOf(row, name, unseen).map(([id]) => id)))
+  const isSame = (one: Buffer | null, other: Buffer | null) => one !== null && other?.equals(one) === true
+  return rows.flatMap((one): [string, Likeness][] => {
+    if (!ids.has(one.session_id) || !row.hands || !one.hands || !areNear(row.hands, one.hands)) return []
+    const likeness = {
+      onMachine: isSame(row.machine, one.machine),
+      atAddress: isSame(row.address, one.address),
+    }
+    return [[one.session_id, likeness]]
+  })
+}

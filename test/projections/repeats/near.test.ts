@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { areNear, type Hands, handsOf } from '../../../projections/repeats/near.ts'
+import type { Behavior } from '../../../schemas/observations.ts'
+import { createNumbers } from '../../support/hand.ts'
+import { peoplesHands, withNoise } from '../../support/hands.ts'
+
+const seed = Math.floor(Math.random() * 2 ** 31)
+const people = peoplesHands(`people ${seed}`, 3000)
+const seen = people.map(handsOf)
+const isNear = (one: Hands, other: Hands) =>
+  areNear(Buffer.from(one.numbers, 'base64url'), Buffer.from(other.numbers, 'base64url'))
+const shares = (one: Hands, other: Hands) => one.digests.some((digest, i) => digest === other.digests[i])
+
+/** The share of copies with this noise that are found again. */
+function found(noise: number): number {
+  const next = createNumbers(seed)
+  const copies = people.map((one) => handsOf(withNoise(one, noise, next)))
+  const again = copies.filter((copy, i) => {
+    const original = seen[i]
+    return copy && original && shares(copy, original) && isNear(copy, original)
+  })
+  return again.length / people.length
+}
+
+describe(`hands of 3000 people, by the seed ${seed}`, () => {
+  // Measured over 20,000 people: 99.9 %, 98.5 %, 92.9 % and none.
+  it('are found again with noise of 1 % and 3 %, mostly with 5 %, and not with 20 %', () => {
+    expect(found(0.01)).toBeGreaterThan(0.99)
+    expect(found(0.03)).toBeGreaterThan(0.96)
+    expect(found(0.05)).toBeGreaterThan(0.85)
+    expect(found(0.2)).toBeLessThan(0.01)
+  })
+
+  // Of 200 million pairs none was near, and 1 in 7000 had a digest in common.
+  it('are those of nobody else', () => {
+    const byDigest = new Map<string, number[]>()
+    let [candidates, near] = [0, 0]
+    seen.forEach((hands, i) => {
+      if (!hands) return
+      const places = hands.digests.map((digest, n) => `${n} ${digest}`)
+      const others = new Set(places.flatMap((place) => byDigest.get(place) ?? []))
+      candidates += others.size
+      near += [...others].filter((other) => isNear(hands, seen[other] ?? hands)).length
+      for (const place of places) byDigest.set(place, [...(byDigest.get(place) ?? []), i])
+    })
+    expect(near).toBeLessThanOrEqual(1)
+    expect(candidates).toBeLessThan(3000)
+  })
+})
+
+const only = (behavior: object): Behavior => ({ ...people[0], ...behavior }) as Behavior
+
+describe('what is compared', () => {
+  const [some] = people
+  if (!some) throw new Error('nobody')
+
+  it('is nothing where there are few numbers', () => {
+    const nothing = Object.fromEntries(
+      Object.entries(some).map(([channel, members]) => [
+        channel,
+        Object.fromEntries(Object.keys(members).map((name) => [name, null])),
+      ]),
+    )
+    expect(handsOf(only(nothing))).toBeNull()
+  })
+
+  it('is each number, of which one in twelve may be another', () => {
+    const hands = handsOf(some)
+    const slower = (factor: number, ...names: string[]): Behavior => {
+      const changed = (members: object) =>
+        Object.fromEntries(
+          Object.entries(members).map(([name, value]) => [
+            name,
+            names.includes(name) && typeof value === 'number' ? value * factor : value,
+          ]),
+        )
+      return only(Object.fromEntries(Object.entries(some).map(([name, members]) => [name, changed(members)])))
+    }
+    const all = ['interval_mean', 'interval_std', 'duration_ms', 'straightness', 'radius_std', 'speed_std']
+    const compared = (behavior: Behavior) => {
+      const other = handsOf(behavior)
+      return hands && other && isNear(hands, other)
+    }
+    expect(compared(slower(1.04, ...all))).toBe(true)
+    expect(compared(slower(1.12, ...all))).toBe(false)
+  })
+})

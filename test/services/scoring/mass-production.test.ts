@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { countRepeats } from '../../../projections/repeats/queries.ts'
+import type { Behavior } from '../../../schemas/observations.ts'
+import { type Evaluation, evaluate, withHistory } from '../../../services/scoring/decide.ts'
+import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
+import { useReadModel } from '../../projections/read-model.ts'
+import {
+  type About,
+  askedAbout,
+  opened as decided,
+  recorded,
+  repeatsProjection,
+  start,
+} from '../../projections/repeats/events.ts'
+import { createNumbers } from '../../support/hand.ts'
+import { peoplesHands, withNoise } from '../../support/hands.ts'
+import { batch, opened, testSession } from './support/events.ts'
+import { slugs, stateAfter } from './support/sessions.ts'
+import { desktopChrome, withParts } from './support/snapshots.ts'
+
+const world = useReadModel(repeatsProjection, (event) => recorded(event))
+const seed = Math.floor(Math.random() * 2 ** 31)
+
+interface Came {
+  hands: Behavior
+  /** Milliseconds after the first. */
+  at: number
+  ip?: string
+  client?: typeof desktopChrome
+}
+
+/** What is made of each of these new visitors, one after the other; by default of one address and one image. */
+async function judged(sessions: Came[]): Promise<Evaluation[]> {
+  const found: Evaluation[] = []
+  for (const [session, { hands, at, ip = '203.0.113.9', client = desktopChrome }] of sessions.entries()) {
+    const test = testSession(`session ${session}`, { client })
+    const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: hands }
+    const state = stateAfter([...opened(test), batch(test, { observations })])
+    const own = evaluate({ state, network: noNetwork.lookup(ip, start) })
+    const { snapshot_hash: snapshot, behavior_hash: behavior } = hashesOf(own.facts)
+    const about: About = { session, visitor: session, snapshot, behavior, ip, at: start + at }
+    const [counted] = await countRepeats(world.database.pool, [askedAbout(about)])
+    if (!counted) throw new Error('nothing was counted')
+    found.push(withHistory(own, { visitorSessions: 1, ...counted }))
+    await world.given(decided(about))
+  }
+  return found
+}
+
+const ofMasses = ['replayed', 'mass_produced', 'steady'].flatMap((word) => [word, `nearly_${word}`])
+const raised = (evaluations: Evaluation[]) =>
+  evaluations
+    .flatMap((one) => slugs(one))
+    .filter((slug) => slug !== 'replayed_snapshot' && ofMasses.some((word) => slug.startsWith(word)))
+
+const minute = 60_000
+
+describe(`visitors of one address, by the seed ${seed}`, () => {
+  it('forty people of one office, with equal machines and hands of their own, raise nothing', async () => {
+    const next = createNumbers(seed)
+    let at = 0
+    const people = peoplesHands(`office ${seed}`, 40).map((hands) => {
+      at -= Math.log(1 - next()) * minute
+      return { hands, at: Math.round(at) }
+    })
+    const found = await judged(people)
+    expect(raised(found)).toEqual([])
+    expect(found.map(({ score }) => score.verdict)).not.toContain('bot')
+  })
+
+  it('one recording that is sent again with noise is found, at any address and rate', async () => {
+    const next = createNumbers(seed)
+    const [hands] = peoplesHands(`one ${seed}`, 1)
+    if (!hands) throw new Error('nobody')
+    const copies = Array.from({ length: 10 }, (_, n) => ({
+      hands: n === 0 ? hands : withNoise(hands, 0.02, next),
+      at: n * n * minute,
+      ip: `198.51.${n}.7`,
+      client: withParts(desktopChrome, { navigator: { device_memory: n % 2 === 0 ? 8 : 4 } }),
+    }))
+    const [original, ...others] = await judged(copies)
+    if (!original) throw new Error('nothing')
+    expect(raised([original])).toEqual([])
+    const missed = others.filter((one) => !slugs(one).includes('nearly_replayed_session'))
+    expect(missed.length).toBeLessThanOrEqual(1)
+    const last = others.at(-1)
+    if (!last) throw new Error('nothing')
+    expect(last.score.verdict).toBe('inconclusive')
+    const highlights = highlightsOf(last.fired, last.facts, last.score.bound)
+    expect(highlights.find(({ key }) => key === 'mass_production')?.evidence?.[0]?.name).toMatch(
+      /: \d+ sessions within a day$/,
+    )
+  })
+
+  it('visitors that a program makes by the minute are bots before there are many', async () => {
+    const next = createNumbers(seed)
+    const [hands] = peoplesHands(`program ${seed}`, 1)
+    if (!hands) throw new Error('nobody')
+    const made = Array.from({ length: 30 }, (_, n) => ({
+      hands: withNoise(hands, 0.03, next),
+      at: Math.round(n * minute + next() * 5000),
+    }))
+    const found = await judged(made)
+    expect(found.slice(29).flatMap(slugs)).toEqual(
+      expect.arrayContaining(['nearly_replayed_session', 'mass_produced_visitors', 'steady_arrivals']),
+    )
+    expect(found.slice(12).filter(({ score }) => score.verdict !== 'bot')).toEqual([])
+  })
+
+  it('one pace of typing is a program, although each session is another', async () => {
+    const next = createNumbers(seed)
+    const people = peoplesHands(`paced ${seed}`, 24)
+    const found = await judged(people.map((own, n) => ({ hands: ofOnePace(own, next), at: n * n * minute })))
+    expect(found.slice(23).flatMap(slugs)).toContain('mass_produced_visitors')
+  })
+})
+
+/** Keys at intervals and for times that a program draws from one range; all else is the person's own. */
+function ofOnePace(own: Behavior, next: () => number): Behavior {
+  const around = (value: number) => value * (0.97 + 0.06 * next())
+  const keys = 20 + Math.round(next() * 40)
+  const empty = { events: 0, interval_mean: null, interval_std: null }
+  return {
+    ...own,
+    mouse: { ...own.mouse, ...empty, moves: 0, speed_std: null },
+    touch: { ...own.touch, ...empty, radius_std: null },
+    scroll: { ...own.scroll, interval_mean: null, interval_std: null },
+    keyboard: {
+      ...own.keyboard,
+      ...{
+        events: 2 * keys,
+        keys,
+        duration_ms: 100 * keys,
+        interval_mean: around(104),
+        interval_std: around(43),
+      },
+      ...{ hold_mean: around(61), hold_std: around(17) },
+    },
+  }
+}
