@@ -237,6 +237,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
       'genuine presses of a mouse button: `mousedown` after `pointerdown`, but not by assistive technology',
     instant_presses: 'those of them that were released within 8 milliseconds',
     pressureless: 'genuine presses and moves with a button down, whose `pressure` is 0; only of a mouse',
+    jumps:
+      'presses that one genuine move brought the pointer to over more than 200 CSS pixels. Moves that came late or made of several do not count, nor those after the pointer was out of the page or the window without focus',
     straightness:
       'path over distance, 1 for a straight line; mean over movements. One ends with a click or 120 milliseconds of rest, and counts from 4 points and 30 CSS pixels on',
     speed_std: 'standard deviation of the speed between two moves, CSS pixels for a millisecond',
@@ -254,11 +256,21 @@ export const behaviorMeanings: Meanings<Behavior> = {
     unkeyed: 'genuine `keypress` events with no `keydown` since the one before',
     off_clock:
       'genuine presses and releases of keys whose `timeStamp` is no whole number of milliseconds after that of the one before',
+    abutting:
+      'keys of a character that are pressed less than 8 milliseconds after the one before was released, while no key is down',
+    hasty:
+      'genuine keys of a character that are pressed within 60 milliseconds after a mouse button was released',
+    letters:
+      'genuine keys of a to z that have a number of their own, which those of a keyboard on the screen have not',
   },
   touch: {
     ...channel('`touchstart`, `touchmove`, `touchend`'),
     touches: '`touchstart` events',
     radius_std: 'standard deviation of `radiusX` of the contacts, CSS pixels',
+    instant: 'genuine contacts that ended within 8 milliseconds',
+    plain: 'genuine contacts that begin with both radii and the force at 1, whatever the page is zoomed to',
+    displaced:
+      'genuine contacts that begin 4 or more CSS pixels beside their place in the page, though the window is as wide as the screen',
   },
   scroll: {
     ...channel('`wheel` and `scroll`'),
@@ -278,6 +290,9 @@ export const behaviorMeanings: Meanings<Behavior> = {
       'inputs of a text field with no key, paste, drop or composition in the second before; nor by a menu or autofill',
     inserted: 'those of them that are genuine and insert two or more characters at once',
     autofills: "inputs by the browser's own autofill",
+    uncaused_focuses:
+      'fields that got the focus with no genuine press, key, touch, click or submit in the second before, nor a return to the window',
+    unfocused_inputs: "inputs of a text field that has not the focus, without the browser's own autofill",
     time_to_submit_ms:
       'from the first focus in the form, or the start of the document where there was none, to its last `submit`, milliseconds',
   },

@@ -40,6 +40,16 @@ const traces = [
   'instant_key_presses',
   'text_inserted_at_once',
   'straight_pointer_paths',
+  'pointer_jumps',
+  'movement_never_coalesced',
+  'lone_instant_click',
+  'unnatural_key_holds',
+  'keys_without_gaps',
+  'typing_without_overlap',
+  'typing_right_after_press',
+  'focus_without_cause',
+  'filled_without_focus',
+  'submitted_without_input',
 ]
 const trust = ['natural_pointer_movement', 'natural_typing']
 

@@ -3,6 +3,8 @@ import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 
 // A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text.
 const causeMs = 1000
+// What a hand does that may move the focus, and coming back to the window, which restores it.
+const focusCauses = ['pointerdown', 'pointerup', 'keydown', 'touchend', 'click', 'submit', 'focus'] as const
 // Ways to change text from a menu, which need no key.
 const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 
@@ -11,24 +13,33 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   const channel = createChannel()
   const firstFocus = new WeakMap<EventTarget, number>()
   const lastCause = new WeakMap<EventTarget, number>()
+  let lastHand = Number.NEGATIVE_INFINITY
   let counts = noCounts()
   let timeToSubmit: number | null = null
 
   listen(['keydown', 'paste', 'drop', 'compositionupdate', 'compositionend'], (event) => {
     if (event.target) lastCause.set(event.target, event.timeStamp)
   })
+  listen(focusCauses, ({ type, target, timeStamp, isTrusted }) => {
+    if (isTrusted && (type !== 'focus' || target === window)) lastHand = timeStamp
+  })
   listen(['focusin'], (event) => {
     const form = formOf(event.target)
     if (!form) return
     channel.record(event)
     counts.focuses++
+    if (event.timeStamp - lastHand > causeMs) counts.uncaused_focuses++
     if (!firstFocus.has(form)) firstFocus.set(form, event.timeStamp)
   })
   listen(['input'], (event) => {
     if (!isTextField(event.target)) return
     channel.record(event)
-    if (isAutofilled(event)) counts.autofills++
-    else if (isSilent(event, event.target && lastCause.get(event.target))) {
+    if (isAutofilled(event)) {
+      counts.autofills++
+      return
+    }
+    if (!hasFocus(event.target)) counts.unfocused_inputs++
+    if (isSilent(event, lastCause.get(event.target))) {
       counts.silent_changes++
       if (isInserted(event)) counts.inserted++
     }
@@ -56,7 +67,13 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
 }
 
 function noCounts() {
-  return { focuses: 0, changes: 0, submits: 0, silent_changes: 0, inserted: 0, autofills: 0 }
+  const silent = { silent_changes: 0, inserted: 0, uncaused_focuses: 0, unfocused_inputs: 0 }
+  return { focuses: 0, changes: 0, submits: 0, autofills: 0, ...silent }
+}
+
+function hasFocus(field: Element): boolean {
+  const root = field.getRootNode()
+  return (root instanceof ShadowRoot ? root : document).activeElement === field
 }
 
 function formOf(target: EventTarget | null): EventTarget | null {
@@ -67,7 +84,7 @@ function formOf(target: EventTarget | null): EventTarget | null {
   return field ? (target.form ?? target) : null
 }
 
-function isTextField(target: EventTarget | null): boolean {
+function isTextField(target: EventTarget | null): target is HTMLInputElement | HTMLTextAreaElement {
   if (target instanceof HTMLTextAreaElement) return true
   return (
     target instanceof HTMLInputElement && /^(text|email|password|search|tel|url|number)$/.test(target.type)

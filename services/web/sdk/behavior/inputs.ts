@@ -1,9 +1,10 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
-import { createChannel, createListen, createSpread, type Listen, type Tracker } from './channel.ts'
+import { createChannel, createListen, type Listen, type Tracker } from './channel.ts'
 import { trackForm } from './form.ts'
 import { trackKeyboard } from './keyboard.ts'
 import { trackMouse } from './mouse.ts'
 import { trackScroll } from './scroll.ts'
+import { trackTouch } from './touch.ts'
 
 interface BehaviorTracker {
   drain(): Behavior | undefined
@@ -30,28 +31,6 @@ export function trackBehavior(signal: AbortSignal): BehaviorTracker {
       const isUsed =
         Object.values(behavior).some(({ events }) => events > 0) || behavior.mouse.activations > 0
       return isUsed ? behavior : undefined
-    },
-  }
-}
-
-// Touches and how much the size of the contact varies, which injected touches do not do.
-function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
-  const channel = createChannel()
-  let touches = 0
-  let radii = createSpread()
-
-  listen(['touchstart', 'touchmove', 'touchend'], (event) => {
-    channel.record(event)
-    if (event.type === 'touchstart') touches++
-    for (const touch of event.changedTouches) radii.add(touch.radiusX)
-  })
-
-  return {
-    drain() {
-      const summary = { ...channel.drain(), touches, radius_std: radii.deviation() }
-      touches = 0
-      radii = createSpread()
-      return summary
     },
   }
 }

@@ -1,6 +1,12 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, createClock, createSpread, type Listen, type Tracker } from './channel.ts'
 
+const never = Number.NEGATIVE_INFINITY
+// A hand that lets a mouse go needs longer than this to press a key.
+const hastyMs = 60
+// Fingers overlap or rest between two keys, and seldom do neither.
+const abuttingMs = 8
+
 /** The rhythm of typing. Which keys were pressed is only compared with what a keyboard can do, never sent. */
 export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
   const channel = createChannel()
@@ -8,15 +14,23 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
   const isShiftless = createShiftCheck()
   const pressed = new Map<string, { at: number; isCharacter: boolean }>()
   let isKeyed = false
+  const lastUp = { key: never, button: never }
   let counts = noCounts()
   let holds = createSpread()
 
+  listen(['pointerup'], (event) => {
+    if (event.isTrusted && event.pointerType === 'mouse') lastUp.button = event.timeStamp
+  })
   listen(['keydown'], (event) => {
     isKeyed = true
     if (event.repeat) return
     channel.record(event)
     counts.keys++
     const isCharacter = event.key.length === 1
+    if (isCharacter && pressed.size === 0 && event.timeStamp - lastUp.key < abuttingMs) counts.abutting++
+    if (isCharacter && event.isTrusted && event.timeStamp - lastUp.button < hastyMs) counts.hasty++
+    if (isLetterKey(event)) counts.letters++
+    lastUp.button = never
     if (isCharacter && [...pressed.values()].some((other) => other.isCharacter)) counts.rollovers++
     if (event.key === 'Backspace' || event.key === 'Delete') counts.corrections++
     if (isShiftless(event)) counts.shiftless++
@@ -32,6 +46,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     if (isOffClock(event)) counts.off_clock++
     const press = pressed.get(event.code)
     if (press) holds.add(event.timeStamp - press.at)
+    lastUp.key = press?.isCharacter ? event.timeStamp : never
     pressed.delete(event.code)
   })
   // A release outside of the window is never seen; a key must not count as pressed for ever.
@@ -49,7 +64,13 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
 }
 
 function noCounts() {
-  return { keys: 0, rollovers: 0, corrections: 0, shiftless: 0, malformed: 0, unkeyed: 0, off_clock: 0 }
+  const traces = { shiftless: 0, malformed: 0, unkeyed: 0, off_clock: 0, hasty: 0 }
+  return { keys: 0, letters: 0, rollovers: 0, abutting: 0, corrections: 0, ...traces }
+}
+
+// Keyboards on a screen send 229 in place of the letter's number.
+function isLetterKey({ isTrusted, key, keyCode }: KeyboardEvent): boolean {
+  return isTrusted && keyCode !== 229 && /^[a-z]$/i.test(key)
 }
 
 // Tells what no keyboard types without Shift: `@` of the key 2, or a capital right beside a small letter. A lone

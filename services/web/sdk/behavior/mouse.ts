@@ -1,5 +1,6 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, createClock, createSpread, type Listen, round, type Tracker } from './channel.ts'
+import { createJumps } from './jumps.ts'
 import { createMovement } from './movement.ts'
 import { hasNoPressure, trackPresses } from './presses.ts'
 
@@ -14,8 +15,11 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
   let lines = createSpread()
   const movement = createMovement({ onSpeed: (s) => speeds.add(s), onLine: (line) => lines.add(line) })
 
+  const jumps = createJumps(listen)
+
   const presses = trackPresses(listen, (event) => {
     if (isOffClock(event)) counts.off_clock++
+    if (event.type === 'pointerdown' && jumps.landsAt(event)) counts.jumps++
   })
   function countMove(event: PointerEvent): void {
     if (screenEqualsClient(event)) counts.screen_equals_client++
@@ -23,6 +27,7 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
     if (isCoalesced(event)) counts.coalesced++
     if (isOffClock(event)) counts.off_clock++
     if (hasNoPressure(event)) counts.pressureless++
+    jumps.move(event, isCoalesced(event))
   }
 
   listen(['pointermove'], (event) => {
@@ -75,6 +80,7 @@ function noCounts() {
     coalesced: 0,
     off_clock: 0,
     pressureless: 0,
+    jumps: 0,
   }
 }
 
