@@ -55,6 +55,8 @@ export function reportOf(results: Results, before: Results | undefined): string 
     ...roc(rows),
     '## Automation that stays human',
     ...misses(rows),
+    '## Hands that are not told from people',
+    ...unseenHands,
     '## What a peer catches and we do not',
     ...peerCatches(rows),
     '## Since the run before',
@@ -73,6 +75,12 @@ export function reportOf(results: Results, before: Results | undefined): string 
     visitorsPart(replay),
   ].join('\n\n')}\n`
 }
+
+const unseenHands = [
+  '`xdotool-human` moves the pointer and types through the window system as the people here do, and is human. So is every program below the browser that does. `xdotool-jump` has no path, and is not.',
+  '`patchright-careful` moves, waits, holds Shift and halts before words. Little but the clock of X11 tells it, so that it is inconclusive here. On Windows and macOS that clock tells nothing, and it would be human.',
+  'Remote debugging is seen in one way: a logged error is serialised. Patchright and others silence that. A rejected promise would show it, too, but it breaks the tests that customers run with Playwright on their own pages, so it is not used.',
+]
 
 const mouseTraces =
   "`make eval ARGS='--balabit DIR --delbot DIR'` runs recorded hands through the SDK's summariser and the signals of behaviour, and fails where a risk signal fires on more than 1 % of people's traces. Neither set is ours to ship. Balabit's is CSV with the columns `record timestamp,client timestamp,button,state,x,y`, in seconds. DELBOT's is a line `resolution:width,height` and then lines of `milliseconds,action,x,y`; what has `bot` in its path counts as a bot's."

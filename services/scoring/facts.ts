@@ -195,6 +195,7 @@ export type Channel =
   | 'screen'
   | 'scroll'
   | 'slowness'
+  | 'switching'
   | 'touch'
   | 'user_agent'
   | 'velocity'
@@ -215,6 +216,8 @@ export interface Signal {
   atLeast?: number
   /** It looks at what other sessions did, which is known last. */
   looksBack?: true
+  /** The numbers that made it fire, of a signal of behaviour. */
+  measured?(behavior: Behavior): string
   looksAt: string
   falsePositives: string
   fires(facts: Facts): boolean
@@ -242,4 +245,9 @@ export function inBrowser(test: (snapshot: Snapshot, facts: Facts) => boolean): 
 
 export function input(test: (behavior: Behavior, facts: Facts) => boolean): Signal['fires'] {
   return (facts) => facts.behavior !== null && facts.behavioral && test(facts.behavior, facts)
+}
+
+/** A mean or a spread, for people to read. */
+export function shown(value: number | null, decimals = 1): string {
+  return value === null ? '-' : String(Number(value.toFixed(decimals)))
 }

@@ -80,7 +80,17 @@ const risks: Theme[] = [
   {
     key: 'synthetic_behavior',
     summary: 'Input reached the page in ways that people rarely produce.',
-    includes: of('pointer', 'pressure', 'clock', 'keyboard', 'touch', 'form', 'scroll', 'dispatch'),
+    includes: of(
+      'pointer',
+      'pressure',
+      'clock',
+      'keyboard',
+      'touch',
+      'form',
+      'scroll',
+      'dispatch',
+      'switching',
+    ),
   },
   {
     key: 'network_risk',

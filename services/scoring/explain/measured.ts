@@ -1,8 +1,12 @@
 import type { Facts, Signal } from '../facts.ts'
 
 /** What was measured where the signal fired, in words; null where its name says all. */
-export function measuredOf({ slug }: Pick<Signal, 'slug'>, facts: Facts): string | null {
-  return ofNear(facts)[slug] ?? null
+export function measuredOf(
+  { slug, measured }: Pick<Signal, 'slug' | 'measured'>,
+  facts: Facts,
+): string | null {
+  const ofInput = facts.behavior && measured?.(facts.behavior)
+  return ofInput ?? ofNear(facts)[slug] ?? null
 }
 
 type Measured = Partial<Record<string, string>>

@@ -1,5 +1,7 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
-import { type Facts, inBrowser, input, isAnswered, type Signal, snapshot } from '../facts.ts'
+import { type Facts, inBrowser, input, isAnswered, type Signal, shown, snapshot } from '../facts.ts'
+import { hasDesktopGraphics, runsOnDesktop } from './consistency.ts'
+import { handSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
 import {
   exactClicks,
@@ -10,6 +12,7 @@ import {
   pointerSignals,
   protocolCoordinates,
 } from './input.ts'
+import { markedTouches, phoneSignals } from './phone-input.ts'
 
 const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
@@ -37,10 +40,14 @@ export const behaviorSignals: Signal[] = [
     score: 35,
     looksAt: 'half or more of pointer, key and touch events are not trusted',
     falsePositives: 'accessibility tools, password managers, pages that dispatch their own events',
+    measured: ({ mouse, keyboard, touch }) =>
+      `${mouse.untrusted + keyboard.untrusted + touch.untrusted} of ${mouse.events + keyboard.events + touch.events} events`,
     fires: input(mostlyUntrusted),
   },
   ...pointerSignals,
   ...keyboardSignals,
+  ...phoneSignals,
+  ...handSignals,
   {
     ...behaviorBase,
     slug: 'silent_form_fill',
@@ -50,6 +57,7 @@ export const behaviorSignals: Signal[] = [
     score: 12,
     looksAt: 'two or more fields changed with no key, paste or autofill',
     falsePositives: 'password managers, browser autofill that reports nothing, page code',
+    measured: ({ form: f }) => `${f.silent_changes} inputs, no key`,
     fires: input(
       ({ form, keyboard }) => form.silent_changes >= 2 && form.autofills === 0 && keyboard.keys === 0,
     ),
@@ -63,6 +71,7 @@ export const behaviorSignals: Signal[] = [
     score: 20,
     looksAt: 'in Chromium on a desktop, two or more texts came into fields as one, with no key or paste',
     falsePositives: 'dictation, panels for emoji',
+    measured: ({ form: f }) => `${f.inserted} texts`,
     fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
   },
   {
@@ -74,6 +83,7 @@ export const behaviorSignals: Signal[] = [
     score: 10,
     looksAt: 'a form was submitted within half a second of its first change',
     falsePositives: 'autofill with submit, one-field forms',
+    measured: ({ form: f }) => `after ${shown(f.time_to_submit_ms)} ms`,
     fires: input(({ form: f }) => f.submits > 0 && f.time_to_submit_ms !== null && f.time_to_submit_ms < 500),
   },
 ]
@@ -100,6 +110,17 @@ function isNaturalTyping(behavior: Behavior, facts: Facts): boolean {
   const isReal = k.untrusted === 0 && k.rollovers >= 2 && (k.hold_mean ?? 0) > 20 && (k.hold_std ?? 0) > 5
   const isUneven = k.keys >= 8 && !isUniformTyping(behavior) && (k.interval_std ?? 0) > 25
   return isReal && isUneven && !isMadeBySoftware(behavior, facts)
+}
+
+// A program varies the contact as it likes: a phone that is none, or touches with another mark, earn nothing by it.
+function isNaturalTouch(behavior: Behavior, facts: Facts): boolean {
+  const { touch: t } = behavior
+  const { snapshot } = facts
+  const isReal = t.untrusted === 0 && markedTouches(behavior, facts) === 0
+  const isUneven = t.touches >= 3 && (t.radius_std ?? 0) > 0 && (t.interval_std ?? 0) > 5
+  const isComputer = snapshot && (hasDesktopGraphics(snapshot, facts) || runsOnDesktop(snapshot, facts))
+  const isFree = !isComputer && !phoneSignals.some((signal) => signal.fires(facts))
+  return isReal && isUneven && isFree && snapshot?.automation.cdp_runtime !== true
 }
 
 /** Whether a pointer or a keyboard was used as people use them. */
@@ -148,6 +169,8 @@ export const trustSignals: Signal[] = [
     score: 8,
     looksAt: 'ten or more uneven moves, some of which the browser put together, with no trace of software',
     falsePositives: 'tools that imitate pointer movement below the browser',
+    measured: ({ mouse: m }) =>
+      `${m.moves} moves, ${m.coalesced} put together, line ${shown(m.straightness, 3)}`,
     fires: input(isNaturalMovement),
   },
   {
@@ -160,6 +183,8 @@ export const trustSignals: Signal[] = [
     score: 6,
     looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
     falsePositives: 'tools that imitate typing below the browser',
+    measured: ({ keyboard: k }) =>
+      `${k.keys} keys, ${k.rollovers} overlap, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms down`,
     fires: input(isNaturalTyping),
   },
   {
@@ -171,16 +196,10 @@ export const trustSignals: Signal[] = [
     strength: 'moderate',
     score: 6,
     looksAt:
-      'three or more trusted touches at uneven times whose contact area varies, with remote debugging off',
+      'three or more trusted touches at uneven times whose contact area varies, with no trace of emulation and remote debugging off',
     falsePositives: 'emulators that vary the contact area and the times',
-    fires: input(
-      ({ touch: t }, { snapshot }) =>
-        t.touches >= 3 &&
-        t.untrusted === 0 &&
-        (t.radius_std ?? 0) > 0 &&
-        (t.interval_std ?? 0) > 5 &&
-        snapshot?.automation.cdp_runtime !== true,
-    ),
+    measured: ({ touch: t }) => `${t.touches} touches, radius ± ${shown(t.radius_std)} px`,
+    fires: input(isNaturalTouch),
   },
   {
     ...trustBase,

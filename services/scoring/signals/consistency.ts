@@ -101,14 +101,14 @@ const mobileGraphics =
   /Adreno|Mali|Immortalis|PowerVR|Xclipse|Tegra|Maleoon|VideoCore|Vivante|Apple GPU|Apple A\d/i
 const desktopGraphics = /NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
 
-function hasDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
+export function hasDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
   if (!isPhone(agent)) return false
   const isOfComputer = (name: string) => softwareGraphics.test(name) || desktopGraphics.test(name)
   const names = [webgl.renderer, worker.webgl_renderer].filter((name) => name !== null)
   return names.some((name) => isOfComputer(name) && !mobileGraphics.test(name))
 }
 
-function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
+export function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
   if (!isPhone(agent)) return false
   return [navigator, worker, iframe].some(({ platform }) =>
     /^(Win|Mac|Linux (x86_64|i\d86)|CrOS)/.test(platform ?? ''),

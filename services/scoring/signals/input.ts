@@ -1,5 +1,5 @@
 import type { Behavior } from '../../../schemas/observations.ts'
-import { type Facts, input, type Signal } from '../facts.ts'
+import { type Facts, input, type Signal, shown } from '../facts.ts'
 
 const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
@@ -80,6 +80,7 @@ export const pointerSignals: Signal[] = [
     score: 50,
     looksAt: 'in Chromium on a desktop, a mouse button is down and the pressure is 0',
     falsePositives: 'a person who steers a remote browser through the debugging protocol',
+    measured: ({ mouse: m }) => `${m.pressureless} events, ${m.presses} presses`,
     fires: input(isPressureless),
   },
   {
@@ -91,6 +92,7 @@ export const pointerSignals: Signal[] = [
     score: 25,
     looksAt: 'in Chromium on Windows or Linux, one notch of the wheel often scrolls farther than another',
     falsePositives: 'drivers that speed the wheel up, zooming again and again',
+    measured: ({ scroll: s }) => `${s.uneven_wheel} of ${s.wheel} turns`,
     fires: input(isWheelUneven),
   },
   {
@@ -102,6 +104,8 @@ export const pointerSignals: Signal[] = [
     score: 25,
     looksAt: 'in Chromium on Linux, times of five or more inputs do not differ by whole milliseconds',
     falsePositives: 'Wayland, windows shown on another machine, browsers drawn inside an app',
+    measured: ({ mouse: m, keyboard: k }) =>
+      `${m.off_clock + k.off_clock} of ${m.moves + 2 * (m.presses + k.keys)} events`,
     fires: input(isOffClock),
   },
   {
@@ -113,6 +117,7 @@ export const pointerSignals: Signal[] = [
     score: 28,
     looksAt: 'two or more mouse clicks, each on the exact centre of its element',
     falsePositives: 'tiny targets, assistive pointers that snap to elements',
+    measured: ({ mouse: m }) => `${m.clicks_exact_center} of ${m.clicks} clicks`,
     fires: input(exactClicks),
   },
   {
@@ -124,6 +129,7 @@ export const pointerSignals: Signal[] = [
     score: 20,
     looksAt: 'two or more clicks that no pointer movement, touch or key led to',
     falsePositives: 'switch control, remote control tools',
+    measured: ({ mouse: m }) => `${m.clicks_without_move} of ${m.clicks} clicks`,
     fires: input(({ mouse, touch }) => touch.events === 0 && mouse.clicks_without_move >= 2),
   },
   {
@@ -135,6 +141,7 @@ export const pointerSignals: Signal[] = [
     score: 28,
     looksAt: 'nearly all pointer moves have screen positions that leave out where the window is or its bars',
     falsePositives: 'full screen with developer tools below, browsers with all bars below the page',
+    measured: ({ mouse: m }) => `${Math.max(m.screen_equals_client, m.frameless)} of ${m.moves} moves`,
     fires: input(protocolCoordinates),
   },
   {
@@ -146,6 +153,7 @@ export const pointerSignals: Signal[] = [
     score: 15,
     looksAt: 'two or more presses, and half of all, were released within 8 ms',
     falsePositives: 'dwell clicking, switch control, some touchpads',
+    measured: ({ mouse: m }) => `${m.instant_presses} of ${m.presses} presses`,
     fires: input(hasInstantClicks),
   },
   {
@@ -157,6 +165,8 @@ export const pointerSignals: Signal[] = [
     score: 10,
     looksAt: 'twenty or more moves along straight lines at an even speed',
     falsePositives: 'trackpoints, keyboards that move the pointer, short sessions',
+    measured: ({ mouse: m }) =>
+      `${m.moves} moves, line ${shown(m.straightness, 3)}, speed ± ${shown(m.speed_std, 3)} px/ms`,
     fires: input(
       ({ mouse: m }) =>
         m.moves >= 20 &&
@@ -175,6 +185,7 @@ export const pointerSignals: Signal[] = [
     score: 5,
     looksAt: 'scrolling began three or more times with no wheel, key, touch or press before it',
     falsePositives: 'pages that scroll by themselves, find in page, screen readers',
+    measured: ({ scroll: s }) => `${s.uncaused} times`,
     fires: input(({ scroll }) => scroll.uncaused >= 3 && scroll.wheel === 0),
   },
 ]
@@ -187,8 +198,9 @@ function isSuperhumanTyping({ keyboard: k }: Behavior): boolean {
   return k.keys >= 15 && k.interval_mean !== null && k.interval_mean < 25
 }
 
-function hasInstantKeys({ keyboard: k }: Behavior): boolean {
-  return k.keys >= 8 && k.hold_mean !== null && k.hold_mean < 12
+// Keyboards on the screen of a phone do so always.
+function hasInstantKeys({ keyboard: k }: Behavior, { agent }: Facts): boolean {
+  return agent.formFactor === 'desktop' && k.keys >= 8 && k.hold_mean !== null && k.hold_mean < 12
 }
 
 export const keyboardSignals: Signal[] = [
@@ -201,6 +213,7 @@ export const keyboardSignals: Signal[] = [
     score: 45,
     looksAt: 'on a desktop, capitals or `@` came from a key with neither Shift nor Caps Lock',
     falsePositives: 'layouts made by hand that have `@` on the key 2 without Shift',
+    measured: ({ keyboard: k }) => `${k.shiftless} of ${k.keys} keys`,
     fires: input(isShiftless),
   },
   {
@@ -212,6 +225,7 @@ export const keyboardSignals: Signal[] = [
     score: 50,
     looksAt: 'in Chromium on a desktop, keys lack their number, or modifiers their side',
     falsePositives: 'a person who steers a remote browser through the debugging protocol',
+    measured: ({ keyboard: k }) => `${k.malformed} of ${k.keys} keys`,
     fires: input(isMalformed),
   },
   {
@@ -223,6 +237,7 @@ export const keyboardSignals: Signal[] = [
     score: 45,
     looksAt: 'in Chromium on a desktop, four or more characters were typed that no key was pressed for',
     falsePositives: 'tools for Windows that post characters to a window',
+    measured: ({ keyboard: k }) => `${k.unkeyed} characters, ${k.keys} keys`,
     fires: input(isUnkeyed),
   },
   {
@@ -232,8 +247,9 @@ export const keyboardSignals: Signal[] = [
     name: 'Keys that are down no time',
     strength: 'moderate',
     score: 20,
-    looksAt: 'eight or more keys that are down for less than 12 ms on average',
+    looksAt: 'on a desktop, eight or more keys that are down for less than 12 ms on average',
     falsePositives: 'barcode scanners, keyboards on the screen, auto-type of password managers',
+    measured: ({ keyboard: k }) => `${k.keys} keys, ${shown(k.hold_mean)} ms down`,
     fires: input(hasInstantKeys),
   },
   {
@@ -245,6 +261,8 @@ export const keyboardSignals: Signal[] = [
     score: 25,
     looksAt: 'ten or more keys with intervals that vary by less than 6 ms and no correction',
     falsePositives: 'held keys, input method editors, text expanders',
+    measured: ({ keyboard: k }) =>
+      `${k.keys} keys, every ${shown(k.interval_mean)} ± ${shown(k.interval_std)} ms`,
     fires: input(isUniformTyping),
   },
   {
@@ -256,6 +274,7 @@ export const keyboardSignals: Signal[] = [
     score: 25,
     looksAt: 'fifteen or more keys at under 25 ms on average',
     falsePositives: 'barcode scanners, text expanders',
+    measured: ({ keyboard: k }) => `${k.keys} keys, every ${shown(k.interval_mean)} ms`,
     fires: input(isSuperhumanTyping),
   },
 ]

@@ -684,6 +684,130 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       { behavior: { keyboard: { events: 9, keys: 9, hold_mean: 60 } } },
       { behavior: { keyboard: { events: 9, keys: 9 } } },
+      // The keyboard on a phone's screen lets each key go at once.
+      { client: androidChrome, behavior: { keyboard: { events: 9, keys: 9, hold_mean: 3 } } },
+    ],
+  },
+  emulated_touch: {
+    given: [
+      { client: androidChrome, behavior: { touch: { ...naturalTouch, instant: 3 } } },
+      { client: androidChrome, behavior: { touch: { ...naturalTouch, plain: 4 } } },
+      { client: androidChrome, behavior: { touch: { ...naturalTouch, displaced: 4 } } },
+      { client: clients.iphoneSafari, behavior: { touch: { ...naturalTouch, instant: 3 } } },
+    ],
+    not: [
+      // A finger, a quick tap among many, and a stylus, whose contact has hardly a size.
+      { client: androidChrome, behavior: { touch: naturalTouch } },
+      { client: androidChrome, behavior: { touch: { ...naturalTouch, touches: 9, instant: 2 } } },
+      { client: androidChrome, behavior: { touch: { ...naturalTouch, plain: 1 } } },
+      // Where a touch lies on the screen of an iPhone is not known.
+      { client: clients.iphoneSafari, behavior: { touch: { ...naturalTouch, displaced: 4 } } },
+      { behavior: { touch: { ...naturalTouch, instant: 3 } } },
+    ],
+  },
+  mouse_on_phone: {
+    given: [{ client: androidChrome, behavior: { mouse: { events: 3, moves: 1, presses: 1 } } }],
+    not: [
+      // A stylus over the screen, and a finger, whose click comes without a press of a button.
+      { client: androidChrome, behavior: { mouse: { events: 30, moves: 30 } } },
+      { client: androidChrome, behavior: { mouse: { events: 1, clicks: 1 }, touch: naturalTouch } },
+      { behavior: { mouse: { events: 3, moves: 1, presses: 1 } } },
+    ],
+  },
+  keyboard_on_phone: {
+    given: [{ client: androidChrome, behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } }],
+    not: [
+      { client: androidChrome, behavior: { keyboard: { events: 20, keys: 20, letters: 0 } } },
+      { client: clients.iphoneSafari, behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } },
+      { behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } },
+    ],
+  },
+  pointer_jumps: {
+    given: [
+      { behavior: { mouse: { events: 9, moves: 6, presses: 3, jumps: 2 } } },
+      { behavior: { mouse: { events: 10, moves: 5, presses: 5 } } },
+    ],
+    not: [
+      { behavior: { mouse: { events: 99, moves: 90, presses: 9, jumps: 2 } } },
+      { behavior: { mouse: { events: 60, moves: 50, presses: 5 } } },
+      { behavior: { mouse: { events: 6, moves: 3, presses: 3 } } },
+    ],
+  },
+  movement_never_coalesced: {
+    given: [
+      { parts: { capabilities: { media_devices: true } }, behavior: { mouse: { events: 70, moves: 70 } } },
+    ],
+    not: [
+      {
+        parts: { capabilities: { media_devices: true } },
+        behavior: { mouse: { events: 70, moves: 70, coalesced: 1 } },
+      },
+      // On a page without HTTPS the browser does not say.
+      { parts: { capabilities: { media_devices: false } }, behavior: { mouse: { events: 70, moves: 70 } } },
+      { parts: { capabilities: { media_devices: true } }, behavior: { mouse: { events: 50, moves: 50 } } },
+      { client: clients.desktopSafari, behavior: { mouse: { events: 70, moves: 70 } } },
+    ],
+  },
+  lone_instant_click: {
+    given: [{ behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1 } } }],
+    not: [
+      // Who rests on a target until it is clicked has moved there.
+      { behavior: { mouse: { events: 30, moves: 29, clicks: 1, presses: 1, instant_presses: 1 } } },
+      { behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1 } } },
+    ],
+  },
+  unnatural_key_holds: {
+    given: [
+      { behavior: { keyboard: { events: 12, keys: 12, hold_mean: 70, hold_std: 3 } } },
+      { behavior: { keyboard: { events: 12, keys: 12, hold_mean: 27, hold_std: 9 } } },
+    ],
+    not: [
+      { behavior: { keyboard: { ...naturalKeys, keys: 20 } } },
+      { behavior: { keyboard: { events: 9, keys: 9, hold_mean: 70, hold_std: 3 } } },
+      { client: androidChrome, behavior: { keyboard: { events: 12, keys: 12, hold_mean: 27, hold_std: 1 } } },
+    ],
+  },
+  keys_without_gaps: {
+    given: [{ behavior: { keyboard: { events: 12, keys: 12, abutting: 9 } } }],
+    not: [
+      { behavior: { keyboard: { ...naturalKeys, keys: 20, abutting: 2 } } },
+      { client: androidChrome, behavior: { keyboard: { events: 12, keys: 12, abutting: 9 } } },
+    ],
+  },
+  typing_without_overlap: {
+    given: [{ behavior: { keyboard: { events: 40, keys: 40, interval_mean: 100 } } }],
+    not: [
+      { behavior: { keyboard: { events: 40, keys: 40, interval_mean: 100, rollovers: 3 } } },
+      // With two fingers nobody is that fast.
+      { behavior: { keyboard: { events: 40, keys: 40, interval_mean: 240 } } },
+      { client: androidChrome, behavior: { keyboard: { events: 40, keys: 40, interval_mean: 100 } } },
+    ],
+  },
+  typing_right_after_press: {
+    given: [{ behavior: { keyboard: { events: 40, keys: 40, hasty: 2 }, mouse: { events: 3, presses: 3 } } }],
+    not: [{ behavior: { keyboard: { events: 40, keys: 40, hasty: 1 } } }],
+  },
+  focus_without_cause: {
+    given: [{ behavior: { form: { events: 3, focuses: 3, uncaused_focuses: 2 } } }],
+    not: [{ behavior: { form: { events: 3, focuses: 3, uncaused_focuses: 1 } } }],
+  },
+  filled_without_focus: {
+    given: [{ behavior: { form: { events: 3, unfocused_inputs: 2 } } }],
+    not: [{ behavior: { form: { events: 3, silent_changes: 2, unfocused_inputs: 1 } } }],
+  },
+  submitted_without_input: {
+    given: [{ behavior: { form: { events: 9, submits: 1, silent_changes: 3 } } }],
+    not: [
+      // A password manager fills two fields, and whoever sends a form does something.
+      { behavior: { form: { events: 9, submits: 1, silent_changes: 2 } } },
+      { behavior: { form: { events: 9, submits: 1, silent_changes: 3, autofills: 3 } } },
+      {
+        behavior: {
+          form: { events: 9, submits: 1, silent_changes: 3 },
+          mouse: { events: 0, activations: 1 },
+        },
+      },
+      { behavior: { form: { events: 9, submits: 1, silent_changes: 3 }, keyboard: { events: 1, keys: 1 } } },
     ],
   },
   protocol_pointer_coordinates: {
@@ -780,6 +904,17 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { behavior: { touch: { ...naturalTouch, radius_std: 0 } } },
       { behavior: { touch: { ...naturalTouch, interval_std: 1 } } },
       { behavior: { touch: naturalTouch }, parts: { automation: { cdp_runtime: true } } },
+      // A program varies the contact as it likes.
+      { client: androidChrome, behavior: { touch: { ...naturalTouch, displaced: 4 } } },
+      {
+        client: androidChrome,
+        behavior: { touch: naturalTouch, keyboard: { events: 20, keys: 20, letters: 18 } },
+      },
+      {
+        client: androidChrome,
+        behavior: { touch: naturalTouch },
+        parts: { worker: { platform: 'Linux x86_64' } },
+      },
     ],
   },
   replayed_behavior: repeating('behavior_sessions', 2),

@@ -1,0 +1,178 @@
+import type { Behavior } from '../../../schemas/observations.ts'
+import { type Facts, input, type Signal, shown } from '../facts.ts'
+
+const behaviorBase = { role: 'risk', category: 'behavioral' } as const
+
+// Keyboards on the screen of a phone let each key go at once, and none overlaps another.
+const hasKeyboard = ({ agent }: Facts) => agent.formFactor === 'desktop'
+
+// People need some ten events to get anywhere.
+function jumps({ mouse: m }: Behavior): boolean {
+  const isFar = m.jumps >= 2 && m.jumps >= m.presses * 0.5
+  return isFar || (m.presses >= 4 && m.moves > 0 && m.moves <= m.presses * 2)
+}
+
+// Only a secure page is told what was put together, and only there are media devices.
+function neverCoalesces({ mouse: m }: Behavior, { agent, snapshot }: Facts): boolean {
+  const isTold = agent.engine === 'blink' && snapshot?.capabilities.media_devices === true
+  return isTold && agent.formFactor === 'desktop' && m.moves >= 60 && m.coalesced === 0
+}
+
+function isLoneClick({ mouse: m, touch }: Behavior): boolean {
+  return m.presses === 1 && m.instant_presses === 1 && m.moves <= 2 && touch.events === 0
+}
+
+// Of 168,000 people fingers hold a key for 60 to 200 ms, and never equally long (Dhakal and others, 2018). What is not held
+// at all is another signal's.
+function holdsOddly({ keyboard: k }: Behavior, facts: Facts): boolean {
+  if (!hasKeyboard(facts) || k.keys < 12 || k.hold_mean === null || k.hold_mean < 12) return false
+  return k.hold_mean < 40 || (k.hold_std !== null && k.hold_std < 5)
+}
+
+// Of a whole session, pauses included: only who types fast is that fast.
+function neverOverlaps({ keyboard: k }: Behavior, facts: Facts): boolean {
+  const isFast = k.keys >= 30 && k.interval_mean !== null && k.interval_mean < 130
+  return hasKeyboard(facts) && isFast && k.rollovers === 0
+}
+
+function isUntouched({ mouse, keyboard, touch, clipboard }: Behavior): boolean {
+  const byHand = mouse.presses + mouse.activations + mouse.moves + keyboard.keys + touch.touches
+  return byHand + clipboard.pastes === 0
+}
+
+/** How hands differ from programs that have left the defaults of their tools. */
+export const handSignals: Signal[] = [
+  {
+    ...behaviorBase,
+    slug: 'pointer_jumps',
+    channel: 'pointer',
+    name: 'Pointer that jumps to what it presses',
+    strength: 'weak',
+    score: 10,
+    looksAt:
+      'two or more presses, and half of all, follow one move over more than 200 px; or at most two moves lead to each of four or more presses',
+    falsePositives: 'remote desktops, voice and eye control, absolute pointing devices',
+    measured: ({ mouse: m }) => `${m.jumps} far jumps, ${m.moves} moves for ${m.presses} presses`,
+    fires: input(jumps),
+  },
+  {
+    ...behaviorBase,
+    slug: 'movement_never_coalesced',
+    channel: 'pointer',
+    name: 'Movement at the pace of a program',
+    strength: 'weak',
+    score: 8,
+    looksAt:
+      'on a secure page in Chromium on a desktop, sixty or more moves, none of which the browser made of several',
+    falsePositives: 'slow mice and touchpads, remote desktops, slow movements',
+    measured: ({ mouse }) => `0 of ${mouse.moves} moves`,
+    fires: input(neverCoalesces),
+  },
+  {
+    ...behaviorBase,
+    slug: 'lone_instant_click',
+    channel: 'pointer',
+    name: 'One click without a hand',
+    strength: 'moderate',
+    score: 32,
+    looksAt: 'the only press of a mouse button lasts under 8 ms, and at most two moves led to it',
+    falsePositives: 'voice control, switch control',
+    measured: ({ mouse }) => `1 press after ${mouse.moves} moves`,
+    fires: input(isLoneClick),
+  },
+  {
+    ...behaviorBase,
+    slug: 'unnatural_key_holds',
+    channel: 'keyboard',
+    name: 'Keys that no finger holds',
+    strength: 'moderate',
+    score: 18,
+    looksAt:
+      'on a desktop, twelve or more keys are down for under 40 ms on average, or for times that vary by less than 5 ms',
+    falsePositives: 'keyboards on the screen, eye control, text expanders',
+    measured: ({ keyboard: k }) => `${k.keys} keys, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms`,
+    fires: input(holdsOddly),
+  },
+  {
+    ...behaviorBase,
+    slug: 'keys_without_gaps',
+    channel: 'keyboard',
+    name: 'Keys that follow without a gap',
+    strength: 'moderate',
+    score: 22,
+    looksAt:
+      'on a desktop, half of ten or more keys are pressed within 8 ms of the release of the one before',
+    falsePositives: 'barcode scanners, text expanders, auto-type of password managers',
+    measured: ({ keyboard: k }) => `${k.abutting} of ${k.keys} keys`,
+    fires: input(
+      ({ keyboard: k }, facts) => hasKeyboard(facts) && k.keys >= 10 && k.abutting >= k.keys * 0.5,
+    ),
+  },
+  {
+    ...behaviorBase,
+    slug: 'typing_without_overlap',
+    channel: 'keyboard',
+    name: 'Fast typing without overlap',
+    strength: 'moderate',
+    score: 16,
+    looksAt: 'on a desktop, thirty or more keys at under 130 ms on average, and none overlaps another',
+    falsePositives: 'people who type fast with few fingers',
+    measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${shown(k.interval_mean)} ms`,
+    fires: input(neverOverlaps),
+  },
+  {
+    ...behaviorBase,
+    slug: 'typing_right_after_press',
+    channel: 'switching',
+    name: 'Typing right after a press',
+    strength: 'moderate',
+    score: 20,
+    looksAt: 'two or more times a character followed the release of a mouse button within 60 ms',
+    falsePositives: 'people with one hand on the mouse and the other on the keys',
+    measured: ({ keyboard: k, mouse }) => `${k.hasty} times after ${mouse.presses} presses`,
+    fires: input(({ keyboard }) => keyboard.hasty >= 2),
+  },
+  {
+    ...behaviorBase,
+    slug: 'focus_without_cause',
+    channel: 'form',
+    name: 'Focus without cause',
+    strength: 'weak',
+    score: 6,
+    looksAt: 'two or more fields got the focus with no press, key or touch in the second before',
+    falsePositives: 'password managers, pages that move the focus, voice control',
+    measured: ({ form: f }) => `${f.uncaused_focuses} of ${f.focuses} fields`,
+    fires: input(({ form }) => form.uncaused_focuses >= 2),
+  },
+  {
+    ...behaviorBase,
+    slug: 'filled_without_focus',
+    channel: 'form',
+    name: 'Fields filled without focus',
+    strength: 'weak',
+    score: 8,
+    looksAt: 'two or more inputs of fields that had not the focus',
+    falsePositives: 'password managers, page code',
+    measured: ({ form: f }) => `${f.unfocused_inputs} inputs`,
+    fires: input(({ form }) => form.unfocused_inputs >= 2),
+  },
+  {
+    ...behaviorBase,
+    slug: 'submitted_without_input',
+    channel: 'form',
+    name: 'Form filled and sent without input',
+    strength: 'moderate',
+    score: 36,
+    looksAt:
+      'a form was submitted after script filled three or more fields, and nothing was moved, pressed, typed or pasted',
+    falsePositives: 'tools that fill and send whole forms for a person',
+    measured: ({ form: f }) => `${f.silent_changes} inputs, ${f.submits} submits`,
+    fires: input(
+      (behavior) =>
+        behavior.form.submits > 0 &&
+        behavior.form.silent_changes >= 3 &&
+        behavior.form.autofills === 0 &&
+        isUntouched(behavior),
+    ),
+  },
+]

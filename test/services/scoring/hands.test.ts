@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { evaluate, signalCatalogue } from '../../../services/scoring/decide.ts'
+import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { batch, opened, startedAt, testSession } from './support/events.ts'
+import { stateAfter } from './support/sessions.ts'
+import { androidChrome, type Client, desktopChrome, desktopFirefox } from './support/snapshots.ts'
+
+const network = noNetwork.lookup('203.0.113.9', startedAt)
+
+function evaluated(behavior: object, client: Client = desktopChrome) {
+  const session = testSession('hands', { client })
+  const observations = { version: 1, elapsed_ms: 1, snapshot: client.snapshot, behavior }
+  const state = stateAfter([...opened(session), batch(session, { observations })])
+  return evaluate({ state, network })
+}
+
+const typed = { events: 60, keys: 60, letters: 50, hold_mean: 95, hold_std: 24, interval_mean: 210 }
+const pressed = { clicks: 5, presses: 5 }
+
+/** Honest ways to use a page that look like a program's in some of what is measured. */
+const people: Record<string, { behavior: object; client?: Client }> = {
+  'a remote desktop, whose pointer comes seldom': {
+    behavior: {
+      mouse: { events: 80, moves: 75, ...pressed, jumps: 5 },
+      keyboard: { ...typed, interval_std: 90 },
+    },
+  },
+  'a remote desktop that is used from a touch screen': {
+    behavior: { mouse: { events: 10, moves: 5, ...pressed, jumps: 4 } },
+  },
+  'voice control that clicks and dictates': {
+    behavior: {
+      mouse: { events: 10, moves: 5, ...pressed, instant_presses: 5, jumps: 3, activations: 5 },
+      form: { events: 9, focuses: 3, silent_changes: 3, submits: 1 },
+    },
+  },
+  'voice control that clicks once': {
+    behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1, activations: 1 } },
+  },
+  'eye control with a keyboard on the screen': {
+    behavior: {
+      mouse: { events: 90, moves: 85, ...pressed, jumps: 4 },
+      keyboard: { events: 30, keys: 30, letters: 25, hold_mean: 50, hold_std: 2, interval_mean: 1400 },
+    },
+  },
+  'a keyboard only': {
+    behavior: {
+      keyboard: { ...typed, rollovers: 9, interval_std: 80 },
+      form: { events: 40, focuses: 6, submits: 1 },
+      mouse: { activations: 2 },
+    },
+  },
+  'a password manager that fills without focus': {
+    behavior: {
+      form: {
+        events: 8,
+        focuses: 2,
+        uncaused_focuses: 2,
+        silent_changes: 2,
+        unfocused_inputs: 2,
+        submits: 1,
+      },
+      mouse: { events: 40, moves: 39, clicks: 1, presses: 1, coalesced: 9 },
+    },
+  },
+  'a password manager that sends the form as well': {
+    behavior: {
+      form: {
+        events: 8,
+        focuses: 2,
+        uncaused_focuses: 2,
+        silent_changes: 2,
+        unfocused_inputs: 2,
+        submits: 1,
+      },
+    },
+  },
+  'autofill by the browser': {
+    behavior: {
+      form: { events: 12, focuses: 1, autofills: 6, submits: 1 },
+      mouse: { events: 40, moves: 38, clicks: 2, presses: 2, coalesced: 9 },
+    },
+  },
+  'a touchpad whose taps last as long as its driver says': {
+    behavior: { mouse: { events: 90, moves: 80, ...pressed, instant_presses: 5, coalesced: 0 } },
+  },
+  'a stylus on a phone': {
+    client: androidChrome,
+    behavior: {
+      mouse: { events: 60, moves: 60 },
+      touch: { events: 10, touches: 5, radius_std: 0, interval_std: 200, plain: 5 },
+    },
+  },
+  'a phone in a dock': {
+    client: androidChrome,
+    behavior: { mouse: { events: 65, moves: 60, ...pressed }, keyboard: { ...typed, rollovers: 9 } },
+  },
+  'a hand on the mouse and the other on the keys': {
+    client: desktopFirefox,
+    behavior: {
+      mouse: { events: 95, moves: 90, ...pressed },
+      keyboard: { ...typed, rollovers: 9, hasty: 3, interval_std: 80 },
+    },
+  },
+}
+
+describe('people whose input has something of a program', () => {
+  it.each(Object.entries(people))('stay human: %s', (_, { behavior, client }) => {
+    const { score, fired } = evaluated(behavior, client)
+    expect(score.verdict, `${score.risk}: ${fired.map(({ slug }) => slug).join(' ')}`).toBe('human')
+  })
+
+  it('are not judged by the way to a press alone', () => {
+    const way = { pointer_jumps: true, movement_never_coalesced: true }
+    const signals = signalCatalogue.filter(({ slug }) => slug in way)
+    expect(signals.map(({ strength }) => strength)).toEqual(['weak', 'weak'])
+  })
+})
+
+describe('highlights of input', () => {
+  const behavioral = signalCatalogue.filter(
+    ({ category, role }) => category === 'behavioral' && role !== 'context',
+  )
+  const busy = evaluated({
+    mouse: { events: 30, moves: 20, clicks: 9, presses: 9, instant_presses: 9, clicks_exact_center: 9 },
+    keyboard: { events: 40, keys: 40, hold_mean: 3, interval_mean: 8 },
+    touch: { events: 9, touches: 4, radius_std: 2 },
+    form: { events: 5, silent_changes: 3, time_to_submit_ms: 90 },
+  })
+
+  it.each(behavioral.map((signal) => [signal.slug, signal] as const))('%s has its numbers', (_, signal) => {
+    const shown = highlightsOf([signal], busy.facts, null)
+    expect(shown.flatMap(({ evidence }) => evidence?.map(({ name }) => name))).toEqual([
+      expect.stringMatching(new RegExp(`^${signal.name}: .*\\d`)),
+    ])
+  })
+
+  it('have no numbers where there are none', () => {
+    const other = signalCatalogue.filter(({ slug }) => slug === 'bot_like_user_agent')
+    const [shown] = highlightsOf(other, busy.facts, null)
+    expect(shown?.evidence).toEqual([{ signal: 'bot_like_user_agent', name: other[0]?.name }])
+  })
+})
