@@ -231,6 +231,7 @@ export const behaviorMeanings: Meanings<Behavior> = {
     frameless:
       'genuine moves whose screen position leaves no room for the bars of the window, though it has some',
     coalesced: 'genuine moves that the browser made of several (`getCoalescedEvents`)',
+    single: 'genuine moves that the browser made of one, where it says so',
     off_clock:
       'genuine moves, presses and releases whose `timeStamp` is no whole number of milliseconds after that of the one before',
     presses:

@@ -291,6 +291,7 @@ export const behaviorSchema = group({
     screen_equals_client: countOrZero,
     frameless: countOrZero,
     coalesced: countOrZero,
+    single: countOrZero,
     off_clock: countOrZero,
     presses: countOrZero,
     instant_presses: countOrZero,

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { behaviorSchema, type Snapshot } from '../../../schemas/observations.ts'
 import { planSession, webOnly } from '../../../services/cli/simulate/generate/plan.ts'
 import { sendForged } from '../forgeries.ts'
-import { type FiredSignal, startTidegate, type Tidegate } from '../tidegate.ts'
+import { startTidegate, type Tidegate } from '../tidegate.ts'
 import { loadTraces, type Trace } from './load.ts'
 
 /** A risk signal of behaviour may fire on this share of people's traces. */
@@ -77,9 +77,7 @@ async function firedBy(summary: unknown, tidegate: Tidegate) {
     { ...body, behavior },
   ]
   const { signals } = await tidegate.judgement(await sendForged(bodies, { answers: 'echoed', tidegate }))
-  // No trace says what a browser would have put together.
-  const isKnown = ({ signal }: FiredSignal) => signal !== 'movement_never_coalesced'
-  return signals.filter((one) => one.category === 'behavioral' && isKnown(one))
+  return signals.filter(({ category }) => category === 'behavioral')
 }
 
 function somebody(): Snapshot {

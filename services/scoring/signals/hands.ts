@@ -12,10 +12,8 @@ function jumps({ mouse: m }: Behavior): boolean {
   return isFar || (m.presses >= 4 && m.moves > 0 && m.moves <= m.presses * 2)
 }
 
-// Only a secure page is told what was put together, and only there are media devices.
-function neverCoalesces({ mouse: m }: Behavior, { agent, snapshot }: Facts): boolean {
-  const isTold = agent.engine === 'blink' && snapshot?.capabilities.media_devices === true
-  return isTold && agent.formFactor === 'desktop' && m.moves >= 60 && m.coalesced === 0
+function neverCoalesces({ mouse: m }: Behavior, { agent }: Facts): boolean {
+  return agent.engine === 'blink' && agent.formFactor === 'desktop' && m.single >= 60 && m.coalesced === 0
 }
 
 function isLoneClick({ mouse: m, touch }: Behavior): boolean {
@@ -62,10 +60,9 @@ export const handSignals: Signal[] = [
     name: 'Movement at the pace of a program',
     strength: 'weak',
     score: 8,
-    looksAt:
-      'on a secure page in Chromium on a desktop, sixty or more moves, none of which the browser made of several',
+    looksAt: 'in Chromium on a desktop, sixty or more moves, none of which the browser made of several',
     falsePositives: 'slow mice and touchpads, remote desktops, slow movements',
-    measured: ({ mouse }) => `0 of ${mouse.moves} moves`,
+    measured: ({ mouse }) => `0 of ${mouse.single} moves`,
     fires: input(neverCoalesces),
   },
   {

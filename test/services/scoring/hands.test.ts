@@ -22,7 +22,7 @@ const pressed = { clicks: 5, presses: 5 }
 const people: Record<string, { behavior: object; client?: Client }> = {
   'a remote desktop, whose pointer comes seldom': {
     behavior: {
-      mouse: { events: 80, moves: 75, ...pressed, jumps: 5 },
+      mouse: { events: 80, moves: 75, single: 75, ...pressed, jumps: 5 },
       keyboard: { ...typed, interval_std: 90 },
     },
   },
@@ -40,7 +40,7 @@ const people: Record<string, { behavior: object; client?: Client }> = {
   },
   'eye control with a keyboard on the screen': {
     behavior: {
-      mouse: { events: 90, moves: 85, ...pressed, jumps: 4 },
+      mouse: { events: 90, moves: 85, single: 85, ...pressed, jumps: 4 },
       keyboard: { events: 30, keys: 30, letters: 25, hold_mean: 50, hold_std: 2, interval_mean: 1400 },
     },
   },
@@ -83,7 +83,7 @@ const people: Record<string, { behavior: object; client?: Client }> = {
     },
   },
   'a touchpad whose taps last as long as its driver says': {
-    behavior: { mouse: { events: 90, moves: 80, ...pressed, instant_presses: 5, coalesced: 0 } },
+    behavior: { mouse: { events: 90, moves: 80, single: 80, ...pressed, instant_presses: 5 } },
   },
   'a stylus on a phone': {
     client: androidChrome,

@@ -734,18 +734,13 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     ],
   },
   movement_never_coalesced: {
-    given: [
-      { parts: { capabilities: { media_devices: true } }, behavior: { mouse: { events: 70, moves: 70 } } },
-    ],
+    given: [{ behavior: { mouse: { events: 70, moves: 70, single: 70 } } }],
     not: [
-      {
-        parts: { capabilities: { media_devices: true } },
-        behavior: { mouse: { events: 70, moves: 70, coalesced: 1 } },
-      },
-      // On a page without HTTPS the browser does not say.
-      { parts: { capabilities: { media_devices: false } }, behavior: { mouse: { events: 70, moves: 70 } } },
-      { parts: { capabilities: { media_devices: true } }, behavior: { mouse: { events: 50, moves: 50 } } },
-      { client: clients.desktopSafari, behavior: { mouse: { events: 70, moves: 70 } } },
+      { behavior: { mouse: { events: 70, moves: 70, single: 69, coalesced: 1 } } },
+      { behavior: { mouse: { events: 50, moves: 50, single: 50 } } },
+      // A page without HTTPS, and an SDK of before, do not say.
+      { behavior: { mouse: { events: 70, moves: 70 } } },
+      { client: clients.desktopSafari, behavior: { mouse: { events: 70, moves: 70, single: 70 } } },
     ],
   },
   lone_instant_click: {

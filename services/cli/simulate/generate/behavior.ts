@@ -98,7 +98,7 @@ function personKeys(keys: number, durationMs: number, random: SeededRandom) {
     keys,
     hold_mean: random.between(60, 130),
     hold_std: random.between(12, 50),
-    rollovers: random.int(0, Math.ceil(keys / 5)),
+    rollovers: random.int(1, 1 + Math.ceil(keys / 5)),
     corrections: random.int(0, 3),
   }
 }

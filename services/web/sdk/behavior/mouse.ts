@@ -24,10 +24,12 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
   function countMove(event: PointerEvent): void {
     if (screenEqualsClient(event)) counts.screen_equals_client++
     if (isFrameless(event)) counts.frameless++
-    if (isCoalesced(event)) counts.coalesced++
+    const together = movesOf(event)
+    if (together === 1) counts.single++
+    if (together > 1) counts.coalesced++
     if (isOffClock(event)) counts.off_clock++
     if (hasNoPressure(event)) counts.pressureless++
-    jumps.move(event, isCoalesced(event))
+    jumps.move(event, together > 1)
   }
 
   listen(['pointermove'], (event) => {
@@ -78,6 +80,7 @@ function noCounts() {
     screen_equals_client: 0,
     frameless: 0,
     coalesced: 0,
+    single: 0,
     off_clock: 0,
     pressureless: 0,
     jumps: 0,
@@ -116,6 +119,7 @@ function isFrameless({ screenX, screenY, clientX, clientY }: MouseEvent): boolea
 }
 
 // A pointer reports more often than a page is drawn, and who makes one event waits for it.
-function isCoalesced(event: PointerEvent): boolean {
-  return typeof event.getCoalescedEvents === 'function' && event.getCoalescedEvents().length > 1
+// 0 where that is not told, as on a page without HTTPS.
+function movesOf(event: PointerEvent): number {
+  return typeof event.getCoalescedEvents === 'function' ? event.getCoalescedEvents().length : 0
 }
