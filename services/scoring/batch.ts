@@ -30,7 +30,7 @@ import {
   type WrittenStates,
   writtenOf,
 } from './store.ts'
-import { type Resolution, resolveVisitors } from './visitors/resolve.ts'
+import { type Resolution, type Resolved, resolveVisitors } from './visitors/resolve.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
 
 interface ScoreDeps {
@@ -192,10 +192,10 @@ async function encode({ codec, clock, dataKeys }: ScoreDeps, todo: ToEncode): Pr
   const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
   const decided: DecidedEvent<TrafficEvent>[] = []
   for (const { state, trigger, traceparent, evaluation: own, hashes, repeats, near } of todo.drafts) {
-    const resolved = todo.resolution.visitors.get(state.session_id)
-    const visitor = resolved?.link ?? null
+    const resolved: Partial<Resolved> = todo.resolution.visitors.get(state.session_id) ?? {}
     const scored = orFailed(() => {
-      const evaluation = withHistory(own, { visitorSessions: resolved?.sessions ?? 0, repeats, near })
+      const { link: visitor = null, sessions: visitorSessions = 0, isCopied } = resolved
+      const evaluation = withHistory(own, { visitorSessions, isCopied, repeats, near })
       const about = { state, trigger, traceparent, evaluation, visitor, hashes, countingKey }
       return scoredEvent({ ...about, evaluatedAt, durationMs })
     })
@@ -243,6 +243,8 @@ function orFailed<T>(work: () => T): T {
 function linked(changed: Map<string, SessionState>, { visitors }: Resolution): SessionState[] {
   return [...changed.values()].map((state) => {
     const resolved = visitors.get(state.session_id)
-    return resolved ? { ...state, visitor: resolved.link, visitor_sessions: resolved.sessions } : state
+    if (!resolved) return state
+    const { link: visitor, sessions: visitor_sessions, isCopied } = resolved
+    return { ...state, visitor, visitor_sessions, ...(isCopied && { copied_id: true }) }
   })
 }

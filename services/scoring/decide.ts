@@ -176,9 +176,9 @@ export function evaluate(input: FactsInput): Evaluation {
 /** The same evidence, once it is known what other sessions have in common with this one. */
 export function withHistory(
   own: Evaluation,
-  history: Pick<Facts, 'visitorSessions' | 'repeats' | 'near'>,
+  history: Pick<Facts, 'visitorSessions' | 'repeats' | 'near'> & { isCopied?: boolean | undefined },
 ): Evaluation {
-  const facts = { ...own.facts, ...history }
+  const facts = { ...own.facts, ...history, isCopied: own.facts.isCopied || history.isCopied === true }
   const before = new Set(own.fired)
   const fires = (signal: Signal) => (signal.looksBack ? signal.fires(facts) : before.has(signal))
   return weigh(facts, signalCatalogue.filter(fires))

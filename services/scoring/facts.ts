@@ -37,6 +37,8 @@ export interface Facts {
   unreadable: number
   conflicts: number
   identityChanges: number
+  /** It shows an id or a token that another device was given. */
+  isCopied: boolean
   /** How many sessions of the visitor are known, this one included; 0 = no visitor. */
   visitorSessions: number
   /** What it has in common with other sessions; null = nothing was counted. */
@@ -102,6 +104,7 @@ export function readFacts(input: FactsInput): Facts {
     unreadable: state.unreadable,
     conflicts: state.conflicts,
     identityChanges: state.identity_changes,
+    isCopied: state.copied_id === true,
     visitorSessions,
     repeats,
     near,

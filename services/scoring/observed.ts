@@ -103,7 +103,17 @@ export function identityChanged(known: Snapshot | null, next: Snapshot): boolean
   )
 }
 
-function differ(known: string | null, next: string | null): boolean {
+/** Whether another device goes on with the session: its platform, its graphics card and what it draws are others. */
+export function deviceChanged(known: Snapshot | null, next: Snapshot): boolean {
+  if (!known) return false
+  return (
+    differ(known.navigator.platform, next.navigator.platform) &&
+    differ(known.webgl.renderer, next.webgl.renderer) &&
+    differ(known.canvas.hash, next.canvas.hash)
+  )
+}
+
+function differ<T extends string | number>(known: T | null, next: T | null): boolean {
   return known !== null && next !== null && known !== next
 }
 

@@ -11,7 +11,14 @@ import type {
   VisitorLink,
 } from '../../schemas/events.ts'
 import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
-import { addBehavior, identityChanged, mergeSnapshot, readObservations, trustedInputs } from './observed.ts'
+import {
+  addBehavior,
+  deviceChanged,
+  identityChanged,
+  mergeSnapshot,
+  readObservations,
+  trustedInputs,
+} from './observed.ts'
 
 export type SessionEvent =
   | { type: 'SessionOpened'; data: SessionOpened }
@@ -43,6 +50,8 @@ export interface SessionState {
   /** Second, different bodies for a sequence number that was already taken. */
   conflicts: number
   identity_changes: number
+  /** It shows an id or a token that another device was given. Missing in states of before it was kept. */
+  copied_id?: boolean
   last_activity_at: number
   decisions: number
   /** Of its newest decision, before what repeats was counted. */
@@ -158,6 +167,7 @@ function observed(state: SessionState, observations: Observations, document: Doc
     next.snapshot = mergeSnapshot(state.snapshot, snapshot)
     next.snapshot_document = document.hash
     if (identityChanged(state.snapshot, snapshot)) next.identity_changes += 1
+    if (deviceChanged(state.snapshot, snapshot)) next.copied_id = true
   }
   if (behavior) next.behavior = addBehavior(state.behavior, behavior)
   return next

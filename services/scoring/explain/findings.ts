@@ -54,6 +54,7 @@ const questions: Record<keyof RuntimeIntegrity, string[]> = {
     'client_hints_mismatch',
     'impossible_device_memory',
     'session_identity_changed',
+    'kept_id_of_another_device',
     'timezone_contradiction',
     'realm_differences',
     'native_observations_missing',

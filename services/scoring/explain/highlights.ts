@@ -57,6 +57,12 @@ const risks: Theme[] = [
       of('protocol', 'completeness', 'velocity')(signal) && !massProduced.includes(signal.slug),
   },
   {
+    key: 'copied_identity',
+    summary:
+      'The client shows an id or a token that another device was given, so that it is not taken for that visitor.',
+    includes: of('history'),
+  },
+  {
     key: 'mass_production',
     summary: 'Sessions repeat each other, or come at a rate, as those of people do not.',
     includes: ({ slug }) => massProduced.includes(slug),

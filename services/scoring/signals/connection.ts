@@ -37,6 +37,19 @@ export const protocolSignals: Signal[] = [
     falsePositives: 'switching to the desktop site, a second graphics card',
     fires: ({ identityChanges }) => identityChanges > 0,
   },
+  {
+    ...protocolBase,
+    slug: 'kept_id_of_another_device',
+    channel: 'history',
+    name: 'Id of another device',
+    strength: 'strong',
+    score: 45,
+    looksBack: true,
+    looksAt:
+      'a kept id or a resume token was given to a device of another system, and nothing that the machine draws, sounds like or writes with is the same',
+    falsePositives: 'a browser profile that was moved to a computer of another system',
+    fires: ({ isCopied }) => isCopied,
+  },
 ]
 
 const networkBase = { role: 'risk', category: 'network' } as const

@@ -1,5 +1,6 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
+import { isOtherDevice } from './copied.ts'
 import { constants, type VisitorKeys } from './keys.ts'
 import { type Comparison, compareProfiles, likenessBits, type SharedKey } from './likeness.ts'
 import { type Profile, type Uniqueness, uniquenessOf } from './profile.ts'
@@ -28,6 +29,8 @@ export interface Match {
   method: ResolutionMethod
   basis: ResolutionBasis | null
   confidence: number
+  /** It shows an id that another device was given. */
+  isCopied?: true
 }
 
 export interface MatchInput {
@@ -56,7 +59,10 @@ export const aliveMs = 60 * 60 * 1000
 
 /** Which visitor a session belongs to: an id that the client kept, then a look. In doubt a new one. */
 export function matchVisitor(input: MatchInput): Match {
-  return byContinuity(input) ?? byInstall(input) ?? byLook(input) ?? newcomer(input)
+  const kept = byContinuity(input)
+  if (kept?.visitor && isOtherDevice(kept.visitor.profile, input.profile))
+    return { ...(byLook(input) ?? newcomer(input)), isCopied: true }
+  return kept ?? byInstall(input) ?? byLook(input) ?? newcomer(input)
 }
 
 function byContinuity({ keys, candidates }: MatchInput): Match | undefined {

@@ -3,6 +3,7 @@ import type { Tx } from '../../../infra/postgres/pool.ts'
 import { movedLink } from '../../../projections/sessions/apply-moves.ts'
 import type { VisitorLink, VisitorLinked, VisitorSplit } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
+import { doubted, withoutKept } from './copied.ts'
 import { openVisitorIndex, type Unresolved, type VisitorIndex } from './index.ts'
 import { lineageOf, type Shown, shownBy, shownKeys, visitorKeysOf, visitorLinked } from './keys.ts'
 import { moveSessionVisitors } from './links.ts'
@@ -10,9 +11,11 @@ import { type Match, matchVisitor } from './match.ts'
 import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
 import { mayBeTwo, type RecordedVisitor, type Split, splitOf } from './split.ts'
 
-interface Resolved {
+export interface Resolved {
   link: VisitorLink
   sessions: number
+  /** It shows an id or a token that another device was given. */
+  isCopied: boolean
 }
 
 export interface Resolution {
@@ -45,8 +48,9 @@ export async function resolveVisitors({
   const visitors = new Map<string, Resolved>()
   const open: ToResolve[] = []
   for (const draft of drafts) {
-    const { session_id, visitor, visitor_sessions } = draft.state
-    if (visitor) visitors.set(session_id, { link: visitor, sessions: visitor_sessions })
+    const { session_id, visitor, visitor_sessions: sessions, copied_id: isCopied = false } = draft.state
+    const link = visitor && isCopied ? doubted(visitor) : visitor
+    if (link) visitors.set(session_id, { link, sessions, isCopied })
     else open.push(unresolved(draft))
   }
   const index = await openVisitorIndex(tx, open)
@@ -60,7 +64,9 @@ export async function resolveVisitors({
     if (!resolved) continue
     visitors.set(session_id, resolved)
     const { id: visitor_id, identified_at: linked_at } = resolved.link
-    linked.push(visitorLinked(session.shown, { session_id, visitor_id, linked_at, profile: session.profile }))
+    linked.push(
+      visitorLinked(resolved.shown, { session_id, visitor_id, linked_at, profile: session.profile }),
+    )
   }
   if (splits.length > 0) await moveSessionVisitors(tx, splits)
   for (const split of splits) relink(visitors, split)
@@ -97,7 +103,7 @@ async function resolve({
   maySplit,
   now,
   onSplit,
-}: ResolveOne): Promise<Resolved | undefined> {
+}: ResolveOne): Promise<(Resolved & Pick<ToResolve, 'shown'>) | undefined> {
   const { sessionId, draft, keys, profile } = session
   const { state, trigger, evaluation } = draft
   const earlier = recorded.get(trigger.decisionId)
@@ -112,7 +118,8 @@ async function resolve({
   // Nothing was observed: only an id that the client kept can say who it is.
   if (!evaluation.facts.snapshot && !earlier && !match.visitor) return undefined
   const at = earlier?.identified_at ?? now
-  const sessions = index.add({ ...session, match, at, isNewLineage, wasRecorded: earlier !== undefined })
+  const own = match.isCopied ? withoutId(session) : session
+  const sessions = index.add({ ...own, match, at, isNewLineage, wasRecorded: earlier !== undefined })
   const { snapshot } = evaluation.facts
   const link: VisitorLink = {
     id: match.id,
@@ -120,12 +127,18 @@ async function resolve({
     identified_at: at,
     method: match.method,
     basis: match.basis,
-    continuity_id: state.continuity_id,
+    continuity_id: own.shown.issued,
     anchors: anchorsOf(snapshot),
     vector: vectorOf(profile),
     storage: storageOf(snapshot),
   }
-  return { link, sessions }
+  const isCopied = match.isCopied === true || state.copied_id === true
+  return { link: isCopied ? doubted(link) : link, sessions, isCopied, shown: own.shown }
+}
+
+function withoutId(session: ToResolve): ToResolve {
+  const shown = withoutKept(session.shown)
+  return { ...session, shown, keys: visitorKeysOf(shown, session.profile) }
 }
 
 interface Settling {

@@ -920,6 +920,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { facts: { repeats: repeatsOf(1, { snapshot_sessions: all(2) }) } },
     ],
   },
+  kept_id_of_another_device: {
+    given: [{ facts: { isCopied: true } }],
+    not: [{ facts: { isCopied: false } }],
+  },
   nearly_replayed_behavior: {
     given: [{ facts: nearby({ sessions: 2 }) }],
     not: [

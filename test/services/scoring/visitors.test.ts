@@ -61,6 +61,32 @@ describe('which visitor', () => {
     expect(found).toMatchObject({ id: 'vid_a', method: 'continuity', basis: 'deterministic' })
   })
 
+  it('given an id that another device was given, not its visitor, but whoever looks like it', () => {
+    const presented = { keys: { ...keys, presented: ['kept'] } }
+    const phone = profileFor(clients.iphoneSafari)
+    expect(match({ kept: [visitor('vid_a', phone)] }, presented)).toMatchObject({
+      method: 'new',
+      isCopied: true,
+    })
+    const both = { kept: [visitor('vid_a', phone)], machine: [visitor('vid_b')] }
+    expect(match(both, presented)).toMatchObject({ id: 'vid_b', method: 'fingerprint', isCopied: true })
+  })
+
+  it.each([
+    ['another user agent', { navigator: { user_agent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/153.0' } }],
+    ['another platform', { navigator: { platform: 'Linux x86_64' } }],
+    [
+      'another machine of the system',
+      { webgl: { renderer: 'a' }, canvas: { hash: 'b' }, audio: { hash: 'c' } },
+    ],
+  ])('given a kept id and %s, its visitor', (_, parts) => {
+    const known = { kept: [visitor('vid_a', changed(parts))] }
+    expect(match(known, { keys: { ...keys, presented: ['kept'] } })).toMatchObject({
+      id: 'vid_a',
+      basis: 'deterministic',
+    })
+  })
+
   it('given an install id, the visitor of that app', () => {
     const native = { ...keys, install: 'install' }
     expect(match({ install: [visitor('vid_a')] }, { keys: native })).toMatchObject({

@@ -16,7 +16,13 @@ import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { batch, handOff, idled, metaOf, opened, startedAt, testSession } from './support/events.ts'
-import { bareChromium, desktopChrome, headlessChrome, withParts } from './support/snapshots.ts'
+import {
+  bareChromium,
+  desktopChrome,
+  desktopFirefox,
+  headlessChrome,
+  withParts,
+} from './support/snapshots.ts'
 
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
@@ -81,6 +87,8 @@ async function decisionsOf(...events: SessionEvent[]): Promise<SessionScored[]> 
   return decisions().slice(before)
 }
 
+const slugsOf = (decision: SessionScored | undefined) => decision?.signals_fired.map(({ signal }) => signal)
+
 describe('scoring worker', () => {
   it('makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
     await start()
@@ -118,7 +126,10 @@ describe('scoring worker', () => {
     const again = testSession('again', {
       continuityIds: [first.continuityId],
       continuityId: first.continuityId,
-      client: bareChromium,
+      client: withParts(desktopChrome, {
+        canvas: { hash: 'c-other' },
+        fonts: { enumeration_hash: 'f-other' },
+      }),
     })
     const [one] = await decisionsOf(...opened(first), batch(first))
     const [two] = await decisionsOf(...opened(again), batch(again))
@@ -127,6 +138,32 @@ describe('scoring worker', () => {
     const containers = ['a', 'b', 'c'].map((name) => testSession(name, { client: bareChromium }))
     const made = await decisionsOf(...containers.flatMap((each) => [...opened(each), batch(each)]))
     expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
+  })
+
+  it('takes an id or a token of another device for a copy, and the owner for who she was', async () => {
+    await start()
+    const owner = testSession('owner')
+    const kept = { continuityIds: [owner.continuityId], continuityId: owner.continuityId }
+    const [first] = await decisionsOf(...opened(owner), batch(owner))
+    const thief = testSession('thief', { ...kept, client: desktopFirefox, ip: '198.51.100.7' })
+    const [stolen] = await decisionsOf(...opened(thief), batch(thief))
+    expect(stolen?.visitor).toMatchObject({ method: 'new', basis: 'probabilistic', confidence: 50 })
+    expect(stolen?.visitor?.id).not.toBe(first?.visitor?.id)
+    expect(slugsOf(stolen)).toContain('kept_id_of_another_device')
+    const [later] = await decisionsOf(handOff(thief))
+    expect(slugsOf(later)).toContain('kept_id_of_another_device')
+    expect(later?.highlights.map(({ key }) => key)).toContain('copied_identity')
+
+    const again = testSession('again', kept)
+    const [returned] = await decisionsOf(...opened(again), batch(again))
+    const owns = { id: first?.visitor?.id, method: 'continuity', basis: 'deterministic', confidence: 99 }
+    expect(returned?.visitor).toMatchObject(owns)
+    expect(slugsOf(returned)).not.toContain('kept_id_of_another_device')
+
+    const resumed = { ...again, client: desktopFirefox, documentHash: 'doc-resumed' }
+    const taken = await decisionsOf(...opened(resumed).slice(1), batch(resumed), handOff(resumed))
+    expect(taken.at(-1)?.visitor).toMatchObject({ ...owns, basis: 'probabilistic', confidence: 50 })
+    expect(slugsOf(taken.at(-1))).toContain('kept_id_of_another_device')
   })
 
   it('recognises a distinctive desktop without an id, even within one batch, but not across environments', async () => {
