@@ -23,11 +23,11 @@ export interface FoundRow {
 }
 
 // Those of the day that the condition is true of.
-export const others = (
-  condition: string,
-) => `select session_id, opened_at, address, visitor, client_user, machine, pace, hands
-  from read.repeats r where ${condition} and r.opened_at > asked.at - ${windows.day} and r.opened_at <= asked.at
-    and r.session_id <> asked.session_id`
+export const newestOthers = (condition: string) => `(
+    select session_id, opened_at, address, visitor, client_user, machine, pace, hands from read.repeats r
+    where ${condition} and r.opened_at > asked.at - ${windows.day} and r.opened_at <= asked.at
+      and r.session_id <> asked.session_id
+    order by r.opened_at desc limit ${countedTo})`
 
 // By key, the sessions of the call that the read model does not show under it: when each was opened.
 export type Unseen = Map<string, Map<string, number>>

@@ -1,12 +1,4 @@
-import {
-  type Answered,
-  type AskedRow,
-  countedTo,
-  type FoundRow,
-  matesOf,
-  others,
-  type Unseen,
-} from './asked.ts'
+import { type Answered, type AskedRow, type FoundRow, matesOf, newestOthers, type Unseen } from './asked.ts'
 import { areNear } from './near.ts'
 import { nearNames, windows } from './tables.ts'
 
@@ -37,7 +29,7 @@ export const ofAddress = {
 export const candidates = `cross join lateral (select coalesce(string_agg(session_id || ' ' ||
       (case when machine = asked.machine then 'm' else '' end) || (case when address = asked.address then 'a' else '' end)
       || ' ' || encode(hands, 'hex'), ','), '') as near from (
-    ${others(`(${nearNames.map((name) => `r.${name} = asked.${name}`).join(' or ')})`)} limit ${countedTo}
+    ${nearNames.map((name) => newestOthers(`r.${name} = asked.${name}`)).join(' union all ')}
   ) one) by_hands`
 
 interface Likeness {

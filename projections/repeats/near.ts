@@ -99,7 +99,8 @@ function digest(numbers: number[], { chosen, shift }: { chosen: number[]; shift:
 
 function packed(numbers: number[]): string {
   const bytes = Buffer.alloc(2 * numbers.length)
-  numbers.forEach((number, i) => bytes.writeUInt16BE(Math.min(0xffff, Math.round(number / unit)), 2 * i))
+  for (const [i, number] of numbers.entries())
+    bytes.writeUInt16BE(Math.min(0xffff, Math.round(number / unit)), 2 * i)
   return bytes.toString('base64url')
 }
 

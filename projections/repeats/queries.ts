@@ -9,7 +9,7 @@ import {
   type FoundRow,
   type KeyName,
   matesOf,
-  others,
+  newestOthers,
   unseenOf,
 } from './asked.ts'
 import { candidates, type NearRepeats, nearOf, ofAddress } from './near-counts.ts'
@@ -58,7 +58,7 @@ function countsBy(by: string, members: Record<string, string>): string {
   return `cross join lateral (select ${[...counts, ...more].join(', ')} from (
       select opened_at, address, visitor, client_user, pace,
         ${by === 'address' ? 'lag(opened_at) over (order by opened_at desc) - opened_at' : 'null::bigint'} as gap
-      from (${others(`r.${by} = ${own(by)}`)} order by r.opened_at desc limit ${countedTo}) newest
+      from ${newestOthers(`r.${by} = ${own(by)}`)} newest
     ) one) by_${by}`
 }
 
