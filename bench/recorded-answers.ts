@@ -3,10 +3,9 @@ import { bankNumberOf } from '../infra/challenges/bank.ts'
 import { engineVersionOf, recordedAnswer } from '../infra/challenges/challenges.ts'
 import { answerMac } from '../infra/wire/collect/client-crypto.ts'
 import type { OpenResponse } from '../infra/wire/collect/protocol.ts'
-import type { Snapshot } from '../schemas/observations.ts'
+import type { Answered } from '../services/cli/simulate/generate/answers.ts'
 
 type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
-type Answered = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
 
 /**
  * What whoever has read this repository answers in the name of a browser: what was recorded from real ones. The drawing

@@ -6,6 +6,7 @@ import type { Child } from '../child.ts'
 import type { Environment } from '../environment.ts'
 import { type Measurement, megabytes } from '../measurement.ts'
 import { memory, resetPeak } from '../procfs.ts'
+import { answersOf } from '../recorded-answers.ts'
 import { quantile, spreadOf } from '../stats.ts'
 
 export interface Traffic {
@@ -13,7 +14,7 @@ export interface Traffic {
   child: Child
 }
 
-/** Sends sessions with the reference client; throws when anything failed, because errors are cheap to serve. */
+/** Sends sessions with the reference client, which weigh what those of browsers weigh; throws when anything failed, because errors are cheap to serve. */
 export async function sendTraffic(
   { environment, child }: Traffic,
   options: Pick<SimulationOptions, 'sessions' | 'concurrency'> & Partial<SimulationOptions>,
@@ -23,6 +24,7 @@ export async function sendTraffic(
     baseUrl: child.url,
     publishableKeys: storedKeys(live),
     seed: 'bench',
+    answers: answersOf,
     ...options,
   })
   if (report.failed > 0) throw new Error(`simulate failed: ${JSON.stringify(report.errors)}`)

@@ -5,10 +5,9 @@ import {
   type OpenedSession,
 } from '../../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../../infra/wire/collect/node-client-crypto.ts'
-import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import type { ClientKeys } from './client-keys.ts'
-import { simulatedAnswers } from './generate/answers.ts'
+import type { Answered } from './generate/answers.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
@@ -18,9 +17,11 @@ export interface SessionTarget extends Lane {
   baseUrl: string
   publishableKeys: ClientKeys
   http: HttpClient
-  /** Of the `tidegate dev` that is meant. To any other server the sessions are inconclusive at best. */
-  simulationKey?: SimulationKey | undefined
+  answers: Answering
 }
+
+/** What a session answers its document, in the name of a browser with this user agent. */
+export type Answering = (userAgent: string, opened: OpenedSession) => Answered
 
 export interface FinishedSession {
   sessionId: string
@@ -29,7 +30,7 @@ export interface FinishedSession {
 
 export async function sendSession(
   plan: SessionPlan,
-  { baseUrl, publishableKeys, http, recording, pacer, simulationKey }: SessionTarget,
+  { baseUrl, publishableKeys, http, recording, pacer, answers }: SessionTarget,
   continuity?: string,
 ): Promise<FinishedSession> {
   const publishableKey = publishableKeys[plan.client]
@@ -45,7 +46,7 @@ export async function sendSession(
     ...(continuity ? { continuity } : {}),
   })
   const opened = await client.open()
-  const answered = plan.batches.map((batch) => withProofs(batch, { opened, simulationKey }))
+  const answered = plan.batches.map((batch) => withProofs(batch, { opened, answers }))
   const handedOut = await sendBatches(client, answered)
   await client.requestResult(plan.closing)
   return { sessionId: opened.sessionId, continuity: handedOut }
@@ -60,11 +61,12 @@ async function sendBatches(client: CollectClient, batches: SentObservations[]) {
   return continuity
 }
 
-interface Proving extends Pick<SessionTarget, 'simulationKey'> {
+interface Proving extends Pick<SessionTarget, 'answers'> {
   opened: OpenedSession
 }
 
-function withProofs(batch: PlannedObservations, { opened, simulationKey }: Proving): SentObservations {
+function withProofs(batch: PlannedObservations, { opened, answers }: Proving): SentObservations {
   if (!batch.snapshot) return batch
-  return { ...batch, snapshot: { ...batch.snapshot, proofs: simulatedAnswers(opened, simulationKey) } }
+  const proofs = answers(batch.snapshot.navigator.user_agent ?? '', opened)
+  return { ...batch, snapshot: { ...batch.snapshot, proofs } }
 }

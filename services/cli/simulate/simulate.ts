@@ -2,12 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { CollectError } from '../../../infra/wire/collect/client.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { ClientKeys } from './client-keys.ts'
+import { simulatedAnswers } from './generate/answers.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
 import { createPacer, type PacerTime, type Waits } from './pacer.ts'
 import { type Acknowledgement, countError, createRecording, type Recording } from './recorder.ts'
 import { createReport, type SimulationReport } from './report.ts'
-import { type SessionTarget, sendSession } from './session.ts'
+import { type Answering, type SessionTarget, sendSession } from './session.ts'
 import { type SentSession, verifySessions } from './verify.ts'
 
 export interface SimulationOptions {
@@ -16,6 +17,8 @@ export interface SimulationOptions {
   publishableKeys: ClientKeys
   /** Without it, and to any server but its own, no session is human. */
   simulationKey?: SimulationKey | undefined
+  /** In place of a script's own, so that a measure has what browsers send; default: the proof, if there is a key. */
+  answers?: Answering
   sessions: number
   concurrency: number
   rate?: number | undefined
@@ -35,13 +38,14 @@ export interface SimulationOptions {
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const { baseUrl, publishableKeys, concurrency, seed, simulationKey } = options
+  const { answers = (_, opened) => simulatedAnswers(opened, simulationKey) } = options
   const http = createHttpClient({ connections: concurrency })
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
   const secret = createPacer(options.pacerTime)
   try {
     const start = performance.now()
-    const target = { baseUrl, publishableKeys, http, recording, pacer: publishable, simulationKey }
+    const target = { baseUrl, publishableKeys, http, recording, pacer: publishable, answers }
     const sent = await sendAll(target, options)
     const durationMs = performance.now() - start
     const read = { baseUrl, http, recording, pacer: secret, concurrency }

@@ -5,7 +5,7 @@ import { type SimulationKey, simulationProof } from '../../../../infra/wire/coll
 import type { Snapshot } from '../../../../schemas/observations.ts'
 
 type Asked = Pick<OpenResponse, 'sessionId' | 'challenge' | 'timingNonce'>
-type Answered = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
+export type Answered = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
 
 /**
  * What a script answers: a drawing that it made up and, where it has the key, the proof that it belongs to the server.
