@@ -3,7 +3,7 @@ import { bankNumberOf } from '../infra/challenges/bank.ts'
 import { engineVersionOf, recordedAnswer } from '../infra/challenges/challenges.ts'
 import { answerMac } from '../infra/wire/collect/client-crypto.ts'
 import type { OpenResponse } from '../infra/wire/collect/protocol.ts'
-import type { Answered } from '../services/cli/simulate/generate/answers.ts'
+import type { ProofAnswers } from '../services/cli/simulate/generate/answers.ts'
 
 type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
 
@@ -12,7 +12,7 @@ type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
  * is made up, and the deployment's own questions stay open. For evaluation and tests alone: a deployment that has
  * learned nothing yet believes it, as docs/detection.md says.
  */
-export function answersOf(userAgent: string, asked: Asked): Answered {
+export function answersOf(userAgent: string, asked: Asked): ProofAnswers {
   const version = engineVersionOf(userAgent)
   const recorded = asked.engineQuestions.filter(({ id }) => bankNumberOf(id) === undefined)
   const engine = recorded.map(({ id }) => ({

@@ -7,7 +7,7 @@ import {
 import { nodeClientCrypto } from '../../../infra/wire/collect/node-client-crypto.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import type { ClientKeys } from './client-keys.ts'
-import type { Answered } from './generate/answers.ts'
+import type { ProofAnswers } from './generate/answers.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
@@ -21,7 +21,7 @@ export interface SessionTarget extends Lane {
 }
 
 /** What a session answers its document, in the name of a browser with this user agent. */
-export type Answering = (userAgent: string, opened: OpenedSession) => Answered
+export type Answering = (userAgent: string, opened: OpenedSession) => ProofAnswers
 
 export interface FinishedSession {
   sessionId: string

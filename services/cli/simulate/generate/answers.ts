@@ -5,13 +5,13 @@ import { type SimulationKey, simulationProof } from '../../../../infra/wire/coll
 import type { Snapshot } from '../../../../schemas/observations.ts'
 
 type Asked = Pick<OpenResponse, 'sessionId' | 'challenge' | 'timingNonce'>
-export type Answered = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
+export type ProofAnswers = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
 
 /**
  * What a script answers: a drawing that it made up and, where it has the key, the proof that it belongs to the server.
  * It leaves questions about the engine open, as there is none.
  */
-export function simulatedAnswers(asked: Asked, key: SimulationKey | undefined): Answered {
+export function simulatedAnswers(asked: Asked, key: SimulationKey | undefined): ProofAnswers {
   const canvas = hash('sha256', `drawn for ${asked.challenge}`)
   const engine = key ? [simulationProof(key, asked)] : []
   return {
