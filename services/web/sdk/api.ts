@@ -10,8 +10,8 @@ export interface StartOptions {
   /** `minimal` = no canvas, graphics, audio, fonts or devices. The organization must allow it. Default: `full`. */
   mode?: 'full' | 'minimal'
   /**
-   * For how long the snapshot, and with it a hand-off, waits for what a slow machine has not computed, milliseconds.
-   * Default and most: 5000. A session whose snapshot lacks parts is not `human`.
+   * For how long each part of the snapshot is waited for once its turn has come, milliseconds. Default and most: 5000.
+   * What is late goes with a later body; until then the session is not `human`.
    */
   waitMs?: number
 }

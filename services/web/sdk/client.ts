@@ -6,7 +6,7 @@ import { type ClientError, destroyedError, type Errors, endsDocument } from './e
 import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
 import type { SnapshotOptions } from './snapshot.ts'
-import { idle, member, textOf } from './support.ts'
+import { idle, member, textOf, withinBudget } from './support.ts'
 
 interface ClientOptions extends Required<Omit<StartOptions, 'consent'>> {
   errors: Errors
@@ -90,9 +90,11 @@ export function createClient({
   }
 
   async function flush(): Promise<number> {
+    const document = await live()
     const seen = behavior?.drain()
-    if (!seen) return (await live()).intervalMs
-    const body = observations({ behavior: seen })
+    const late = document.takeLate()
+    if (!seen && !late) return document.intervalMs
+    const body = observations({ ...(seen ? { behavior: seen } : {}), ...(late ? { snapshot: late } : {}) })
     return withDocument(async (document) => {
       document.intervalMs = (await document.client.sendBatch(body)).intervalMs
       return document.intervalMs
@@ -100,11 +102,14 @@ export function createClient({
   }
 
   async function handOver(binding: string | undefined): Promise<Handoff> {
-    await live()
+    const document = await live()
+    await withinBudget(waitMs, () => document.whole)
     const { sha256Of } = await import('./hashes.ts')
     const seen = behavior?.drain()
+    const late = document.takeLate()
     const body = observations({
       ...(seen ? { behavior: seen } : {}),
+      ...(late ? { snapshot: late } : {}),
       ...(binding === undefined ? {} : { binding: sha256Of(binding) }),
     })
     return withDocument((document) => document.client.requestResult(body))

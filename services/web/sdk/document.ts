@@ -3,12 +3,13 @@ import {
   createCollectClient,
   type Fingerprint,
 } from '../../../infra/wire/collect/client.ts'
+import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/canvas.ts'
 import { keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
 import { encode, randomBytes } from './realm.ts'
 import { observations, type PageRequests, throwIfStopped } from './requests.ts'
-import type { CollectedSnapshot, SnapshotOptions } from './snapshot.ts'
+import type { Collection, SnapshotOptions } from './snapshot.ts'
 import { breathe } from './support.ts'
 
 export interface LiveDocument {
@@ -16,6 +17,10 @@ export interface LiveDocument {
   client: CollectClient
   fingerprintAt: number
   intervalMs: number
+  /** All of a snapshot of which parts were late, once it is there and for one body only. */
+  takeLate(): SentObservations['snapshot']
+  /** Resolves once nothing is late any more. */
+  whole: Promise<unknown>
 }
 
 interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
@@ -23,7 +28,7 @@ interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
   publishableKey: string
   requests: PageRequests
   // Collected once a page; a restarted session sends it again with fresh proofs.
-  snapshot: Promise<CollectedSnapshot>
+  snapshot: Promise<Collection>
 }
 
 /** Opens a document (of this tab's session while that lasts) and delivers the snapshot. Throws CollectError. */
@@ -49,12 +54,27 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   keepResumeToken(publishableKey, opened.resumeToken)
   const collected = await options.snapshot
   throwIfStopped(signal)
-  const snapshot = { ...collected, proofs: await answerChallenges(opened, mode) }
+  const proofs = await answerChallenges(opened, mode)
   await breathe()
-  const ack = await client.sendBatch(observations({ snapshot }))
+  const ack = await client.sendBatch(observations({ snapshot: { ...collected.snapshot, proofs } }))
   const { sessionId, continuityScope: scope } = opened
   if (ack.fingerprint) await keepStateId({ publishableKey, scope, id: ack.fingerprint.state.id, signal })
-  return { sessionId, client, fingerprintAt: timeOf(ack.fingerprint), intervalMs: ack.intervalMs }
+  let late: SentObservations['snapshot']
+  const whole = Promise.resolve(collected.whole).then((all) => {
+    if (all) late = { ...all, proofs }
+  })
+  return {
+    sessionId,
+    client,
+    fingerprintAt: timeOf(ack.fingerprint),
+    intervalMs: ack.intervalMs,
+    whole,
+    takeLate() {
+      const taken = late
+      late = undefined
+      return taken
+    },
+  }
 }
 
 function timeOf(fingerprint: Fingerprint | undefined): number {

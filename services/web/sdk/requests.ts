@@ -5,7 +5,8 @@ import { destroyedError } from './errors.ts'
 import { Blob_, Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
 import { storeRaw } from './stored-blocks.ts'
 
-const timeoutMs = 15_000
+// A machine of a twentieth of the speed needs longer than its network.
+const timeoutMs = 30_000
 // Browsers refuse more than 64 KiB of bodies that outlive their page.
 const keepaliveBytes = 60_000
 

@@ -15,10 +15,6 @@ import { idle, withinBudget } from './support.ts'
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
 export type CollectedSnapshot = Partial<Snapshot>
 
-// Milliseconds that one family may take once its turn has come. All wait side by side for idle moments, so that
-// all is there after this and the longest wait for one, and between two of them the page can work.
-const budgetMs = 2000
-
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>
   /** For what the server holds against a page that does not send it: only a machine that stands still is late. */
@@ -26,76 +22,145 @@ export interface SnapshotOptions {
   signal: AbortSignal
 }
 
-export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions): Promise<CollectedSnapshot> {
-  const isFull = mode === 'full'
-  const withheld: Withheld[] = []
+export interface Collection {
+  /** What was there in time. */
+  snapshot: CollectedSnapshot
+  /** All of it, where anything was late. */
+  whole: Promise<CollectedSnapshot> | null
+}
 
-  async function family<T>(collect: () => Promise<T> | T, ms = waitMs): Promise<T | null> {
+// Nobody waits for so long; what has not answered by then never will.
+const longestMs = 60_000
+// For what nobody owes.
+const mostExtraMs = 2000
+
+interface Owed<T> {
+  has: (value: T) => boolean
+  // Whether the browser has the interface at all.
+  api?: boolean
+}
+
+type Collect<T> = () => Promise<T | null> | T | null
+
+/** A part of the snapshot: what becomes of it, and what it is once its time is over. */
+interface Part<T> {
+  value: Promise<T | null>
+  due: Promise<T | null>
+}
+
+/**
+ * Computes the parts one after another, so that on a slow machine each has all of its time once its turn has come. Those
+ * that wait for the browser are asked first, and answer meanwhile.
+ */
+export async function collectSnapshot(options: SnapshotOptions): Promise<Collection> {
+  await idle()
+  const parts = startParts(options)
+  const { mode } = options
+  const inTime = await assembled(parts, { mode, which: 'due' })
+  const isWhole = !inTime.collection?.withheld.some(({ reason }) => reason === 'late')
+  return { snapshot: inTime, whole: isWhole ? null : assembled(parts, { mode, which: 'value' }) }
+}
+
+function startParts({ mode, waitMs, signal }: SnapshotOptions) {
+  const isFull = mode === 'full'
+  const extraMs = Math.min(waitMs, mostExtraMs)
+  let turn: Promise<unknown> = Promise.resolve()
+
+  async function run<T>(collect: Collect<T>): Promise<T | null> {
     await idle()
-    return signal.aborted ? null : withinBudget(ms, collect)
+    return signal.aborted ? null : collect()
+  }
+  const nothing = <T>(): Part<T> => ({ value: Promise.resolve(null), due: Promise.resolve(null) })
+
+  function inTurn<T>(collect: Collect<T>): Part<T> {
+    const value = turn.then(() => run(collect)).catch(() => null)
+    const due = turn.then(() => withinBudget(waitMs, () => value))
+    turn = due
+    return { value, due }
   }
 
+  // Its time begins when all others were computed.
+  function beside<T>(collect: Collect<T>, ms = waitMs): Part<T> {
+    const value = run(collect).catch(() => null)
+    return { value, due: computed.then(() => withinBudget(ms, () => value)) }
+  }
+
+  const surface = <T>(collect: Collect<T>) => (isFull ? inTurn(collect) : nothing<T>())
+  let onComputed = () => {}
+  const computed = new Promise<void>((resolve) => {
+    onComputed = resolve
+  })
+  const waiting = {
+    worker: beside(() => askWorker(mode, longestMs)),
+    audio: isFull ? beside(() => collectAudio(longestMs)) : nothing<Snapshot['audio']>(),
+    media: isFull ? beside(collectMedia, extraMs) : nothing<Snapshot['media']>(),
+    webgpu: isFull ? beside(collectWebGpu, extraMs) : nothing<Snapshot['webgpu']>(),
+    storage: beside(collectStorage),
+  }
+  const computing = {
+    navigator: inTurn(collectNavigator),
+    environment: inTurn(collectEnvironment),
+    engine: inTurn(collectEngine),
+    capabilities: inTurn(collectCapabilities),
+    automation: inTurn(collectAutomation),
+    frame: inTurn(() => askFrame(mode)),
+    tamper: inTurn(collectTamper),
+    canvas: surface(collectCanvas),
+    fonts: surface(collectFonts),
+    graphics: surface(collectWebGl),
+  }
+  void turn.then(onComputed)
+  return { ...waiting, ...computing }
+}
+
+interface Assembling {
+  mode: SnapshotOptions['mode']
+  which: keyof Part<unknown>
+}
+
+async function assembled(
+  parts: ReturnType<typeof startParts>,
+  { mode, which }: Assembling,
+): Promise<CollectedSnapshot> {
+  const withheld: Withheld[] = []
+  const isFull = mode === 'full'
+
   // What the browser or its user may refuse. Where it is not there, the server is told why.
-  async function owed<T>(group: Withheld['group'], { collect, has, api = true }: Owed<T>): Promise<T | null> {
-    const begunAt = performance.now()
-    const value = await family(collect)
+  async function owed<T>(
+    group: Withheld['group'],
+    part: Part<T>,
+    { has, api = true }: Owed<T>,
+  ): Promise<T | null> {
+    const value = await part[which]
     if (value !== null && has(value)) return value
-    // What a part waits for itself ends a little earlier.
-    const isLate = performance.now() - begunAt > waitMs * 0.9
+    const isLate = value === null && !(await isSettled(part.value))
     withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
     return value
   }
+  const surface = <T>(group: Withheld['group'], part: Part<T>, one: Owed<T>) =>
+    isFull ? owed(group, part, one) : null
 
-  // What is drawn, played, measured or counted to tell machines apart.
-  const surface = <T>(group: Withheld['group'], part: Owed<T>) => (isFull ? owed(group, part) : null)
-  const extra = <T>(collect: () => Promise<T> | T) => (isFull ? family(collect, budgetMs) : null)
-  const ownMs = waitMs * 0.95
-
-  // Those that wait for the browser are asked first, and answer while the others compute.
-  const started = {
-    worker: owed('worker', {
-      collect: () => askWorker(mode, ownMs),
-      has: ({ realm }) => realm.user_agent !== null,
-    }),
-    audio: surface('audio', {
-      collect: () => collectAudio(ownMs),
+  const worker = await owed('worker', parts.worker, { has: ({ realm }) => realm.user_agent !== null })
+  const frame = await owed('iframe', parts.frame, { has: ({ realm }) => realm.user_agent !== null })
+  const graphics = await surface('webgl', parts.graphics, {
+    has: ({ webgl }) => webgl.renderer !== null,
+    api: 'WebGLRenderingContext' in window,
+  })
+  const [automation, tamper] = [await parts.automation[which], await parts.tamper[which]]
+  return present({
+    navigator: await parts.navigator[which],
+    environment: await parts.environment[which],
+    storage: await parts.storage[which],
+    capabilities: await parts.capabilities[which],
+    canvas: await surface('canvas', parts.canvas, { has: ({ hash }) => hash !== null }),
+    fonts: await surface('fonts', parts.fonts, { has: ({ detected_count }) => detected_count !== null }),
+    engine: await parts.engine[which],
+    audio: await surface('audio', parts.audio, {
       has: ({ hash }) => hash !== null,
       api: 'OfflineAudioContext' in window,
     }),
-    media: extra(collectMedia),
-    webgpu: extra(collectWebGpu),
-    navigator: family(collectNavigator),
-    storage: family(collectStorage),
-    automation: family(collectAutomation),
-    tamper: family(collectTamper),
-    engine: family(collectEngine),
-    environment: family(collectEnvironment),
-    capabilities: family(collectCapabilities),
-    frame: owed('iframe', { collect: () => askFrame(mode), has: ({ realm }) => realm.user_agent !== null }),
-    canvas: surface('canvas', { collect: collectCanvas, has: ({ hash }) => hash !== null }),
-    fonts: surface('fonts', {
-      collect: collectFonts,
-      has: ({ detected_count }) => detected_count !== null,
-    }),
-    graphics: surface('webgl', {
-      collect: collectWebGl,
-      has: ({ webgl }) => webgl.renderer !== null,
-      api: 'WebGLRenderingContext' in window,
-    }),
-  }
-  const [worker, frame, graphics] = await Promise.all([started.worker, started.frame, started.graphics])
-  const [automation, tamper] = await Promise.all([started.automation, started.tamper])
-  return present({
-    navigator: await started.navigator,
-    environment: await started.environment,
-    storage: await started.storage,
-    capabilities: await started.capabilities,
-    canvas: await started.canvas,
-    fonts: await started.fonts,
-    engine: await started.engine,
-    audio: await started.audio,
-    media: await started.media,
-    webgpu: await started.webgpu,
+    media: await parts.media[which],
+    webgpu: await parts.webgpu[which],
     worker: worker?.realm,
     iframe: frame?.realm,
     webgl: graphics?.webgl,
@@ -110,11 +175,8 @@ export async function collectSnapshot({ mode, waitMs, signal }: SnapshotOptions)
   })
 }
 
-interface Owed<T> {
-  collect: () => Promise<T | null> | T | null
-  has: (value: T) => boolean
-  // Whether the browser has the interface at all.
-  api?: boolean
+function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  return Promise.race([promise.then(() => true), Promise.resolve(false)])
 }
 
 interface Realms {
