@@ -38,6 +38,8 @@ export interface Case {
   family: string
   framework: string
   version: string
+  /** It takes so little of the machine that several may run beside each other, each with a desktop of its own. */
+  isSlow?: boolean
   /** Says what a later moment was that never came, by throwing after the ones that did. */
   run(stage: Stage, onOutcome: (outcome: Outcome) => void): Promise<void>
 }

@@ -1,17 +1,8 @@
-import { deflateRawSync } from 'node:zlib'
-import {
-  createCollectClient,
-  type HandoffAnswer,
-  type OpenedSession,
-} from '../../infra/wire/collect/client.ts'
-import { answerMac } from '../../infra/wire/collect/client-crypto.ts'
-import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
-import { observationsSchema, type SentObservations, type Snapshot } from '../../schemas/observations.ts'
-import { clientHints } from '../../services/cli/simulate/generate/headers.ts'
+import type { HandoffAnswer } from '../../infra/wire/collect/client.ts'
+import { observationsSchema, type SentObservations } from '../../schemas/observations.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
-import { answersOf } from '../recorded-answers.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
-import type { Tidegate } from './tidegate.ts'
+import { type Answering, harvestOf, sendForged, userAgent } from './forging.ts'
 
 interface Forgery {
   name: string
@@ -21,12 +12,6 @@ interface Forgery {
   times?: number
   isFresh?: boolean
 }
-
-/**
- * `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository.
- * `harvested`: also in what a real browser answered in one visit, and guesses what is not there.
- */
-type Answering = 'none' | 'echoed' | 'known' | 'harvested'
 
 const forgeries: Forgery[] = [
   { name: 'four-values', bodies: () => [fourValues], answers: 'none' },
@@ -93,11 +78,8 @@ function sayingBlocked(body: SentObservations): SentObservations {
   return { ...body, snapshot: { ...body.snapshot, collection: { mode: 'full', withheld } } }
 }
 
-const userAgent =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/155.0.0.0 Safari/537.36'
-
 /** As a client may send them: partial groups, which the types of whole snapshots do not know. */
-const read = (observations: object): SentObservations => JSON.parse(JSON.stringify(observations))
+export const read = (observations: object): SentObservations => JSON.parse(JSON.stringify(observations))
 
 const fourValues = read({
   version: 1,
@@ -110,7 +92,7 @@ const fourValues = read({
 const nativeOnWeb = read({ version: 1, elapsed_ms: 320, snapshot: { native: {} } })
 
 /** The first session of the traffic generator that is a Windows Chrome of a person. */
-function inventedVisit(seed: string): SentObservations[] {
+export function inventedVisit(seed: string): SentObservations[] {
   for (let index = 0; index < 1000; index++) {
     const { batches, closing, actor } = planSession(seed, index, { ...webOnly, bots: 0 })
     const { brands = [], platform } = batches[0].snapshot?.navigator ?? {}
@@ -179,79 +161,4 @@ async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<v
   const judgement = await stage.tidegate.judgement(last)
   const phase = bodies.length > 1 ? 'act' : 'load'
   onOutcome({ ...judgement, phase, sessionId: last.sessionId, botd: null, fpscanner: null })
-}
-
-/** What a browser answered in one visit, by question. */
-type Harvest = ReadonlyMap<number, string>
-
-function harvestOf(bodies: SentObservations[]): Harvest {
-  const given = bodies.flatMap(({ snapshot }) => snapshot?.proofs?.engine_answers ?? [])
-  return new Map(given.flatMap((one) => (one ? [[one.id, one.answer] as const] : [])))
-}
-
-interface Sending {
-  answers: Answering
-  harvest?: Harvest | undefined
-  tidegate: Pick<Tidegate, 'url' | 'keys'>
-}
-
-/** A whole session by HTTP; of several bodies the last one asks for the result. */
-export async function sendForged(
-  bodies: SentObservations[],
-  { answers, harvest, tidegate }: Sending,
-): Promise<HandoffAnswer> {
-  const snapshot = observationsSchema.parse(bodies[0]).snapshot ?? undefined
-  const client = createCollectClient({
-    endpoint: tidegate.url,
-    publishableKey: tidegate.keys.publishable_key,
-    fetch: (url, request) => fetch(url, request),
-    headers: headersOf(snapshot),
-    sdk: { name: 'tidegate-web', version: '1.0.0', platform: 'web' },
-    page: { url: 'https://shop.example.com/login' },
-    crypto: nodeClientCrypto,
-    deflate: (bytes) => deflateRawSync(bytes),
-  })
-  const opened = await client.open()
-  const sent = bodies.map((body) => answered(body, { answers, harvest, opened }))
-  const closing = sent.length > 1 ? sent.pop() : undefined
-  for (const body of sent) await client.sendBatch(body)
-  return client.requestResult(closing ?? { version: 1, elapsed_ms: 900 })
-}
-
-function answered(
-  body: SentObservations,
-  { answers, harvest, opened }: Pick<Sending, 'answers' | 'harvest'> & { opened: OpenedSession },
-): SentObservations {
-  const { snapshot } = body
-  if (!snapshot || answers === 'none') return body
-  const { challenge, timingNonce } = opened
-  const hash = snapshot.proofs?.canvas_challenge_hash ?? null
-  const echoed = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: hash }
-  const known = () => answersOf(snapshot.navigator?.user_agent ?? '', opened)
-  if (harvest)
-    return { ...body, snapshot: { ...snapshot, proofs: withHarvest(known(), { harvest, opened }) } }
-  return { ...body, snapshot: { ...snapshot, proofs: answers === 'known' ? known() : echoed } }
-}
-
-function withHarvest(
-  proofs: ReturnType<typeof answersOf>,
-  { harvest, opened }: { harvest: Harvest; opened: OpenedSession },
-): ReturnType<typeof answersOf> {
-  const looked = new Map(proofs.engine_answers.map(({ id, answer }) => [id, answer]))
-  const engine = opened.engineQuestions.map(({ id }) => ({
-    id,
-    answer: harvest.get(id) ?? looked.get(id) ?? 'number 9',
-  }))
-  const answer_mac = answerMac(opened, { canvas: proofs.canvas_challenge_hash, engine })
-  return { ...proofs, engine_answers: engine, answer_mac }
-}
-
-function headersOf(snapshot: Snapshot | undefined): Record<string, string> {
-  const { navigator } = snapshot ?? {}
-  return {
-    'User-Agent': navigator?.user_agent ?? userAgent,
-    Origin: 'https://shop.example.com',
-    'Accept-Language': navigator?.languages.join() || 'en-US',
-    ...(navigator ? clientHints(navigator) : {}),
-  }
 }

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { automationCases } from './automation.ts'
 import { desktopCases } from './desktop-hands.ts'
 import { forgeryCases } from './forgeries.ts'
+import { inventionCases } from './inventions.ts'
 import { runMatrix } from './matrix.ts'
 import { countVerdicts, isJudged } from './measures.ts'
 import { personCases } from './people.ts'
@@ -26,9 +27,13 @@ const { values: flags } = parseArgs({
   },
 })
 // Forgeries replay what the first person sent.
-const cases = [...automationCases, ...desktopCases, ...personCases, ...forgeryCases].filter(({ name }) =>
-  new RegExp(flags.only ?? '').test(name),
-)
+const cases = [
+  ...automationCases,
+  ...desktopCases,
+  ...personCases,
+  ...forgeryCases,
+  ...inventionCases,
+].filter(({ name }) => new RegExp(flags.only ?? '').test(name))
 if (flags.list) {
   for (const { name, kind, framework, version } of cases) console.log(name, kind, framework, version)
 } else if (flags.balabit || flags.delbot) {

@@ -2,21 +2,32 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Case, kindOf, type Outcome, type Stage } from './cases.ts'
-import { openDesktop } from './desktop.ts'
+import { type Desktop, openDesktop } from './desktop.ts'
 import { nameOf, type Row } from './results.ts'
-import { openSite, type Phase } from './site.ts'
-import { startTidegate } from './tidegate.ts'
+import { openSite, type Phase, type Site } from './site.ts'
+import { startTidegate, type Tidegate } from './tidegate.ts'
 
 const caseMs = 60_000
+const slowCaseMs = 300_000
+const slowAtOnce = 6
 
 interface Matrix {
   cases: Case[]
   seed: string
 }
 
+interface Place {
+  seed: string
+  site: Site
+  tidegate: Tidegate
+  fresh: Tidegate
+  /** The session id of the first person that acted, once there was one. */
+  recordedSession: string | undefined
+}
+
 /**
- * Runs the cases one after another against a server of its own, which was taught by Chromium and Firefox before. Every
- * moment of each is a row, failed ones too.
+ * Runs the cases one after another against a server of its own, which was taught by Chromium and Firefox before; those
+ * that are slowed down run beside each other in the end. Every moment of each is a row, failed ones too.
  */
 export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
   await using undo = new AsyncDisposableStack()
@@ -26,29 +37,47 @@ export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
   undo.defer(fresh.stop)
   const site = await openSite({ endpoint: tidegate.url, publishableKey: tidegate.keys.publishable_key })
   undo.defer(site.close)
+  const place: Place = { seed, site, tidegate, fresh, recordedSession: undefined }
+  const alone = cases.filter(({ isSlow }) => !isSlow)
+  const slow = cases.filter(({ isSlow }) => isSlow)
+  return [...(await runAll(alone, place)), ...(await runBeside(slow, place))]
+}
+
+async function runAll(cases: Case[], place: Place): Promise<Row[]> {
   const desktop = await openDesktop()
-  undo.defer(desktop.close)
   const rows: Row[] = []
-  let recordedSession: string | undefined
-  for (const [index, each] of cases.entries()) {
-    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-case-'))
-    const visit = site.visit(`${index}`)
-    const { name } = each
-    const own = { name, visit, folder, seed: `${seed}/${name}` }
-    const stage = {
-      ...own,
-      desktop,
-      tidegate: each.kind === 'informed-fresh' ? fresh : tidegate,
-      recordedSession,
-    }
-    const { outcomes, error } = await runCase(each, stage)
-    recordedSession ??= each.kind === 'person' ? outcomes.find(isAct)?.sessionId : undefined
-    const added = rowsOf(each, { outcomes, error, seed: stage.seed })
-    for (const row of added) console.log(lineOf(row))
-    rows.push(...added)
-    // Something that a browser left running may still write there.
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
+  for (const each of cases) rows.push(...(await rowsOfCase(each, place, desktop)))
+  await desktop.close()
+  return rows
+}
+
+async function runBeside(cases: Case[], place: Place): Promise<Row[]> {
+  const left = cases.values()
+  const rows = new Map<Case, Row[]>()
+  const work = async () => {
+    for (const each of left) rows.set(each, await runAll([each], place))
   }
+  await Promise.all(Array.from({ length: slowAtOnce }, work))
+  return cases.flatMap((each) => rows.get(each) ?? [])
+}
+
+async function rowsOfCase(each: Case, place: Place, desktop: Desktop): Promise<Row[]> {
+  const { name } = each
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-case-'))
+  const visit = place.site.visit(name)
+  const own = { name, visit, folder, seed: `${place.seed}/${name}` }
+  const stage = {
+    ...own,
+    desktop,
+    tidegate: each.kind === 'informed-fresh' ? place.fresh : place.tidegate,
+    recordedSession: place.recordedSession,
+  }
+  const { outcomes, error } = await runCase(each, stage)
+  place.recordedSession ??= each.kind === 'person' ? outcomes.find(isAct)?.sessionId : undefined
+  const rows = rowsOf(each, { outcomes, error, seed: stage.seed })
+  for (const row of rows) console.log(lineOf(row))
+  // Something that a browser left running may still write there.
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
   return rows
 }
 
@@ -61,7 +90,7 @@ interface Ran {
 
 async function runCase(each: Case, stage: Omit<Stage, 'signal'>): Promise<Ran> {
   const outcomes: Outcome[] = []
-  const signal = AbortSignal.timeout(caseMs)
+  const signal = AbortSignal.timeout(each.isSlow ? slowCaseMs : caseMs)
   try {
     await each.run({ ...stage, signal }, (outcome) => outcomes.push(outcome))
     return { outcomes, error: undefined }

@@ -125,11 +125,17 @@ function userJs(settings: Record<string, string | boolean | number>): string {
 
 const versions = browserVersions()
 
-export const personCases: Case[] = people.map((person) => ({
+/** The same person on a machine of a twentieth of the speed. */
+const throttled = (person: Person): Person => ({ ...person, name: `${person.name}-throttled`, isSlow: true })
+
+const caseOf = (person: Person): Case => ({
   name: `person-${person.name}`,
   kind: 'person',
   family: person.browser,
   framework: 'by hand',
   version: versions[person.browser] ?? '',
+  isSlow: person.isSlow === true,
   run: (stage, onOutcome) => visitBy(person, { stage, onOutcome, open: openers[person.browser] }),
-}))
+})
+
+export const personCases: Case[] = [...people, ...people.map(throttled)].map(caseOf)

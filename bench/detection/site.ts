@@ -35,6 +35,8 @@ export type Phase = Posted['phase']
 /** What the page of one run has told. */
 export interface Visit {
   url: string
+  /** Once its page was asked for. */
+  begun: Promise<void>
   layout(): Layout | undefined
   /** Rejects with what failed in the page. */
   posted(phase: Phase): Promise<Posted>
@@ -69,6 +71,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
       const [, part = '', run = ''] = request.url.split(/[/?]/)
       const visit = visits.get(run)
       if (request.method === 'POST' && visit) return visit.receive(part, request)
+      visit?.begin()
       return pages[part]?.() ?? { status: 404 }
     },
   })
@@ -84,6 +87,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
 
 function createVisit(url: string) {
   const answers = { load: Promise.withResolvers<Posted>(), act: Promise.withResolvers<Posted>() }
+  const begun = Promise.withResolvers<void>()
   let known: Layout | undefined
   // Nobody may be waiting for them any more.
   for (const { promise } of Object.values(answers)) promise.catch(() => {})
@@ -92,6 +96,8 @@ function createVisit(url: string) {
   }
   return {
     url,
+    begun: begun.promise,
+    begin: () => begun.resolve(),
     layout: () => known,
     posted: (phase: Phase) => answers[phase].promise,
     receive(part: string, { body }: LoopbackRequest): LoopbackAnswer {

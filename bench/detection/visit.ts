@@ -8,6 +8,7 @@ import type { Rectangle } from './desktop.ts'
 import { moveTo, type Point, pause, press, pressKey, typeText, wheel } from './hand.ts'
 import { startProgram } from './program.ts'
 import { judged, surroundings } from './run-driver.ts'
+import { createSlowGroup } from './throttle.ts'
 
 export type Browser = 'Chromium' | 'Firefox' | 'WebKitGTK' | 'QtWebEngine'
 /** `jump`: the pointer is where it should be at once. `extension`: nobody but an extension does anything. */
@@ -30,6 +31,8 @@ export interface Person {
   extends?: boolean
   /** Programs that take the processor meanwhile. */
   busy?: number
+  /** The browser gets a twentieth of a processor once it has asked for the page. */
+  isSlow?: boolean
 }
 
 const classes: Record<Browser, string> = {
@@ -51,24 +54,24 @@ export async function visitBy(person: Person, { stage, onOutcome, open }: VisitB
   const profile = path.join(stage.folder, 'profile')
   mkdirSync(profile, { recursive: true })
   const env = { ...surroundings(stage), MOZ_DISABLE_CONTENT_SANDBOX: '1', ...person.env }
-  const opener = open(person, profile)
+  await using undo = new AsyncDisposableStack()
+  const group = person.isSlow ? createSlowGroup(stage.name) : undefined
+  if (group) undo.defer(group.remove)
+  void stage.visit.begun.then(group?.slowDown)
   const burners = Array.from({ length: person.busy ?? 0 }, () => spawn(process.execPath, ['-e', 'for (;;);']))
-  const browser = startProgram({
-    command: [...opener, person.extends ? 'about:blank' : stage.visit.url],
-    folder: stage.folder,
-    env,
-  })
-  try {
-    if (person.extends) await openLater(opener, { stage, env })
-    onOutcome(await Promise.race([judged(stage, 'load'), browser.ended]))
-    if (person.way === 'nothing') return
-    const random = createSeededRandom(stage.seed, 'hand')
-    await Promise.race([ways[person.way ?? 'mouse']({ person, stage, random }), browser.ended])
-    onOutcome(await Promise.race([judged(stage, 'act'), browser.ended]))
-  } finally {
-    await browser.stop()
+  undo.defer(() => {
     for (const burner of burners) burner.kill()
-  }
+  })
+  const opener = open(person, profile)
+  const command = [...opener, person.extends ? 'about:blank' : stage.visit.url]
+  const browser = startProgram({ command: group?.within(command) ?? command, folder: stage.folder, env })
+  undo.defer(browser.stop)
+  if (person.extends) await openLater(opener, { stage, env })
+  onOutcome(await Promise.race([judged(stage, 'load'), browser.ended]))
+  if (person.way === 'nothing') return
+  const random = createSeededRandom(stage.seed, 'hand')
+  await Promise.race([ways[person.way ?? 'mouse']({ person, stage, random }), browser.ended])
+  onOutcome(await Promise.race([judged(stage, 'act'), browser.ended]))
 }
 
 /** Chromium loads the page of its command line before its extensions: it is told of the page later. */
@@ -151,6 +154,7 @@ const ways: Record<Way, (hand: Hand) => Promise<void>> = {
 
 /** A point of a field on the screen: the page's area ends where its window ends. */
 async function pointIn(field: string, { person, stage, random }: Hand): Promise<Point> {
+  if (person.isSlow) await calm(stage)
   const frame = await windowOf(person, stage)
   const layout = stage.visit.layout()
   const box = layout?.boxes[field]
@@ -162,6 +166,17 @@ async function pointIn(field: string, { person, stage, random }: Hand): Promise<
   return {
     x: Math.round(frame.x + left * ratio),
     y: Math.round(bottom - (layout.height - top) * ratio),
+  }
+}
+
+const calmMs = 2500
+
+/** Until the page has told nothing new of itself for a while: nobody aims at what still moves. */
+async function calm({ visit, signal }: Stage): Promise<void> {
+  let before: unknown
+  while (!signal.aborted && before !== visit.layout()) {
+    before = visit.layout()
+    await delay(calmMs)
   }
 }
 

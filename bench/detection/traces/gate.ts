@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { behaviorSchema, type Snapshot } from '../../../schemas/observations.ts'
 import { planSession, webOnly } from '../../../services/cli/simulate/generate/plan.ts'
-import { sendForged } from '../forgeries.ts'
+import { sendForged } from '../forging.ts'
 import { startTidegate, type Tidegate } from '../tidegate.ts'
 import { loadTraces, type Trace } from './load.ts'
 

@@ -30,7 +30,7 @@ export interface Collection {
 }
 
 // Nobody waits for so long; what has not answered by then never will.
-const longestMs = 60_000
+const longestMs = 20_000
 // For what nobody owes.
 const mostExtraMs = 2000
 
@@ -44,6 +44,8 @@ type Collect<T> = () => Promise<T | null> | T | null
 
 /** A part of the snapshot: what becomes of it, and what it is once its time is over. */
 interface Part<T> {
+  /** However long it takes. */
+  own: Promise<T | null>
   value: Promise<T | null>
   due: Promise<T | null>
 }
@@ -70,19 +72,19 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     await idle()
     return signal.aborted ? null : collect()
   }
-  const nothing = <T>(): Part<T> => ({ value: Promise.resolve(null), due: Promise.resolve(null) })
+  const nothing = <T>() => limited<T>(Promise.resolve(null), Promise.resolve(), 0)
 
   function inTurn<T>(collect: Collect<T>): Part<T> {
-    const value = turn.then(() => run(collect)).catch(() => null)
-    const due = turn.then(() => withinBudget(waitMs, () => value))
-    turn = due
-    return { value, due }
+    const own = turn.then(() => run(collect)).catch(() => null)
+    const part = limited(own, turn, waitMs)
+    turn = part.due
+    return part
   }
 
   // Its time begins when all others were computed.
   function beside<T>(collect: Collect<T>, ms = waitMs): Part<T> {
-    const value = run(collect).catch(() => null)
-    return { value, due: computed.then(() => withinBudget(ms, () => value)) }
+    const own = run(collect).catch(() => null)
+    return limited(own, computed, ms)
   }
 
   const surface = <T>(collect: Collect<T>) => (isFull ? inTurn(collect) : nothing<T>())
@@ -113,9 +115,14 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   return { ...waiting, ...computing }
 }
 
+function limited<T>(own: Promise<T | null>, from: Promise<unknown>, ms: number): Part<T> {
+  const within = (limit: number) => from.then(() => withinBudget(limit, () => own))
+  return { own, due: within(ms), value: within(longestMs) }
+}
+
 interface Assembling {
   mode: SnapshotOptions['mode']
-  which: keyof Part<unknown>
+  which: 'value' | 'due'
 }
 
 async function assembled(
@@ -133,7 +140,7 @@ async function assembled(
   ): Promise<T | null> {
     const value = await part[which]
     if (value !== null && has(value)) return value
-    const isLate = value === null && !(await isSettled(part.value))
+    const isLate = value === null && !(await isSettled(part.own))
     withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
     return value
   }

@@ -73,6 +73,8 @@ const workerEnd = `
 postMessage({ ...answer, last: true })
 `
 
+const graphicsMs = 3000
+
 type Mode = NonNullable<StartOptions['mode']>
 
 export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
@@ -86,7 +88,9 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
     return new Promise<void>((resolve, reject) => {
       started.onmessage = ({ data }) => {
         answer = data
+        // Its graphics alone are not worth more time.
         if (member(data, 'last') === true) resolve()
+        else setTimeout(resolve, graphicsMs)
       }
       started.onerror = (event) => {
         event.preventDefault()
