@@ -1,6 +1,7 @@
 import { onlyActing } from './automation.ts'
 import type { Case } from './cases.ts'
-import { extension, openers } from './people.ts'
+import { openers } from './people.ts'
+import { extension } from './persons.ts'
 import { browserVersions } from './versions.ts'
 import { type Person, visitBy } from './visit.ts'
 

@@ -36,6 +36,9 @@ const packages: Record<string, string> = {
   'firefox-esr': 'firefox-esr',
   WebKitWebDriver: 'webkit2gtk-driver',
   qutebrowser: 'qutebrowser',
+  Xvnc: 'tigervnc-standalone-server',
+  xtigervncviewer: 'tigervnc-viewer',
+  weston: 'weston',
 }
 
 /** Throws which package is missing. */
@@ -46,10 +49,13 @@ export function findProgram(name: string): string {
   return found
 }
 
-export async function openDesktop(): Promise<Desktop> {
+const virtual = () => [findProgram('Xvfb'), '-screen', '0', '1920x1080x24', '-nolisten', 'tcp']
+
+/** The command is that of an X server. */
+export async function openDesktop([server = '', ...own] = virtual()): Promise<Desktop> {
   const xdotool = findProgram('xdotool')
-  const screenArgs = ['-displayfd', '3', '-screen', '0', '1920x1080x24', '-nolisten', 'tcp']
-  const screen = spawn(findProgram('Xvfb'), screenArgs, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const args = ['-displayfd', '3', ...own]
+  const screen = spawn(server, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
   const env = { DISPLAY: `:${await displayNumber(screen)}` }
   const options = { env: { ...process.env, ...env } }
   const manager = spawn(findProgram('openbox'), ['--sm-disable'], { ...options, stdio: 'ignore' })

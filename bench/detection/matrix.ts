@@ -26,7 +26,7 @@ interface Place {
 }
 
 /**
- * Runs the cases one after another against a server of its own, which was taught by Chromium and Firefox before; those
+ * Runs the cases one after another against a server of its own, which was taught by Chromium and Firefox before. Those
  * that are slowed down run beside each other in the end. Every moment of each is a row, failed ones too.
  */
 export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {

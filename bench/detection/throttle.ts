@@ -3,7 +3,8 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const root = '/sys/fs/cgroup'
-const periodUs = 100_000
+// Short, so that it is a slow machine and not one that stands still ten times a second.
+const periodUs = 20_000
 // A twentieth of one processor.
 const shareUs = periodUs / 20
 
@@ -20,12 +21,14 @@ export function createSlowGroup(name: string): SlowGroup {
   const isFirstVersion = existsSync(path.join(root, 'cpu/cgroup.procs'))
   const folder = path.join(root, isFirstVersion ? 'cpu' : '', `tidegate-eval-${process.pid}-${name}`)
   mkdirSync(folder)
-  const limit = isFirstVersion
-    ? { file: 'cpu.cfs_quota_us', value: `${shareUs}` }
-    : { file: 'cpu.max', value: `${shareUs} ${periodUs}` }
+  const limits: Record<string, string> = isFirstVersion
+    ? { 'cpu.cfs_period_us': `${periodUs}`, 'cpu.cfs_quota_us': `${shareUs}` }
+    : { 'cpu.max': `${shareUs} ${periodUs}` }
   return {
     within: (command) => ['sh', '-c', `echo $$ > ${folder}/cgroup.procs && exec "$@"`, 'sh', ...command],
-    slowDown: () => writeFileSync(path.join(folder, limit.file), limit.value),
+    slowDown() {
+      for (const [file, value] of Object.entries(limits)) writeFileSync(path.join(folder, file), value)
+    },
     async remove() {
       // Processes that were ended leave it a moment later.
       for (let attempt = 0; attempt < 50; attempt++) {

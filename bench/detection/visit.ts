@@ -7,7 +7,9 @@ import type { Outcome, Stage } from './cases.ts'
 import type { Rectangle } from './desktop.ts'
 import { moveTo, type Point, pause, press, pressKey, typeText, wheel } from './hand.ts'
 import { startProgram } from './program.ts'
+import { openRewritingProxy, type RewritingProxy } from './proxy.ts'
 import { judged, surroundings } from './run-driver.ts'
+import { openScreen, type Screen } from './screens.ts'
 import { createSlowGroup } from './throttle.ts'
 
 export type Browser = 'Chromium' | 'Firefox' | 'WebKitGTK' | 'QtWebEngine'
@@ -27,10 +29,15 @@ export interface Person {
   first?: string[]
   /** Of the screen's pixels to CSS pixels, where the browser does not tell the truth. */
   ratio?: number
+  /** A page where scriptlets of its content blocker apply. */
+  scriptlets?: boolean
   /** Has an extension. */
   extends?: boolean
   /** Programs that take the processor meanwhile. */
   busy?: number
+  screen?: Screen
+  /** All of its requests go through a proxy that rewrites their user agent. */
+  isProxied?: boolean
   /** The browser gets a twentieth of a processor once it has asked for the page. */
   isSlow?: boolean
 }
@@ -50,11 +57,19 @@ interface VisitBy {
 }
 
 /** Opens the browser as a person does, and uses the page with its mouse and keyboard only. */
-export async function visitBy(person: Person, { stage, onOutcome, open }: VisitBy): Promise<void> {
+export async function visitBy(
+  { screen, isProxied, ...own }: Person,
+  { stage: given, onOutcome, open }: VisitBy,
+): Promise<void> {
+  await using undo = new AsyncDisposableStack()
+  const stage = screen ? { ...given, desktop: await openScreen(screen, given) } : given
+  if (screen) undo.defer(stage.desktop.close)
+  const proxy = isProxied ? await openRewritingProxy() : undefined
+  if (proxy) undo.defer(proxy.close)
+  const person = proxy ? behind(proxy, own) : own
   const profile = path.join(stage.folder, 'profile')
   mkdirSync(profile, { recursive: true })
   const env = { ...surroundings(stage), MOZ_DISABLE_CONTENT_SANDBOX: '1', ...person.env }
-  await using undo = new AsyncDisposableStack()
   const group = person.isSlow ? createSlowGroup(stage.name) : undefined
   if (group) undo.defer(group.remove)
   void stage.visit.begun.then(group?.slowDown)
@@ -72,6 +87,18 @@ export async function visitBy(person: Person, { stage, onOutcome, open }: VisitB
   const random = createSeededRandom(stage.seed, 'hand')
   await Promise.race([ways[person.way ?? 'mouse']({ person, stage, random }), browser.ended])
   onOutcome(await Promise.race([judged(stage, 'act'), browser.ended]))
+}
+
+function behind({ port }: RewritingProxy, person: Person): Person {
+  const flags = [`--proxy-server=http://127.0.0.1:${port}`, '--proxy-bypass-list=<-loopback>']
+  const settings = {
+    'network.proxy.type': 1,
+    'network.proxy.http': '127.0.0.1',
+    'network.proxy.http_port': port,
+    'network.proxy.allow_hijacking_localhost': true,
+  }
+  if (person.browser === 'Chromium') return { ...person, flags: [...(person.flags ?? []), ...flags] }
+  return { ...person, settings: { ...person.settings, ...settings } }
 }
 
 /** Chromium loads the page of its command line before its extensions: it is told of the page later. */

@@ -1,0 +1,18 @@
+// As scriptlets do: they watch what is requested, prune what is read, and stop what asks for an advertisement.
+const watched = (owner, name, refuses) => {
+  owner[name] = new Proxy(owner[name], {
+    apply(target, self, args) {
+      if (refuses(String(args[0]))) return undefined
+      return Reflect.apply(target, self, args)
+    },
+  })
+}
+
+const isAdvertising = (text) => /doubleclick|googlesyndication|adsbygoogle/.test(text)
+
+watched(globalThis, 'fetch', isAdvertising)
+watched(globalThis, 'setTimeout', isAdvertising)
+watched(EventTarget.prototype, 'addEventListener', isAdvertising)
+watched(XMLHttpRequest.prototype, 'open', () => false)
+watched(JSON, 'parse', () => false)
+Object.defineProperty(globalThis, 'adsbygoogle', { value: { loaded: true, push: () => {} } })
