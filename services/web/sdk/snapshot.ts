@@ -44,8 +44,7 @@ type Collect<T> = () => Promise<T | null> | T | null
 
 /** A part of the snapshot: what becomes of it, and what it is once its time is over. */
 interface Part<T> {
-  /** However long it takes. */
-  own: Promise<T | null>
+  isSettled(): boolean
   value: Promise<T | null>
   due: Promise<T | null>
 }
@@ -117,7 +116,11 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
 
 function limited<T>(own: Promise<T | null>, from: Promise<unknown>, ms: number): Part<T> {
   const within = (limit: number) => from.then(() => withinBudget(limit, () => own))
-  return { own, due: within(ms), value: within(longestMs) }
+  let settled = false
+  void own.then(() => {
+    settled = true
+  })
+  return { isSettled: () => settled, due: within(ms), value: within(longestMs) }
 }
 
 interface Assembling {
@@ -140,7 +143,7 @@ async function assembled(
   ): Promise<T | null> {
     const value = await part[which]
     if (value !== null && has(value)) return value
-    const isLate = value === null && !(await isSettled(part.own))
+    const isLate = value === null && !part.isSettled()
     withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
     return value
   }
@@ -180,10 +183,6 @@ async function assembled(
     // Last, because each part above may add to it.
     collection: { mode, withheld },
   })
-}
-
-function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  return Promise.race([promise.then(() => true), Promise.resolve(false)])
 }
 
 interface Realms {

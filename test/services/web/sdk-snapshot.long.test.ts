@@ -102,6 +102,16 @@ describe('the snapshot', () => {
     expect(most).toBeLessThanOrEqual(beside + 2)
   })
 
+  test('calls blocked what failed, and not late', async () => {
+    const { page } = await bench.open()
+    await page.evaluate(`HTMLCanvasElement.prototype.getContext = () => null`)
+    await handOver(bench, page)
+    const { webgl, collection } = lastSnapshot(bench.server)
+    expect(webgl.renderer).toBeNull()
+    expect(collection.withheld).toContainEqual({ group: 'webgl', reason: 'blocked' })
+    expect(collection.withheld.filter(({ reason }) => reason === 'late')).toEqual([])
+  })
+
   test('goes again with the next body once all is there, where a part was late', async () => {
     const { page } = await bench.open()
     await page.evaluate(`(() => {

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { inventions } from '../../bench/detection/inventions.ts'
+import { noNetwork } from '../../infra/ip/network.ts'
+import { snapshotSchema } from '../../schemas/observations.ts'
+import type { LearnedAnswers } from '../../services/scoring/answers.ts'
+import { evaluate } from '../../services/scoring/decide.ts'
+import { batch, opened, testSession } from '../services/scoring/support/events.ts'
+import { stateAfter } from '../services/scoring/support/sessions.ts'
+import { proofsOf } from '../services/scoring/support/snapshots.ts'
+
+// The deployment knows what engines answer to its own questions, which nobody can look up.
+const taught: LearnedAnswers = { right: () => undefined, ownIds: () => [], knowsBank: () => true }
+
+type Invention = (typeof inventions)[number]
+
+function verdictOf({ name, platform, body }: Invention, learned?: LearnedAnswers): string {
+  const snapshot = snapshotSchema.parse(body(`seed of ${name}`).snapshot)
+  const proofs = proofsOf(snapshot.navigator.user_agent ?? '')
+  const client = { snapshot: platform === 'web' ? { ...snapshot, proofs } : snapshot }
+  const session = testSession(name, { client, platform })
+  const state = stateAfter([...opened(session), batch(session)])
+  const network = noNetwork.lookup(session.ip, 0)
+  return evaluate({ state, network, ...(learned ? { learned } : {}) }).score.verdict
+}
+
+test('there are more than 40, of pages and of apps', () => {
+  expect(inventions.length).toBeGreaterThan(40)
+  expect(new Set(inventions.map(({ platform }) => platform))).toEqual(new Set(['web', 'ios', 'android']))
+})
+
+test.each(inventions.map((one) => [one.name, one] as const))(
+  '%s is not human on a taught server',
+  (_, one) => {
+    expect(verdictOf(one, taught)).not.toBe('human')
+  },
+)
+
+test.each(inventions.filter(({ isFresh }) => isFresh).map((one) => [one.name, one] as const))(
+  '%s leaves something out, and is human nowhere',
+  (_, one) => {
+    expect(verdictOf(one)).not.toBe('human')
+  },
+)
