@@ -110,13 +110,27 @@ function verdicts(rows: JudgedRow[]): string[] {
     ),
     'The server was taught by Chromium and Firefox of this machine (`tidegate learn`). Where nothing is learned yet, a script without a browser that has read this repository knows what every engine answers, and what it invents completely looks like a person. Nothing here catches whoever drives a real browser and moves as a person does. Nor does it catch who lets a real engine answer the questions for sessions that a script invents, or who claims an engine that nobody has taught. A recorded visit that is sent again is found where its numbers are changed by a few percent. Where all of them are changed by a tenth or more, and durations are computed anew, it is not. Nor are visits that are made at random gaps, from many addresses, with hands that vary as much as people do.',
     'Sessions of `tidegate simulate` are in no table here: where they are human a key says that they are simulated, and elsewhere they are not human. They tell nothing about detection.',
+    attackers,
     'People, by family of browser: whoever is not `human` is a false positive.',
     countTable(
       '',
       countVerdicts(people, ({ family }) => family),
     ),
+    peopleAndPlaces,
+    countTable(
+      '',
+      countVerdicts(people, (row) => (isThrottled(row) ? 'a twentieth of the speed' : 'as it is')),
+    ),
   ]
 }
+
+const isThrottled = ({ case: name }: Row) => name.endsWith('-throttled')
+
+const peopleAndPlaces =
+  'Each person has a twin whose browser gets a twentieth of one processor, by a control group, once it has asked for the page. `firefox-blocker` is uBlock Origin with scriptlets for the page. `chromium-blocker` is an imitation: an extension that wraps the same functions. The case `brave-like` adds noise to a canvas, and `librewolf-like` has settings of LibreWolf. A remote desktop is one over VNC, Wayland is Weston, and the proxy rewrites the user agent of all requests. Firefox on Wayland is left out. In Chromium on Wayland input has a clock of its own, which `unsynchronized_input_clock` cannot tell from that of a program. Electron is an old Chromium with a user agent of Electron, as no registry has Electron itself.'
+
+const attackers =
+  'What remains open to a determined attacker: a real browser, on a machine with fonts and sound, whose mouse and keyboard are moved below the browser along recorded paths of people. `xdotool-human` is such a case, and it is human. So is a farm of phones, or people who are paid. Nothing in a page tells them from the visitors that a site wants. What is left are repeats, addresses and rates, and what a site knows of its accounts.'
 
 function leftOutVerdicts(rows: JudgedRow[]): string[] {
   return [
