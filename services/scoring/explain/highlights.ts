@@ -1,7 +1,7 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
 import { unknownScore } from '../decide.ts'
 import type { Bound, Channel, Facts, Group, Signal } from '../facts.ts'
-import { measuredOf } from './measured.ts'
+import { measuredOf } from './evidence.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5

@@ -1,7 +1,7 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import { type Facts, inBrowser, input, isAnswered, type Signal, shown, snapshot } from '../facts.ts'
 import { hasDesktopGraphics, runsOnDesktop } from './consistency.ts'
-import { handSignals } from './hands.ts'
+import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
 import {
   exactClicks,
@@ -12,7 +12,6 @@ import {
   pointerSignals,
   protocolCoordinates,
 } from './input.ts'
-import { markedTouches, phoneSignals } from './phone-input.ts'
 
 const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
