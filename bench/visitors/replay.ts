@@ -3,9 +3,14 @@ import { createSeededRandom } from '../../services/cli/simulate/generate/random.
 import { readFacts } from '../../services/scoring/facts.ts'
 import { forgotten } from '../../services/scoring/session-state.ts'
 import { allKeys, lineageOf, visitorKeysOf } from '../../services/scoring/visitors/keys.ts'
-import { aliveMs, type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
+import { type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
 import { type Profile, profileOf } from '../../services/scoring/visitors/profile.ts'
-import { beginnings, type LinkedSession, mayBeTwo, splitOf } from '../../services/scoring/visitors/split.ts'
+import {
+  beginnings,
+  type LinkedSession,
+  mayBeTwo,
+  partedFrom,
+} from '../../services/scoring/visitors/split.ts'
 import { evolve, type Habits, habitsOf } from './evolution.ts'
 import { createLooks, type Kind, type Look } from './looks.ts'
 
@@ -120,11 +125,8 @@ function createMemory() {
     ofVisitor.delete(id)
     for (const link of theirs) put(link)
     const began = beginnings(theirs)
-    const [lineage, at] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['', 0]
+    const [lineage] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['']
     const times = theirs.map(({ linked_at }) => linked_at)
-    const is_tentative = theirs.some(
-      (link) => link.lineage !== lineage && link.linked_at <= at && link.linked_at > at - aliveMs,
-    )
     visitors.set(id, {
       id,
       first_seen_at: Math.min(...times),
@@ -132,7 +134,6 @@ function createMemory() {
       sessions: theirs.length,
       profile: theirs.at(-1)?.profile ?? null,
       lineage,
-      is_tentative,
       apart_from: null,
     })
   }
@@ -151,18 +152,18 @@ function createMemory() {
       const profile = profileOfLook(look)
       const keys = visitorKeysOf(shown, profile)
       const match = matchVisitor({ sessionId, openedAt: at, keys, profile, candidates: { byKey }, now: at })
-      let { id, visitor } = match
+      const { id } = match
+      let { visitor } = match
       if (visitor && match.basis === 'deterministic' && mayBeTwo(visitor, keys.presented)) {
-        const split = splitOf(visitor, keys.presented, ofVisitor.get(id) ?? [])
+        const parted = partedFrom(visitor, keys.presented, ofVisitor.get(id) ?? [])
         const to = `split ${sessionId}`
-        for (const moved of split?.sessionIds ?? []) {
+        for (const moved of parted) {
           const link = links.get(moved)
           if (link) links.set(moved, { ...link, visitor: to })
         }
-        if (split) {
+        if (parted.length > 0) {
           remake(id)
           remake(to)
-          if (split.cause === 'second_profile') id = to
           visitor = visitors.get(id)
         }
       }
@@ -184,9 +185,6 @@ function createMemory() {
         sessions: (visitor?.sessions ?? 0) + 1,
         profile: profile ?? visitor?.profile ?? null,
         lineage: isNew ? lineage : (visitor?.lineage ?? lineage),
-        is_tentative: isNew
-          ? visitor !== undefined && at - visitor.last_seen_at < aliveMs
-          : (visitor?.is_tentative ?? false),
         apart_from: null,
       })
     },

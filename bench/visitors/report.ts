@@ -65,8 +65,8 @@ export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayR
 
 function peoplePart(people: JudgedRun[]): string[] {
   return [
-    '### People',
-    'Eight weeks of 400 homes, 16 offices, seven countries and their carriers (`population.ts`, `journeys.ts`). Phones of one model are equal, in a third of the homes all are of one model, and the machines of an office are one image. Browsers update, people travel, and now and then a language, fonts or a driver change. Storage is lost at 5 of 100 visits, 10 for Safari, and always by the 6 of 100 people whose windows are private. The homes are in two halves, and points are only ever fitted on one of them.',
+    '### Homes and offices',
+    'Eight weeks of 400 homes, 16 offices, seven countries and their carriers (`population.ts`, `journeys.ts`). Phones of one model are equal, in a third of the homes all are of one model, and the machines of an office are one image. Browsers update, people travel, and now and then a language, fonts or a driver change. Storage is lost at 5 of 100 visits, 10 for Safari, and always by the 6 of 100 people whose windows are private. The homes are in two halves. What is fitted was fitted on one half of the seed `people`. The judged half below is of another seed, and the rules were not changed after it was measured.',
     '- **wrong**: visits that were answered with a visitor whose oldest session is of another device. **mixed**: visitors with more than one device in the end.\n- **ids**: visitors a device has in the end. **bound**: the same for a matcher that knows which looks only one device ever has.',
     table(
       ['storage lost', 'half', 'devices', 'of', 'visits', 'wrong', 'mixed', 'ids', 'bound'],

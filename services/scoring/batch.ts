@@ -194,8 +194,13 @@ async function encode({ codec, clock, dataKeys }: ScoreDeps, todo: ToEncode): Pr
   for (const { state, trigger, traceparent, evaluation: own, hashes, repeats, near } of todo.drafts) {
     const resolved: Partial<Resolved> = todo.resolution.visitors.get(state.session_id) ?? {}
     const scored = orFailed(() => {
-      const { link: visitor = null, sessions: visitorSessions = 0, isCopied } = resolved
-      const evaluation = withHistory(own, { visitorSessions, isCopied, repeats, near })
+      const { link: visitor = null, isCopied } = resolved
+      const evaluation = withHistory(own, {
+        visitorSessions: sessionsShown(resolved),
+        isCopied,
+        repeats,
+        near,
+      })
       const about = { state, trigger, traceparent, evaluation, visitor, hashes, countingKey }
       return scoredEvent({ ...about, evaluatedAt, durationMs })
     })
@@ -239,6 +244,10 @@ function orFailed<T>(work: () => T): T {
     throw new EventFailed(error)
   }
 }
+
+// Who only looks like somebody may be somebody else: a kept id alone says that a visitor returned.
+const sessionsShown = ({ link, sessions = 0 }: Partial<Resolved>): number =>
+  link?.basis === 'deterministic' ? sessions : 0
 
 function linked(changed: Map<string, SessionState>, { visitors }: Resolution): SessionState[] {
   return [...changed.values()].map((state) => {

@@ -39,7 +39,7 @@ export interface Facts {
   identityChanges: number
   /** It shows an id or a token that another device was given. */
   isCopied: boolean
-  /** How many sessions of the visitor are known, this one included; 0 = no visitor. */
+  /** How many sessions of the visitor are known, this one included; 0 = none that kept an id. */
   visitorSessions: number
   /** What it has in common with other sessions; null = nothing was counted. */
   repeats: Repeats | null

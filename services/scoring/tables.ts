@@ -42,7 +42,6 @@ create table if not exists scoring.visitors (
   profile text not null
 );
 alter table scoring.visitors add column if not exists lineage text;
-alter table scoring.visitors add column if not exists is_tentative boolean not null default false;
 alter table scoring.visitors add column if not exists apart_from text;
 create table if not exists ${linksDdl('scoring.links')};
 create index if not exists links_visitor on scoring.links (visitor_id);

@@ -16,6 +16,7 @@ import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
+import { longAgo } from '../support/long-ago.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
@@ -289,11 +290,14 @@ describe('an installation that moves to Kafka', () => {
     expect(await everything()).toEqual(before)
     const { sealedToken } = await underWay.requestResult({ version: 1, elapsed_ms: 5 })
     expect(sealedToken).toEqual(expect.any(String))
+    const ids = visits.map(({ sessionId }) => sessionId)
+    const undo = await longAgo(database.pool, ids)
     const known: string[] = []
     for (const device of devices) {
       const kept = cleared.includes(device) ? undefined : visits[device]?.continuity
       known.push(await seenAs(await visit(device, kept)))
     }
+    await undo()
     expect(known.filter((id, device) => id === visitors[device]).length).toBe(devices.length)
     await receiver.reached(sent + 2 * devices.length)
     const { rows } = await database.pool.query<{ sessions: number }>(

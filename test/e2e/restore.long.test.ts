@@ -7,6 +7,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { deleteRecords, deleteTopics } from '../support/logs.ts'
+import { longAgoAt } from '../support/long-ago.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
@@ -124,6 +125,8 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     )
     await pool.end()
     expect(rows).toEqual([{ session_id: erased.sessionId }])
+    const ids = visits.map(({ sessionId }) => sessionId)
+    await longAgoAt(settings.DATABASE_URL ?? '', ids)
     const returned: Visit[] = []
     for (const device of devices)
       returned.push(await visit(device, cleared.includes(device) ? undefined : visits[device]?.continuity))

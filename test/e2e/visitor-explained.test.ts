@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { cli } from '../support/cli.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
+import { longAgoAt } from '../support/long-ago.ts'
 
 const device = 1
 const identified = z.object({ identification: z.looseObject({ of_visitors: z.number() }) })
@@ -16,6 +17,7 @@ beforeAll(async () => {
   cluster = await startCluster({ log: 'postgres', processes: 1 })
   first = await visitAs(device, reader())
   visitor = await visitorOf(reader(), first)
+  await longAgoAt(String(cluster.settings.DATABASE_URL), [first.sessionId])
   again = await visitAs(device, reader())
   expect(await visitorOf(reader(), again)).toBe(visitor)
 }, 60_000)

@@ -47,13 +47,15 @@ const lostBecause = z
     'less_likely',
     'too_little_evidence',
     'present_elsewhere',
+    'known_too_briefly',
+    'look_of_several',
     'no_clear_lead',
     'other_model',
     'corrected',
     'known_since',
   ])
   .describe(
-    'kept_id_decides: an id goes before any look. less_likely: the chosen one has more bits. too_little_evidence: fewer than bits_needed. present_elsewhere: it was in another network or beside the session at that time, so its storage was not lost. no_clear_lead: another candidate is as likely, and they are two. other_model: an install id was copied to another model. corrected: a correction took the session from it. known_since: it would be chosen now, and was not known then.',
+    'kept_id_decides: an id goes before any look. less_likely: the chosen one has more bits. too_little_evidence: fewer than bits_needed. present_elsewhere: it was there within the hour, so its storage was not lost. known_too_briefly: it began less than a day before, so nothing tells whether only one machine looks so. look_of_several: two visitors with this look were there within a day of each other, so it tells nobody. no_clear_lead: another candidate is as likely, and they are two. other_model: an install id was copied to another model. corrected: a correction took the session from it. known_since: it would be chosen now, and was not known then.',
   )
 
 /** Why a session is of its visitor. */

@@ -209,7 +209,7 @@ export const trustSignals: Signal[] = [
     category: 'fingerprint',
     strength: 'moderate',
     score: 0,
-    looksAt: 'an earlier session had the same visitor',
+    looksAt: 'the client kept an id, and an earlier session had the same visitor',
     falsePositives: 'not evidence either way',
     looksBack: true,
     fires: ({ visitorSessions }) => visitorSessions > 1,

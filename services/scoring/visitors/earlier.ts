@@ -108,11 +108,10 @@ export async function findEarlierVisitors(db: Db, link: LinkFacts): Promise<Earl
     values: [wanted.map((key) => Buffer.from(key, 'hex')), link.linked_at, link.session_id, link.visitor_id],
   })
   const found = rows.map(({ profile, keys, ...row }) => {
-    // Who is compared with is the same whatever storage it has.
-    const storage = { lineage: null, is_tentative: false }
     const visitor: KnownVisitor = {
       ...row,
-      ...storage,
+      // Who is compared with is the same whatever storage it has.
+      lineage: null,
       profile: profile === null ? null : JSON.parse(profile),
     }
     return { visitor, keys }

@@ -4,7 +4,7 @@ import { type Column, type Part, runTogether, unnest } from '../../../infra/post
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
 import { isKept, type Link, moveSessions, readSessions, saveLinks } from './links.ts'
-import { aliveMs, type Candidates, type KnownVisitor, type Match } from './match.ts'
+import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
 
@@ -46,7 +46,6 @@ const rowsOf = z.array(
     sessions: z.number(),
     profile: z.string(),
     lineage: z.string().nullable(),
-    is_tentative: z.boolean(),
     apart_from: z.string().nullable(),
   }),
 )
@@ -70,7 +69,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
     `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
        from unnest(array[${ordered.join()}]) bucket`,
     `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile,
-        v.lineage, v.is_tentative, v.apart_from
+        v.lineage, v.apart_from
        from (values ${wanted.join()}) wanted(hex)
        cross join lateral (
          select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
@@ -143,7 +142,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
         last_seen_at: Math.max(known?.last_seen_at ?? at, at),
         sessions: (known?.sessions ?? 0) + added,
         profile: profile ?? known?.profile ?? null,
-        ...(isNewLineage || !known ? begun(lineage, known, at) : pickLineage(known)),
+        lineage: isNewLineage || !known ? lineage : known.lineage,
         apart_from: known?.apart_from ?? null,
         organizationId,
         environment,
@@ -177,12 +176,6 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
   }
 }
 
-const pickLineage = ({ lineage, is_tentative }: KnownVisitor) => ({ lineage, is_tentative })
-
-function begun(lineage: string, known: KnownVisitor | undefined, at: number) {
-  return { lineage, is_tentative: known !== undefined && at - known.last_seen_at < aliveMs }
-}
-
 function readRow(row: Row): KnownVisitor {
   return {
     id: row.visitor_id,
@@ -191,7 +184,6 @@ function readRow(row: Row): KnownVisitor {
     sessions: row.sessions,
     profile: JSON.parse(row.profile),
     lineage: row.lineage,
-    is_tentative: row.is_tentative,
     apart_from: row.apart_from,
   }
 }
@@ -205,7 +197,6 @@ const visitorColumns: Column<Changed>[] = [
   { name: 'sessions', type: 'integer', of: ({ added }) => added },
   { name: 'profile', type: 'text', of: ({ profile }) => JSON.stringify(profile) },
   { name: 'lineage', type: 'text', of: ({ lineage }) => lineage },
-  { name: 'is_tentative', type: 'boolean', of: ({ is_tentative }) => is_tentative },
 ]
 const keyColumns: Column<[key: string, visitorId: string]>[] = [
   { name: 'key', type: 'bytea', of: ([key]) => Buffer.from(key, 'hex') },
@@ -222,7 +213,7 @@ function saveVisitors(entries: Changed[]): Part[] {
         first_seen_at = least(visitors.first_seen_at, excluded.first_seen_at),
         last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
         sessions = visitors.sessions + excluded.sessions,
-        profile = excluded.profile, lineage = excluded.lineage, is_tentative = excluded.is_tentative`
+        profile = excluded.profile, lineage = excluded.lineage`
     return { text, values }
   }
   return [{ as: 'save_visitors', at }]

@@ -1,7 +1,6 @@
 import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
-import { aliveMs } from './match.ts'
 import { component, components, type Profile } from './profile.ts'
 import { type LinkedSession, mergedLineage } from './split.ts'
 
@@ -101,7 +100,7 @@ export const isKept = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
 export const visitorColumns =
-  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, is_tentative, apart_from'
+  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, apart_from'
 
 /** What the links say of their visitors: rows of `visitorColumns`. */
 export const gatheredVisitors = (links: string) => `
@@ -124,7 +123,6 @@ export const gatheredVisitors = (links: string) => `
     coalesce((array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1],
       'null') as profile,
     newest.lineage,
-    bool_or(linked.lineage <> newest.lineage and linked_at <= began and linked_at > began - ${aliveMs}) as is_tentative,
     max(apart_from) as apart_from
   from linked join newest using (visitor_id) group by visitor_id, newest.lineage`
 
@@ -165,7 +163,7 @@ export async function moveSessions(
   await remakeFromLinks(tx, both)
   const { rows } = await tx.query(
     `select encode(key, 'hex') as key, v.visitor_id, first_seen_at, last_seen_at, sessions, profile, lineage,
-       is_tentative, apart_from from scoring.visitor_keys join scoring.visitors v using (visitor_id)
+       apart_from from scoring.visitor_keys join scoring.visitors v using (visitor_id)
      where visitor_id = any($1) and ${isKept}`,
     [both],
   )

@@ -1,7 +1,7 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
 import { isOtherDevice } from './copied.ts'
-import { constants, type VisitorKeys } from './keys.ts'
+import { constants, type LookKind, type VisitorKeys } from './keys.ts'
 import { type Comparison, compareProfiles, likenessBits, type SharedKey } from './likeness.ts'
 import { type Profile, type Uniqueness, uniquenessOf } from './profile.ts'
 
@@ -13,8 +13,6 @@ export interface KnownVisitor {
   profile: Profile | null
   /** The continuity key of the client that came last without any; null in rows of before it was kept. */
   lineage: string | null
-  /** That client came within the hour in which another of the visitor was there. */
-  is_tentative: boolean
   /** The visitor that somebody parted it from. */
   apart_from: string | null
 }
@@ -47,15 +45,18 @@ export interface MatchInput {
 const enough: Record<Uniqueness, number> = {
   distinctive: 0,
   uniform: 1,
-  phone: 3,
+  phone: Number.POSITIVE_INFINITY,
   hidden: Number.POSITIVE_INFINITY,
 }
+/** What would tell the machine from others, where its uniqueness has such a look. */
+const tellingLooks: Partial<Record<Uniqueness, LookKind>> = { distinctive: 'machine', uniform: 'place' }
 // A second candidate this close, in bits, makes the choice a guess.
 const clearLead = 2
-// Nobody is in two networks within this time.
-const travelMs = 30 * 60 * 1000
-/** Whoever was there within this time may be there still. */
-export const aliveMs = 60 * 60 * 1000
+const hourMs = 60 * 60 * 1000
+// Whoever was there within this time may be there still.
+const aliveMs = hourMs
+// Within this time of a visitor a second machine of its kind is as likely as that its storage was lost.
+const provenMs = 24 * hourMs
 
 /** Which visitor a session belongs to: an id that the client kept, then a look. In doubt a new one. */
 export function matchVisitor(input: MatchInput): Match {
@@ -99,6 +100,10 @@ export interface Candidate {
   evidence: number
   /** It was there at the same time, so its storage is not lost. */
   isPresent: boolean
+  /** It began so lately that nothing tells whether its look is of one machine. */
+  isUnproven: boolean
+  /** Both have the look that would tell the session's machine from others. */
+  isAlike: boolean
 }
 
 function byLook(input: MatchInput): Match | undefined {
@@ -106,7 +111,9 @@ function byLook(input: MatchInput): Match | undefined {
   if (!profile) return undefined
   const [best, ...others] = rankCandidates(input, profile)
   const needed = bitsNeeded(profile)
-  if (!best || doubtOf(best, { others, needed })) return undefined
+  if (!best) return undefined
+  const doubt = doubtOf(best, { others, needed })
+  if (doubt) return doubt === 'too_little_evidence' ? undefined : doubtful(input)
   const method = best.comparison.changed.length === 0 ? 'fingerprint' : 'fingerprint_evolution'
   const confidence = Math.round(Math.min(94, 70 + 2 * (best.evidence - needed)))
   return known(best.visitor, method, 'probabilistic', confidence)
@@ -115,7 +122,12 @@ function byLook(input: MatchInput): Match | undefined {
 /** Of evidence, so that somebody is taken for the profile's visitor by its look. */
 export const bitsNeeded = (profile: Profile): number => enough[uniquenessOf(profile)]
 
-export type Doubt = 'too_little_evidence' | 'present_elsewhere' | 'no_clear_lead'
+export type Doubt =
+  | 'too_little_evidence'
+  | 'present_elsewhere'
+  | 'known_too_briefly'
+  | 'look_of_several'
+  | 'no_clear_lead'
 
 /** Why the likeliest candidate is not taken. undefined = it is. */
 export function doubtOf(
@@ -124,10 +136,15 @@ export function doubtOf(
 ): Doubt | undefined {
   if (best.evidence < needed) return 'too_little_evidence'
   if (best.isPresent) return 'present_elsewhere'
+  if (best.isUnproven) return 'known_too_briefly'
+  if (areSeveral([best, ...others].filter(({ isAlike }) => isAlike))) return 'look_of_several'
   const isRival = ({ visitor, evidence }: Candidate) =>
     best.evidence - evidence < clearLead && areTwo(best.visitor, visitor)
   return others.some(isRival) ? 'no_clear_lead' : undefined
 }
+
+const areSeveral = (some: Candidate[]): boolean =>
+  some.some((one, i) => some.slice(i + 1).some((other) => areTwo(one.visitor, other.visitor)))
 
 /** Who it may be by its look, the likeliest first. */
 export function rankCandidates(input: MatchInput, profile: Profile): Candidate[] {
@@ -158,28 +175,38 @@ function foundByLooks({ keys, candidates }: MatchInput) {
   return [...found.values()]
 }
 
-interface ToWeigh extends Pick<Candidate, 'visitor' | 'shared'>, Pick<MatchInput, 'openedAt' | 'now'> {
+interface ToWeigh extends Pick<Candidate, 'visitor' | 'shared'>, Pick<MatchInput, 'openedAt'> {
   profile: Profile
   other: Profile
   neighbors: number
 }
 
-function weighed({ visitor, shared, profile, other, neighbors, openedAt, now }: ToWeigh): Candidate {
+function weighed({ visitor, shared, profile, other, neighbors, openedAt }: ToWeigh): Candidate {
   const comparison = compareProfiles(profile, other)
   const isSameNetwork = other.network === profile.network
   const uniqueness = uniquenessOf(profile)
   const evidence = likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
-  const isElsewhere = !isSameNetwork && now - visitor.last_seen_at < travelMs
-  // Machines without a look of their own come in fleets.
-  const isBeside = uniqueness !== 'distinctive' && visitor.last_seen_at >= openedAt
-  return { visitor, comparison, shared, evidence, isPresent: isElsewhere || isBeside }
+  const telling = tellingLooks[uniqueness]
+  return {
+    ...{ visitor, comparison, shared, evidence },
+    isPresent: visitor.last_seen_at > openedAt - aliveMs,
+    isUnproven: visitor.first_seen_at > openedAt - provenMs,
+    isAlike: shared.some(({ kind }) => kind === telling),
+  }
 }
 
-// A browser that was not known again leaves a visitor that ends before the next one begins. Those that were seen in turn
-// are two, and those of whom somebody said so.
+// A browser that was not known again leaves a visitor that ends before the next one begins. Of two machines the second
+// is seen before the first has been gone for long. Or somebody said that they are two.
 function areTwo(one: KnownVisitor, other: KnownVisitor): boolean {
   if (one.apart_from === other.id || other.apart_from === one.id) return true
-  return one.first_seen_at <= other.last_seen_at && other.first_seen_at <= one.last_seen_at
+  return (
+    one.first_seen_at < other.last_seen_at + provenMs && other.first_seen_at < one.last_seen_at + provenMs
+  )
+}
+
+// It may be somebody known, and a new visitor is the lesser mistake.
+function doubtful(input: MatchInput): Match {
+  return { ...newcomer(input), basis: 'probabilistic', confidence: 50 }
 }
 
 function newcomer({ sessionId, keys, profile }: MatchInput): Match {

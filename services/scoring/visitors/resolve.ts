@@ -9,7 +9,7 @@ import { lineageOf, type Shown, shownBy, shownKeys, visitorKeysOf, visitorLinked
 import { moveSessionVisitors } from './links.ts'
 import { type Match, matchVisitor } from './match.ts'
 import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
-import { mayBeTwo, type RecordedVisitor, type Split, splitOf } from './split.ts'
+import { mayBeTwo, partedFrom, type RecordedVisitor } from './split.ts'
 
 export interface Resolved {
   link: VisitorLink
@@ -164,13 +164,11 @@ async function settled({ session, match, index, maySplit, now }: Settling): Prom
   const sessions = await index.sessionsOf(visitor.id)
   const lineage = lineageOf(session.keys) ?? session.sessionId
   const isNewLineage = !sessions.some((one) => one.lineage === lineage)
-  const split = maySplit ? splitOf(visitor, presented, sessions) : undefined
-  if (!split) return { match, isNewLineage, splits: [] }
+  const parted = maySplit ? partedFrom(visitor, presented, sessions) : []
+  if (parted.length === 0) return { match, isNewLineage, splits: [] }
   const to = derivedId('vid', 'split', session.sessionId)
-  await index.move(split.sessionIds, { from: visitor.id, to })
-  const goesAlong = split.cause === 'second_profile'
-  const splits = splitEvents(split, { session, from: visitor.id, to, now })
-  return { match: goesAlong ? { ...match, id: to } : match, isNewLineage, splits }
+  await index.move(parted, { from: visitor.id, to })
+  return { match, isNewLineage, splits: splitEvents(parted, { session, from: visitor.id, to, now }) }
 }
 
 interface Between {
@@ -180,10 +178,11 @@ interface Between {
   now: number
 }
 
-function splitEvents({ cause, sessionIds }: Split, { session, from, to, now }: Between): VisitorSplit[] {
+function splitEvents(sessionIds: string[], { session, from, to, now }: Between): VisitorSplit[] {
   const { organization_id, environment } = session.shown
   return sessionIds.map((session_id) => ({
-    ...{ session_id, organization_id, environment, visitor_id: to, earlier_visitor_id: from, cause },
+    ...{ session_id, organization_id, environment, visitor_id: to, earlier_visitor_id: from },
+    cause: 'continuity_returned',
     event_id: derivedId('evt', 'split', session_id, to),
     confidence: 85,
     split_at: now,

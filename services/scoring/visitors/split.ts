@@ -31,38 +31,26 @@ export function beginnings(sessions: Pick<LinkedSession, 'lineage' | 'linked_at'
   return began
 }
 
-export type Split =
-  /** The client's storage was taken for lost: who came without it meanwhile is somebody else. */
-  | { cause: 'continuity_returned'; sessionIds: string[] }
-  /** It came within the hour in which another was there, and has now shown that it keeps storage of its own. */
-  | { cause: 'second_profile'; sessionIds: string[] }
-
 /** Whether the links of the visitor have to be looked at, when a client presents these continuity keys. */
-export function mayBeTwo({ lineage, is_tentative }: KnownVisitor, presented: string[]): boolean {
-  return lineage !== null && (is_tentative || !presented.includes(lineage))
+export function mayBeTwo({ lineage }: KnownVisitor, presented: string[]): boolean {
+  return lineage !== null && !presented.includes(lineage)
 }
 
 /**
  * A visitor is a chain of lineages. Each but the first was linked since the one before was taken for lost. What a client
- * presents is not lost.
+ * presents is not lost: the sessions of who came without it meanwhile are somebody else's.
  */
-export function splitOf(
-  visitor: KnownVisitor,
-  presented: string[],
-  linked: LinkedSession[],
-): Split | undefined {
+export function partedFrom(visitor: KnownVisitor, presented: string[], linked: LinkedSession[]): string[] {
   const nameOf = lineageNames(linked)
   const sessions = linked.map((one) => ({ ...one, lineage: nameOf(one.lineage) }))
   const lineages = beginnings(sessions)
   const shown = presented.map(nameOf).filter((name) => lineages.has(name))
-  if (shown.length === 0 || visitor.lineage === null) return undefined
-  const isCurrent = shown.includes(nameOf(visitor.lineage))
-  if (isCurrent && !visitor.is_tentative) return undefined
+  if (shown.length === 0 || visitor.lineage === null || shown.includes(nameOf(visitor.lineage))) return []
   const began = Math.min(...shown.map((name) => lineages.get(name) ?? 0))
   const isOther = ({ lineage }: LinkedSession) =>
     !shown.includes(lineage) && (lineages.get(lineage) ?? 0) >= began
-  const moved = sessions.filter((one) => (isCurrent ? shown.includes(one.lineage) : isOther(one)))
-  if (moved.length === 0 || moved.length === sessions.length) return undefined
-  const sessionIds = moved.map(({ session_id }) => session_id).sort()
-  return { cause: isCurrent ? 'second_profile' : 'continuity_returned', sessionIds }
+  return sessions
+    .filter(isOther)
+    .map(({ session_id }) => session_id)
+    .sort()
 }

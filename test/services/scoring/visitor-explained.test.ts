@@ -68,7 +68,7 @@ interface Visit extends Partial<TestSession> {
 }
 
 /** The session's id, once its decision and its visitor can be read. */
-async function visit(name: string, { after = 2 * hour, ...some }: Visit = {}): Promise<string> {
+async function visit(name: string, { after = 48 * hour, ...some }: Visit = {}): Promise<string> {
   now += after
   const session = testSession(name, { openedAt: now - 1000, ...some })
   const events = [...opened(session), batch(session, { at: now })]
@@ -129,7 +129,7 @@ describe('why a session is of its visitor', () => {
     expect(theirs).not.toBe(mine)
   })
 
-  it('the one before was in another network at the time', async () => {
+  it('the one before was there within the hour', async () => {
     const first = await visit('away-1', { client: machine('away') })
     const there = await visit('away-2', { client: machine('away'), ip: '198.51.100.2', after: minute })
     expect(await explain(there)).toMatchObject({
@@ -138,7 +138,16 @@ describe('why a session is of its visitor', () => {
     })
   })
 
-  it('two looked like it, and it says how common that is', async () => {
+  it('the one before began only hours before', async () => {
+    const first = await visit('young-1', { client: machine('young') })
+    const there = await visit('young-2', { client: machine('young'), after: 20 * hour })
+    expect(await explain(there)).toMatchObject({
+      ...{ decided_by: 'doubt', chosen: null },
+      next: { visitor_id: await visitorOf(first), same_network: true, lost_because: 'known_too_briefly' },
+    })
+  })
+
+  it('two had its look within a day, and it says how common that is', async () => {
     const client = machine('twin')
     const twins = [
       await visit('twin-1', { client }),
@@ -149,7 +158,7 @@ describe('why a session is of its visitor', () => {
     const third = await visit('twin-5', { client, ip: '192.0.2.9' })
     const { decided_by, chosen, next } = await explain(third)
     expect({ decided_by, chosen }).toEqual({ decided_by: 'doubt', chosen: null })
-    expect(next?.lost_because).toBe('no_clear_lead')
+    expect(next?.lost_because).toBe('look_of_several')
     expect(await Promise.all(twins.map(visitorOf))).toContain(next?.visitor_id)
     expect(next?.components?.agreed).toContainEqual({ name: 'canvas', visitors_with_it: 3 })
   })
@@ -186,7 +195,7 @@ describe('why a session is of its visitor', () => {
     const first = await visit('app-1', { ...native, client: app('Pixel 8') })
     const again = await visit('app-2', { ...native, client: app('Pixel 8') })
     expect(await explain(again)).toMatchObject({
-      ...{ decided_by: 'install_id', bits_needed: 3, next: null },
+      ...{ decided_by: 'install_id', bits_needed: null, next: null },
       chosen: { visitor_id: await visitorOf(first) },
     })
     const copy = await visit('app-3', { ...native, client: app('Galaxy S24') })

@@ -26,8 +26,8 @@ const elsewhere = { ...mac, network: '198.51.100' }
 const restyled = profileFor(clients.withParts(clients.desktopChrome, { fonts: { enumeration_hash: 'o' } }))
 
 function visitor(id: string, some: Partial<KnownVisitor> = {}): KnownVisitor {
-  const seen = { first_seen_at: now - 2 * hour, last_seen_at: now - hour, sessions: 3 }
-  return { id, ...seen, profile: mac, lineage: null, is_tentative: false, apart_from: null, ...some }
+  const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
+  return { id, ...seen, profile: mac, lineage: null, apart_from: null, ...some }
 }
 
 /** Of a session that finds the visitors by the machine. */
@@ -58,7 +58,7 @@ function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: 
 
 const a = visitor('vid_a')
 const far = visitor('vid_b', { profile: elsewhere })
-const late = { first_seen_at: now - 3 * hour }
+const long = { first_seen_at: now - 99 * hour }
 
 describe('what decided', () => {
   it.each([
@@ -96,13 +96,19 @@ describe('the next candidate lost', () => {
     expect(by('fingerprint', [a, far])).toBe('less_likely')
   })
 
-  it('as two were as likely, of which the session is neither', () => {
-    expect(by('new', [far, visitor('vid_c', { ...late, profile: elsewhere })], began)).toBe('no_clear_lead')
+  it('as two had that look, of which the session is neither', () => {
+    expect(by('new', [far, visitor('vid_c', { ...long, profile: elsewhere })], began)).toBe('look_of_several')
   })
 
-  it('as it was elsewhere, also where nobody else looked like it', () => {
+  it('as it was there within the hour, here or elsewhere', () => {
     const there = visitor('vid_b', { profile: elsewhere, last_seen_at: now - 60_000 })
     expect(by('new', [there], began)).toBe('present_elsewhere')
+    expect(by('new', [visitor('vid_b', { last_seen_at: now - 60_000 })], began)).toBe('present_elsewhere')
+  })
+
+  it('as it began only a day before', () => {
+    const young = visitor('vid_b', { first_seen_at: now - 20 * hour, last_seen_at: now - 2 * hour })
+    expect(by('new', [young], began)).toBe('known_too_briefly')
   })
 
   it('as too little speaks for it', () => {

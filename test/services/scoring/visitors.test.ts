@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   type LookKind,
@@ -5,7 +6,12 @@ import {
   type VisitorKeys,
   visitorKeysOf,
 } from '../../../services/scoring/visitors/keys.ts'
-import { type KnownVisitor, type MatchInput, matchVisitor } from '../../../services/scoring/visitors/match.ts'
+import {
+  type KnownVisitor,
+  type Match,
+  type MatchInput,
+  matchVisitor,
+} from '../../../services/scoring/visitors/match.ts'
 import { components, type Profile, profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { evaluateClient, stateAfter } from './support/sessions.ts'
@@ -36,13 +42,23 @@ const changed = (parts: Parameters<typeof clients.withParts>[1]) =>
 const updated = changed({ canvas: { hash: 'c-other' } })
 
 function visitor(id: string, profile: Profile | null = mac, some: Partial<KnownVisitor> = {}): KnownVisitor {
-  const seen = { first_seen_at: now - 2 * hour, last_seen_at: now - hour, sessions: 3 }
-  return { id, ...seen, profile, lineage: null, is_tentative: false, apart_from: null, ...some }
+  const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
+  return { id, ...seen, profile, lineage: null, apart_from: null, ...some }
 }
 
 function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {
   const candidates = { byKey: (key: string) => known[key] ?? [] }
   return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, now, ...some })
+}
+
+function expectDoubt(found: Match): void {
+  const { visitor: known, method, basis, confidence } = found
+  expect({ known, method, basis, confidence }).toEqual({
+    known: undefined,
+    method: 'new',
+    basis: 'probabilistic',
+    confidence: 50,
+  })
 }
 
 describe('which visitor', () => {
@@ -136,21 +152,39 @@ describe('which visitor', () => {
     expect(match({ fonts: [visitor('vid_a', { ...firefox, network: mac.network })] }).method).toBe('new')
   })
 
-  it('given two of one look that were seen in turn, a new one, unless only one is in the network', () => {
-    const two = (profile: Profile) => ({ machine: [visitor('vid_a', elsewhere), visitor('vid_b', profile)] })
-    expect(match(two(elsewhere)).method).toBe('new')
-    expect(match(two(mac)).id).toBe('vid_b')
-  })
-
-  it('given two of which one ends before the other begins, the later: both are one browser', () => {
-    const earlier = { first_seen_at: now - 9 * hour, last_seen_at: now - 8 * hour }
+  it('given two of one look of which one ends a day before the other begins, the later: both are one browser', () => {
+    const earlier = { first_seen_at: now - 120 * hour, last_seen_at: now - 115 * hour }
     const known = { machine: [visitor('vid_a', mac, earlier), visitor('vid_b')] }
     expect(match(known).id).toBe('vid_b')
   })
 
-  it('given one that was in another network just now, a new one: its storage is not lost', () => {
-    const known = { machine: [visitor('vid_a', elsewhere, { last_seen_at: now - 60_000 })] }
-    expect(match(known).method).toBe('new')
+  it.each([
+    ['that were seen in turn', { first_seen_at: now - 99 * hour }],
+    [
+      'of which one was seen a few hours before the other',
+      { first_seen_at: now - 99 * hour, last_seen_at: now - 92 * hour },
+    ],
+    [
+      'that somebody parted',
+      { first_seen_at: now - 200 * hour, last_seen_at: now - 150 * hour, apart_from: 'vid_b' },
+    ],
+  ])('given two of one look %s, a new one, in their network as well', (_, some) => {
+    for (const profile of [mac, elsewhere])
+      expectDoubt(match({ machine: [visitor('vid_a', elsewhere, some), visitor('vid_b', profile)] }))
+  })
+
+  it.each([
+    ['was in another network within the hour', elsewhere, { last_seen_at: now - 50 * 60_000 }],
+    ['was there within the hour, as beside a private window', mac, { last_seen_at: now - 50 * 60_000 }],
+    ['began within a day', mac, { first_seen_at: now - 20 * hour, last_seen_at: now - 20 * hour }],
+  ])('given one of an equal look that %s, a new one', (_, profile, some) => {
+    expectDoubt(match({ machine: [visitor('vid_a', profile, some)] }))
+  })
+
+  it('given a session that began within the hour of the candidate, and shows itself late, a new one', () => {
+    const known = { machine: [visitor('vid_a', mac, { last_seen_at: now - 5 * hour })] }
+    expect(match(known).id).toBe('vid_a')
+    expectDoubt(match(known, { openedAt: now - 5 * hour + 1 }))
   })
 
   it('given a look that very many share, nobody but in the same network', () => {
@@ -162,22 +196,40 @@ describe('which visitor', () => {
     expect(match({ fonts: far }).method).toBe('new')
   })
 
-  it('given a phone, one of its kind in the same network', () => {
-    const phone = profileFor(clients.iphoneSafari)
-    const here = { ...keys, looks: keys.looks.filter(({ kind }) => kind === 'place' || kind === 'network') }
-    const known = { place: [visitor('vid_a', phone)], network: [visitor('vid_a', phone)] }
-    expect(match(known, { profile: phone, keys: here }).id).toBe('vid_a')
-    const beside = visitor('vid_a', phone, { last_seen_at: now - 500 })
-    expect(match({ place: [beside] }, { profile: phone, keys: here }).method).toBe('new')
-    const moved = { ...phone, network: '198.51.100' }
-    expect(match({ place: [visitor('vid_a', moved)] }, { profile: phone, keys: here }).method).toBe('new')
+  it('given a machine without a look of its own, one in the same network alone', () => {
+    const safari = profileFor(clients.desktopSafari)
+    const here = { ...safari, network: '198.51.100' }
+    expect(match({ place: [visitor('vid_a', safari)] }, { profile: safari }).id).toBe('vid_a')
+    expect(match({ machine: [visitor('vid_a', here)] }, { profile: safari }).method).toBe('new')
+  })
+
+  it('given any history of visitors with its look, one that was gone for an hour and known for a day, or none', () => {
+    const day = 24 * hour
+    const seen = fc.record({ first: fc.nat(9 * day), days: fc.nat(9 * day), isHere: fc.boolean() })
+    fc.assert(
+      fc.property(fc.array(seen, { maxLength: 6 }), (some) => {
+        const known = some.map(({ first, days, isHere }, i) => {
+          const first_seen_at = now - first
+          const last_seen_at = Math.min(now, first_seen_at + days)
+          return visitor(`vid_${i}`, isHere ? mac : elsewhere, { first_seen_at, last_seen_at })
+        })
+        const { visitor: found } = match({ machine: known })
+        const isNear = (one: KnownVisitor, other: KnownVisitor) =>
+          one.first_seen_at < other.last_seen_at + day && other.first_seen_at < one.last_seen_at + day
+        const areApart = known.every((one, i) => known.slice(i + 1).every((other) => !isNear(one, other)))
+        if (!found) return
+        expect(now - 1000 - found.last_seen_at).toBeGreaterThanOrEqual(hour)
+        expect(now - 1000 - found.first_seen_at).toBeGreaterThanOrEqual(day)
+        expect(areApart).toBe(true)
+      }),
+    )
   })
 })
 
 describe('a profile', () => {
   it.each([
-    ['an iPhone', clients.iphoneSafari, ['place', 'network']],
-    ['an Android phone', clients.androidChrome, ['place', 'network']],
+    ['an iPhone', clients.iphoneSafari, []],
+    ['an Android phone', clients.androidChrome, []],
     ['Firefox with resistance to fingerprinting', clients.resistingFirefox, []],
     ['Brave', clients.brave, []],
     ['desktop Chrome', clients.desktopChrome, ['machine', 'drawing', 'fonts', 'place', 'network']],

@@ -27,6 +27,7 @@ import {
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
 const topic = 'tidegate.collect.v1'
+const day = 24 * 60 * 60 * 1000
 
 let database: TestDatabase
 let log: MemoryLog
@@ -166,26 +167,36 @@ describe('scoring worker', () => {
     expect(slugsOf(taken.at(-1))).toContain('kept_id_of_another_device')
   })
 
-  it('recognises a distinctive desktop without an id, even within one batch, but not across environments', async () => {
+  it('recognises a distinctive desktop without an id after days, and says of it no more than that it is probable', async () => {
     await start()
-    const [a, b] = [testSession('a'), testSession('b')]
-    const test = testSession('t', { environment: 'test' })
-    const made = await decisionsOf(...[a, b, test].flatMap((each) => [...opened(each), batch(each)]))
-    expect(made[1]?.visitor).toMatchObject({
-      id: made[0]?.visitor?.id,
-      method: 'fingerprint',
-      basis: 'probabilistic',
-    })
-    expect(made[2]?.visitor?.id).not.toBe(made[0]?.visitor?.id)
-    expect(made[1]?.signals_fired.map(({ signal }) => signal)).toContain('returning_visitor_fingerprint')
+    const first = testSession('a')
+    const [one] = await decisionsOf(...opened(first), batch(first))
+    now += 2 * day
+    const again = testSession('b', { openedAt: now })
+    const test = testSession('t', { openedAt: now, environment: 'test' })
+    const [two, other] = await decisionsOf(...[again, test].flatMap((each) => [...opened(each), batch(each)]))
+    const { id } = one?.visitor ?? {}
+    expect(two?.visitor).toMatchObject({ id, method: 'fingerprint', basis: 'probabilistic' })
+    expect(other?.visitor?.id).not.toBe(id)
+    expect(two?.signals_fired.map(({ signal }) => signal)).not.toContain('returning_visitor_fingerprint')
+  })
+
+  it('takes machines of one look that come within one batch for as many visitors, in doubt', async () => {
+    await start()
+    const fleet = ['a', 'b', 'c'].map((name) => testSession(name))
+    const made = await decisionsOf(...fleet.flatMap((each) => [...opened(each), batch(each)]))
+    expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
+    expect(made.map(({ visitor }) => visitor?.basis)).toEqual([null, 'probabilistic', 'probabilistic'])
+    expect(made.map(({ visitor }) => visitor?.confidence)).toEqual([85, 50, 50])
   })
 
   it('recognises a desktop after its browser was updated', async () => {
     await start()
     const before = testSession('before')
     const updated = withParts(desktopChrome, { canvas: { hash: 'c-mac-2' } })
-    const after = testSession('after', { client: updated })
     const [one] = await decisionsOf(...opened(before), batch(before))
+    now += 2 * day
+    const after = testSession('after', { client: updated, openedAt: now })
     const [two] = await decisionsOf(...opened(after), batch(after))
     expect(two?.visitor).toMatchObject({ id: one?.visitor?.id, method: 'fingerprint_evolution' })
   })
