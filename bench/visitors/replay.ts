@@ -151,7 +151,7 @@ function createMemory() {
       }
       const profile = profileOfLook(look)
       const keys = visitorKeysOf(shown, profile)
-      const match = matchVisitor({ sessionId, openedAt: at, keys, profile, candidates: { byKey }, now: at })
+      const match = matchVisitor({ sessionId, openedAt: at, keys, profile, candidates: { byKey } })
       const { id } = match
       let { visitor } = match
       if (visitor && match.basis === 'deterministic' && mayBeTwo(visitor, keys.presented)) {

@@ -18,8 +18,13 @@ const of =
   (signal: Signal) =>
     signal.role === 'risk' && channels.includes(signal.channel)
 
+const slugs =
+  (...names: string[]) =>
+  ({ slug }: Signal) =>
+    names.includes(slug)
+
 // Sessions that are made, and not visits.
-const massProduced = [
+const isMassProduced = slugs(
   'replayed_behavior',
   'replayed_session',
   'nearly_replayed_behavior',
@@ -27,7 +32,7 @@ const massProduced = [
   'mass_produced_visitors',
   'steady_arrivals',
   'velocity_visitor',
-]
+)
 
 const risks: Theme[] = [
   {
@@ -53,8 +58,7 @@ const risks: Theme[] = [
   {
     key: 'protocol_anomalies',
     summary: 'The client did not keep to the collect protocol.',
-    includes: (signal) =>
-      of('protocol', 'completeness', 'velocity')(signal) && !massProduced.includes(signal.slug),
+    includes: (signal) => of('protocol', 'completeness', 'velocity')(signal) && !isMassProduced(signal),
   },
   {
     key: 'copied_identity',
@@ -65,7 +69,7 @@ const risks: Theme[] = [
   {
     key: 'mass_production',
     summary: 'Sessions repeat each other, or come at a rate, as those of people do not.',
-    includes: ({ slug }) => massProduced.includes(slug),
+    includes: isMassProduced,
   },
   {
     key: 'slow_page',
@@ -123,11 +127,6 @@ const trust: Theme[] = [
     includes: ({ slug }) => slug === 'browser_profile_consistent',
   },
 ]
-
-const slugs =
-  (...names: string[]) =>
-  ({ slug }: Signal) =>
-    names.includes(slug)
 
 // Those first that say most about what else was found.
 const context: Theme[] = [
@@ -202,13 +201,14 @@ function highlight(theme: Theme, effect: HighlightEffect, { fired, facts }: Foun
   const mine = fired.filter(theme.includes).sort((one, other) => other.score - one.score)
   const [strongest] = mine
   if (!strongest || mine.length < (theme.atLeast ?? 1)) return []
-  const evidence = mine.slice(0, maxEvidence).map((signal) => evidenceOf(signal, facts))
+  const evidence = mine.slice(0, maxEvidence).map((signal) => inWords(signal, facts))
   const { key, summary } = theme
   const importance = importanceOf(strongest)
   return [{ key, effect, importance, summary, evidence, weight: strongest.score }]
 }
 
-function evidenceOf(signal: Signal, facts: Facts) {
+// Behind its name stands what was measured.
+function inWords(signal: Signal, facts: Facts) {
   const measured = measuredOf(signal, facts)
   return { signal: signal.slug, name: measured === null ? signal.name : `${signal.name}: ${measured}` }
 }

@@ -4,6 +4,7 @@ import { hasDesktopGraphics, runsOnDesktop } from './consistency.ts'
 import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
 import {
+  behaviorBase,
   exactClicks,
   inDesktopChromium,
   isMadeBySoftware,
@@ -12,8 +13,6 @@ import {
   pointerSignals,
   protocolCoordinates,
 } from './input.ts'
-
-const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
 export function hasSyntheticClicks(behavior: Behavior): boolean {
   return exactClicks(behavior) || protocolCoordinates(behavior)

@@ -1,8 +1,7 @@
 import type { Behavior } from '../../../schemas/observations.ts'
 import type { Agent } from '../agent.ts'
 import { type Facts, input, type Signal, shown } from '../facts.ts'
-
-const behaviorBase = { role: 'risk', category: 'behavioral' } as const
+import { behaviorBase } from './input.ts'
 
 // Keyboards on the screen of a phone let each key go at once, and none overlaps another.
 const hasKeyboard = ({ agent }: Facts) => agent.formFactor === 'desktop'
@@ -177,9 +176,9 @@ export const handSignals: Signal[] = [
 
 const phoneBase = { ...behaviorBase, strength: 'moderate' } as const
 
-const isPhone = ({ formFactor }: Agent) => formFactor === 'mobile'
+const isMobile = ({ formFactor }: Agent) => formFactor === 'mobile'
 const isAndroid = (agent: Agent) =>
-  isPhone(agent) && agent.system === 'android' && agent.engine === 'blink' && !agent.webView
+  isMobile(agent) && agent.system === 'android' && agent.engine === 'blink' && !agent.webView
 
 /** Contacts that a program made: they last no time, have no size, or lie beside their place on the screen. */
 export function markedTouches({ touch }: Behavior, { agent }: Pick<Facts, 'agent'>): number {
@@ -187,10 +186,9 @@ export function markedTouches({ touch }: Behavior, { agent }: Pick<Facts, 'agent
 }
 
 function isEmulatedTouch(behavior: Behavior, facts: Facts): boolean {
-  const { formFactor } = facts.agent
-  const isMobile = formFactor === 'mobile' || formFactor === 'tablet'
+  const isHeld = isMobile(facts.agent) || facts.agent.formFactor === 'tablet'
   const marked = markedTouches(behavior, facts)
-  return isMobile && marked >= 2 && marked >= behavior.touch.touches * 0.5
+  return isHeld && marked >= 2 && marked >= behavior.touch.touches * 0.5
 }
 
 /** What phones do not do, and a computer that poses as one does. */
@@ -217,7 +215,7 @@ export const phoneSignals: Signal[] = [
     looksAt: 'on a phone, the button of a mouse was pressed',
     falsePositives: 'phones with a mouse or in a dock, phones that are steered from a computer',
     measured: ({ mouse }) => `${mouse.presses} presses`,
-    fires: input(({ mouse }, { agent }) => isPhone(agent) && mouse.presses > 0),
+    fires: input(({ mouse }, { agent }) => isMobile(agent) && mouse.presses > 0),
   },
   {
     ...phoneBase,

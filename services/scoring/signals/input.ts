@@ -1,7 +1,8 @@
 import type { Behavior } from '../../../schemas/observations.ts'
 import { type Facts, input, type Signal, shown } from '../facts.ts'
 
-const behaviorBase = { role: 'risk', category: 'behavioral' } as const
+/** What all signals of input have in common. */
+export const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
 /** Traces that Chromium leaves on a desktop: elsewhere the same members have other, honest reasons. */
 export function inDesktopChromium({ agent, snapshot }: Facts): boolean {

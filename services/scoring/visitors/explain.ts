@@ -91,8 +91,8 @@ export function explained({ link, earlier, commonness }: ToExplain): LinkExplana
 }
 
 function rankedFor(link: LinkFacts, candidates: EarlierVisitors): Candidate[] {
-  const { session_id: sessionId, keys, profile, opened_at: openedAt, linked_at: now } = link
-  return profile ? rankCandidates({ sessionId, keys, profile, candidates, openedAt, now }, profile) : []
+  const { session_id: sessionId, keys, profile, opened_at: openedAt } = link
+  return profile ? rankCandidates({ sessionId, keys, profile, candidates, openedAt }, profile) : []
 }
 
 // A correction says that a session is a new one of a visitor that it did not begin, or one of an existing visitor.

@@ -86,10 +86,8 @@ export const lineageOf = ({ presented, issued, install }: VisitorKeys): string |
 const here: LookKind[] = ['place', 'network']
 const everywhere: LookKind[] = ['machine', 'drawing', 'fonts']
 
-// Phones have twins everywhere, also at home: nobody is found by how they look.
 function lookKeysOf(scope: Scope, profile: Profile): LookKey[] {
-  const uniqueness = uniquenessOf(profile)
-  if (uniqueness === 'hidden' || uniqueness === 'phone') return []
+  if (uniquenessOf(profile) === 'none') return []
   const kinds = [...everywhere, ...(profile.network === null ? [] : here)]
   return kinds.map((kind) => ({ kind, key: key(scope, kind, lookOf(profile, kind)) }))
 }

@@ -59,7 +59,7 @@ interface Weighing {
 
 // What a person chooses says as much of a uniform machine as of any other.
 const chosen: readonly ComponentName[] = ['timezone', 'languages', 'browser_version']
-const share: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, phone: 0, hidden: 0 }
+const share: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, none: 0 }
 const sameNetwork = 4
 const otherNetwork = -4.2
 

@@ -36,17 +36,15 @@ export interface MatchInput {
   keys: VisitorKeys
   profile: Profile | null
   candidates: Candidates
-  /** When the session began, and the present. Epoch milliseconds. */
+  /** When the session began, epoch milliseconds. */
   openedAt: number
-  now: number
 }
 
 // Bits of evidence (likeness.ts), by how well its look tells a browser from others. Measured by `make replay`.
 const enough: Record<Uniqueness, number> = {
   distinctive: 0,
   uniform: 1,
-  phone: Number.POSITIVE_INFINITY,
-  hidden: Number.POSITIVE_INFINITY,
+  none: Number.POSITIVE_INFINITY,
 }
 /** What would tell the machine from others, where its uniqueness has such a look. */
 const tellingLooks: Partial<Record<Uniqueness, LookKind>> = { distinctive: 'machine', uniform: 'place' }

@@ -95,13 +95,16 @@ function isDistinctive(facts: Facts, values: Values): boolean {
   return !isUniform && !privacyTool && telling.every((value) => value !== null)
 }
 
-export type Uniqueness = 'distinctive' | 'uniform' | 'phone' | 'hidden'
+export type Uniqueness = 'distinctive' | 'uniform' | 'none'
 
-/** How well its look tells a browser from others. Who hides what is drawn hides among all who do. */
+/**
+ * How well its look tells a browser from others. Who hides what is drawn hides among all who do, and phones have twins
+ * everywhere, also at home.
+ */
 export function uniquenessOf(profile: Profile): Uniqueness {
   if (profile.distinctive) return 'distinctive'
-  if (component(profile, 'canvas') === null) return 'hidden'
-  return phones.has(component(profile, 'system')) ? 'phone' : 'uniform'
+  const isHidden = component(profile, 'canvas') === null
+  return isHidden || phones.has(component(profile, 'system')) ? 'none' : 'uniform'
 }
 
 function shortHash(name: string, value: string | number | null): string | null {

@@ -107,7 +107,7 @@ async function resolve({
   const { sessionId, draft, keys, profile } = session
   const { state, trigger, evaluation } = draft
   const earlier = recorded.get(trigger.decisionId)
-  const first = matchVisitor({ sessionId, openedAt: state.created_at, keys, profile, candidates: index, now })
+  const first = matchVisitor({ sessionId, openedAt: state.created_at, keys, profile, candidates: index })
   const {
     match: found,
     isNewLineage,

@@ -89,12 +89,17 @@ export function createClient({
     })
   }
 
+  /** What was seen since the last body, and parts of the snapshot that were late. */
+  function takeUnsent(document: LiveDocument) {
+    const [seen, late] = [behavior?.drain(), document.takeLate()]
+    return { ...(seen ? { behavior: seen } : {}), ...(late ? { snapshot: late } : {}) }
+  }
+
   async function flush(): Promise<number> {
     const document = await live()
-    const seen = behavior?.drain()
-    const late = document.takeLate()
-    if (!seen && !late) return document.intervalMs
-    const body = observations({ ...(seen ? { behavior: seen } : {}), ...(late ? { snapshot: late } : {}) })
+    const unsent = takeUnsent(document)
+    if (!unsent.behavior && !unsent.snapshot) return document.intervalMs
+    const body = observations(unsent)
     return withDocument(async (document) => {
       document.intervalMs = (await document.client.sendBatch(body)).intervalMs
       return document.intervalMs
@@ -105,11 +110,8 @@ export function createClient({
     const document = await live()
     await withinBudget(waitMs, () => document.whole)
     const { sha256Of } = await import('./hashes.ts')
-    const seen = behavior?.drain()
-    const late = document.takeLate()
     const body = observations({
-      ...(seen ? { behavior: seen } : {}),
-      ...(late ? { snapshot: late } : {}),
+      ...takeUnsent(document),
       ...(binding === undefined ? {} : { binding: sha256Of(binding) }),
     })
     return withDocument((document) => document.client.requestResult(body))

@@ -17,6 +17,10 @@ function evaluated(behavior: object, client: Client = desktopChrome) {
 
 const typed = { events: 60, keys: 60, letters: 50, hold_mean: 95, hold_std: 24, interval_mean: 210 }
 const pressed = { clicks: 5, presses: 5 }
+const filledByProgram = {
+  ...{ events: 8, focuses: 2, uncaused_focuses: 2 },
+  ...{ silent_changes: 2, unfocused_inputs: 2, submits: 1 },
+}
 
 /** Honest ways to use a page that look like a program's in some of what is measured. */
 const people: Record<string, { behavior: object; client?: Client }> = {
@@ -53,27 +57,13 @@ const people: Record<string, { behavior: object; client?: Client }> = {
   },
   'a password manager that fills without focus': {
     behavior: {
-      form: {
-        events: 8,
-        focuses: 2,
-        uncaused_focuses: 2,
-        silent_changes: 2,
-        unfocused_inputs: 2,
-        submits: 1,
-      },
+      form: filledByProgram,
       mouse: { events: 40, moves: 39, clicks: 1, presses: 1, coalesced: 9 },
     },
   },
   'a password manager that sends the form as well': {
     behavior: {
-      form: {
-        events: 8,
-        focuses: 2,
-        uncaused_focuses: 2,
-        silent_changes: 2,
-        unfocused_inputs: 2,
-        submits: 1,
-      },
+      form: filledByProgram,
     },
   },
   'autofill by the browser': {

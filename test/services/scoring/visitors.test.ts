@@ -48,7 +48,7 @@ function visitor(id: string, profile: Profile | null = mac, some: Partial<KnownV
 
 function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {
   const candidates = { byKey: (key: string) => known[key] ?? [] }
-  return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, now, ...some })
+  return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, ...some })
 }
 
 function expectDoubt(found: Match): void {
