@@ -5,8 +5,8 @@ import { eventually } from './eventually.ts'
 const days = 2
 
 /**
- * Has these sessions have been linked to their visitors two days before, as a look alone leads to nobody who was there
- * just now. Returns what undoes it.
+ * Moves the time at which these sessions were linked to their visitors two days back, because a look alone leads to nobody
+ * who was there just now. Returns what undoes it.
  */
 export async function longAgo(db: Db, sessionIds: string[]): Promise<() => Promise<void>> {
   await eventually(async () => {
