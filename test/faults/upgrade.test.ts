@@ -24,7 +24,7 @@ const before = '7f81a27'
 /** The highest id of a schema that it knows. */
 const readable = '122'
 /** Read models that have another version there. */
-const otherVersions = ['answers', 'gate']
+const otherVersions = ['answers', 'gate', 'repeats']
 /** Old projectors stand still once their read model has another version. */
 const order = [...new Set(['projections' as const, ...allRoles])]
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
