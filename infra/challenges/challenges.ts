@@ -86,7 +86,10 @@ export interface EngineVersion {
 /** As answers are learned and recorded by: `blink 156`. */
 export const engineName = ({ family, major }: EngineVersion): string => `${family} ${major}`
 
-/** The engine behind a user agent string. Every browser on iOS is WebKit, of the system's version where it names no other. */
+/**
+ * The engine behind a user agent string. Every browser on iOS is WebKit, of the system's version where it names no
+ * other. The web view of an app names none on other systems, and has version 0.
+ */
 export function engineVersionOf(userAgent: string): EngineVersion | null {
   const major = (pattern: RegExp) => Number(pattern.exec(userAgent)?.[1] ?? Number.NaN)
   const found = (family: EngineFamily, version: number) =>
@@ -96,8 +99,14 @@ export function engineVersionOf(userAgent: string): EngineVersion | null {
   return (
     found('gecko', major(/\bFirefox\/(\d{1,4})/)) ??
     found('blink', major(/Chrom(?:e|ium)\/(\d{1,4})/)) ??
-    found(isLinux.test(userAgent) ? 'webkitgtk' : 'webkit', major(/Version\/(\d{1,4})[\d.]* .*Safari\//))
+    webKitOf(userAgent, major(/Version\/(\d{1,4})[\d.]* .*Safari\//))
   )
+}
+
+function webKitOf(userAgent: string, version: number): EngineVersion | null {
+  const isWebKit = !Number.isNaN(version) || /\bAppleWebKit\//.test(userAgent)
+  const family = isLinux.test(userAgent) ? 'webkitgtk' : 'webkit'
+  return isWebKit ? { family, major: version || 0 } : null
 }
 
 const isLinux = /\b(X11|Linux)\b/

@@ -93,6 +93,8 @@ test.each([
     'webkitgtk',
     60,
   ],
+  ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)', 'webkit', 0],
+  ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) ShopApp/4.2', 'webkitgtk', 0],
   ['Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0', 'gecko', 140],
 ])('the engine of %s', (userAgent, family, major) => {
   expect(engineVersionOf(userAgent)).toEqual({ family, major })
