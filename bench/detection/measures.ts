@@ -105,9 +105,11 @@ export interface Miss {
   name: string
   score: number
   found: string[]
-  /** Risk signals that fired on other automation of the same family and kind. */
+  /** The dozen risk signals that fired most often on other automation of the same family and kind. */
   notFound: string[]
 }
+
+const mostShown = 12
 
 /** Automation that stays human, with what was looked for and not found. */
 export function missesOf(rows: JudgedRow[]): Miss[] {
@@ -117,7 +119,12 @@ export function missesOf(rows: JudgedRow[]): Miss[] {
     .map((row) => {
       const alike = hostile.filter(({ family, kind }) => family === row.family && kind === row.kind)
       const found = risks(row)
-      const notFound = [...new Set(alike.flatMap(risks))].filter((signal) => !found.includes(signal)).sort()
+      const others = Map.groupBy(alike.flatMap(risks), (signal) => signal)
+      const notFound = [...others]
+        .filter(([signal]) => !found.includes(signal))
+        .toSorted(([, one], [, other]) => other.length - one.length)
+        .map(([signal]) => signal)
+        .slice(0, mostShown)
       return { name: row.name, score: row.score, found, notFound }
     })
 }

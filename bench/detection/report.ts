@@ -167,7 +167,7 @@ function misses(rows: JudgedRow[]): string[] {
   const found = missesOf(rows)
   if (found.length === 0) return ['None.']
   const intro =
-    'Looked for and not found is what fired on other automation of the same family and kind, and not here. A real, unpatched browser that nobody has touched yet may be indistinguishable from one that a person has just opened.'
+    'Looked for and not found is what fires most often on other automation of the same family and kind, and not here. A real, unpatched browser that nobody has touched yet may be indistinguishable from one that a person has just opened.'
   const cells = found.map(({ name, score, found, notFound }) => [
     name,
     String(score),
