@@ -17,8 +17,8 @@ export interface Agent {
   /** The app around an embedded web view, null for an ordinary browser. */
   appName: string | null
   webView: boolean
-  /** It makes input events of its own, and reports no pointing device where there is one. */
-  qtWebEngine: boolean
+  /** An app's own Chromium, as of Qt or Electron: the app makes its input events, and may report no pointing device. */
+  embedded: boolean
   listed: boolean
 }
 
@@ -58,7 +58,7 @@ const nobody: Agent = {
   formFactor: 'unknown',
   appName: null,
   webView: false,
-  qtWebEngine: false,
+  embedded: false,
   listed: false,
 }
 
@@ -89,7 +89,7 @@ function parseAgent(userAgent: string): Agent {
     formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
     appName,
     webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
-    qtWebEngine: userAgent.includes('QtWebEngine'),
+    embedded: /\b(QtWebEngine|Electron)\//.test(userAgent),
     listed: isbot(userAgent),
   }
 }

@@ -216,7 +216,7 @@ const behaviors: Record<string, AttributionBehavior> = {
   instant_key_presses: { channel: 'typing', value: 'instant-keys', label: 'Instant Keys', confidence: 60 },
   unnatural_key_holds: { channel: 'typing', value: 'unheld-keys', label: 'Unheld Keys', confidence: 55 },
   keys_without_gaps: { channel: 'typing', value: 'gapless-keys', label: 'Gapless Keys', confidence: 60 },
-  lone_instant_click: { channel: 'mouse', value: 'lone-click', label: 'Lone Click', confidence: 55 },
+  lone_click: { channel: 'mouse', value: 'lone-click', label: 'Lone Click', confidence: 55 },
   emulated_touch: { channel: 'touch', value: 'emulated-touch', label: 'Emulated Touch', confidence: 65 },
   submitted_without_input: {
     channel: 'form',

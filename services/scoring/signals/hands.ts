@@ -17,7 +17,7 @@ function neverCoalesces({ mouse: m }: Behavior, { agent }: Facts): boolean {
 }
 
 function isLoneClick({ mouse: m, touch }: Behavior): boolean {
-  return m.presses === 1 && m.instant_presses === 1 && m.moves <= 2 && touch.events === 0
+  return m.presses === 1 && m.moves <= 2 && touch.events === 0
 }
 
 // Of 168,000 people fingers hold a key for 60 to 200 ms, and never equally long (Dhakal and others, 2018). What is not held
@@ -67,13 +67,13 @@ export const handSignals: Signal[] = [
   },
   {
     ...behaviorBase,
-    slug: 'lone_instant_click',
+    slug: 'lone_click',
     channel: 'pointer',
     name: 'One click without a hand',
     strength: 'moderate',
     score: 32,
-    looksAt: 'the only press of a mouse button lasts under 8 ms, and at most two moves led to it',
-    falsePositives: 'voice control, switch control',
+    looksAt: 'a mouse button was pressed once, and at most two moves led to it',
+    falsePositives: 'voice control, switch control, a pointer that lay on what is pressed',
     measured: ({ mouse }) => `1 press after ${mouse.moves} moves`,
     fires: input(isLoneClick),
   },

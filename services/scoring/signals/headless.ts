@@ -202,13 +202,13 @@ export const headlessSignals: Signal[] = [
     slug: 'no_pointing_device',
     channel: 'devices',
     name: 'Desktop without a pointing device',
-    strength: 'strong',
-    score: 50,
+    strength: 'moderate',
+    score: 20,
     looksAt: 'desktop Chromium finds neither mouse nor touchpad, pen or touch screen',
-    falsePositives: 'a computer that has only a keyboard',
+    falsePositives: 'a computer that has only a keyboard, remote desktops',
     fires: inBrowser(
       (s, facts) =>
-        desktopChromium(facts) && !facts.agent.qtWebEngine && s.environment.pointing_device === false,
+        desktopChromium(facts) && !facts.agent.embedded && s.environment.pointing_device === false,
     ),
   },
   {

@@ -6,7 +6,7 @@ export const behaviorBase = { role: 'risk', category: 'behavioral' } as const
 
 /** Traces that Chromium leaves on a desktop: elsewhere the same members have other, honest reasons. */
 export function inDesktopChromium({ agent, snapshot }: Facts): boolean {
-  if (agent.engine !== 'blink' || agent.qtWebEngine) return false
+  if (agent.engine !== 'blink') return false
   if (agent.system === 'windows' || agent.system === 'macos') return true
   // A phone that asks for the page of a desktop claims Linux, and has a touch screen.
   return agent.system === 'linux' && (snapshot?.navigator.max_touch_points ?? 0) === 0
@@ -15,7 +15,7 @@ export function inDesktopChromium({ agent, snapshot }: Facts): boolean {
 // Chromium on X11, by all that a page can see of it.
 function onX11(facts: Facts): boolean {
   const isPc = facts.snapshot?.navigator.platform === 'Linux x86_64'
-  return isPc && inDesktopChromium(facts)
+  return isPc && !facts.agent.embedded && inDesktopChromium(facts)
 }
 
 function isOffClock({ mouse, keyboard }: Behavior, facts: Facts): boolean {
@@ -42,7 +42,7 @@ function isShiftless({ keyboard }: Behavior, facts: Facts): boolean {
 }
 
 function isMalformed({ keyboard }: Behavior, facts: Facts): boolean {
-  return inDesktopChromium(facts) && keyboard.malformed > 0
+  return inDesktopChromium(facts) && !facts.agent.embedded && keyboard.malformed > 0
 }
 
 // Some layouts make two characters with one key, so that a few characters without a key mean nothing.

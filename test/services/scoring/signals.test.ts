@@ -104,6 +104,12 @@ const qtWebEngine = clients.withParts(x11Chrome, {
       'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) QtWebEngine/5.15.13 Chrome/87.0.4280.144 Safari/537.36',
   },
 })
+const electron = clients.withParts(x11Chrome, {
+  navigator: {
+    user_agent:
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) shop/2.1.0 Chrome/156.0.0.0 Electron/45.1.0 Safari/537.36',
+  },
+})
 const naturalMouse = { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5, coalesced: 6 }
 const naturalKeys = {
   events: 20,
@@ -272,7 +278,11 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   no_pointing_device: {
     given: [{ parts: { environment: { pointing_device: false } } }],
-    not: [{}, { parts: { environment: { pointing_device: null } } }],
+    not: [
+      {},
+      { parts: { environment: { pointing_device: null } } },
+      { client: electron, parts: { environment: { pointing_device: false } } },
+    ],
   },
   user_agent_overridden: {
     given: [{ parts: { navigator: { ua_data_architecture: '', ua_full_version: null } } }],
@@ -641,6 +651,7 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
         behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } },
       },
       { client: qtWebEngine, behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
+      { client: electron, behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
     ],
   },
   instant_clicks: {
@@ -670,6 +681,7 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       { client: androidChrome, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
       { client: clients.desktopFirefox, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
+      { client: electron, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
     ],
   },
   characters_without_keys: {
@@ -743,12 +755,15 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { client: clients.desktopSafari, behavior: { mouse: { events: 70, moves: 70, single: 70 } } },
     ],
   },
-  lone_instant_click: {
-    given: [{ behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1 } } }],
+  lone_click: {
+    given: [
+      { behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1 } } },
+      { behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1 } } },
+    ],
     not: [
       // Who rests on a target until it is clicked has moved there.
       { behavior: { mouse: { events: 30, moves: 29, clicks: 1, presses: 1, instant_presses: 1 } } },
-      { behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1 } } },
+      { behavior: { mouse: { events: 4, moves: 1, clicks: 2, presses: 2 } } },
     ],
   },
   unnatural_key_holds: {

@@ -42,7 +42,7 @@ const traces = [
   'straight_pointer_paths',
   'pointer_jumps',
   'movement_never_coalesced',
-  'lone_instant_click',
+  'lone_click',
   'unnatural_key_holds',
   'keys_without_gaps',
   'typing_without_overlap',
