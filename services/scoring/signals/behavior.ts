@@ -1,6 +1,6 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import { type Facts, inBrowser, input, isAnswered, type Signal, shown, snapshot } from '../facts.ts'
-import { hasDesktopGraphics, runsOnDesktop } from './consistency.ts'
+import { consistencySignals, hasDesktopGraphics, headerSignals, runsOnDesktop } from './consistency.ts'
 import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
 import {
@@ -88,8 +88,13 @@ export const behaviorSignals: Signal[] = [
 
 const trustBase = { role: 'trust' } as const
 
+// Two languages, or a header that a proxy has changed, are no other browser.
+const contradictions = [...consistencySignals, ...headerSignals].filter(({ strength }) => strength !== 'weak')
+
 function isConsistent(s: Snapshot, facts: Facts): boolean {
-  const { worker, iframe, navigator, webgl } = s
+  const { worker, iframe, navigator, webgl, tamper } = s
+  const isContradicted = contradictions.some((signal) => signal.fires(facts))
+  if (isContradicted || tamper.webgl_parameter_mismatch === true) return false
   const agrees = (realm: Snapshot['worker']) =>
     realm.available === true && realm.user_agent === navigator.user_agent
   return agrees(worker) && agrees(iframe) && webgl.renderer !== null && !isSoftwareRendered(facts)
@@ -141,7 +146,8 @@ export const trustSignals: Signal[] = [
     category: 'fingerprint',
     strength: 'moderate',
     score: 6,
-    looksAt: 'page, worker and iframe agree, and graphics are drawn by hardware',
+    looksAt:
+      'page, worker and iframe agree, graphics are drawn by hardware, and nothing contradicts the claimed browser',
     falsePositives: 'automation of a real browser on a real machine',
     fires: inBrowser(isConsistent),
   },

@@ -877,7 +877,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   browser_profile_consistent: {
     given: [{}],
-    not: [{ parts: { worker: { available: null } } }, { client: clients.bareChromium }],
+    not: [
+      { parts: { worker: { available: null } } },
+      { client: clients.bareChromium },
+      { parts: { worker: { platform: 'Linux x86_64' } } },
+      { parts: { tamper: { webgl_parameter_mismatch: true } } },
+    ],
   },
   fresh_proofs: { given: [{}], not: [{ parts: { proofs: { ...echo, challenge: null } } }] },
   natural_pointer_movement: {
