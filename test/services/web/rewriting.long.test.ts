@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { isLong } from '../../support/long.ts'
 import { needs } from '../../support/needs.ts'
 import { evaluateClient, slugs } from '../scoring/support/sessions.ts'
 import { answers } from '../scoring/support/snapshots.ts'
 import { createSdkBench, handOver, lastSnapshot, type SdkBench } from './sdk-page.ts'
 
 /** A driver reaches every frame; a script of the page alone is the weaker case. */
-const scopes: Script['of'][] = isLong ? ['page', 'every frame'] : ['every frame']
+const scopes: Script['of'][] = ['page', 'every frame']
 
 const { describe, test } = needs('chromium')
 
