@@ -130,7 +130,7 @@ const peopleAndPlaces =
   'Each person has a twin whose browser gets a twentieth of one processor, by a control group, once it has asked for the page. `firefox-blocker` is uBlock Origin with scriptlets for the page. `chromium-blocker` is an imitation: an extension that wraps the same functions. The case `brave-like` adds noise to a canvas, and `librewolf-like` has settings of LibreWolf. A remote desktop is one over VNC, Wayland is Weston, and the proxy rewrites the user agent of all requests. Firefox on Wayland is left out. In Chromium on Wayland input has a clock of its own, which `unsynchronized_input_clock` cannot tell from that of a program. Electron is an old Chromium with a user agent of Electron, as no registry has Electron itself.'
 
 const attackers =
-  'What remains open to a determined attacker: a real browser, on a machine with fonts and sound, whose mouse and keyboard are moved below the browser along recorded paths of people. `xdotool-human` is such a case, and it is human. So is a farm of phones, or people who are paid. Nothing in a page tells them from the visitors that a site wants. What is left are repeats, addresses and rates, and what a site knows of its accounts.'
+  'What remains open to a determined attacker is a real browser on a machine with fonts and sound. Its mouse and keyboard are moved below the browser, along recorded paths of people. `xdotool-human` is such a case, and it is human. So is a farm of phones, or people who are paid. Nothing in a page tells them from the visitors that a site wants. What is left are repeats, addresses and rates, and what a site knows of its accounts.'
 
 function leftOutVerdicts(rows: JudgedRow[]): string[] {
   return [

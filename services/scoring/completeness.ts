@@ -95,10 +95,10 @@ export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: S
   const parts = Object.entries(owed)
     .filter(([, part]) => part.isMinimal || !isMinimal)
     .map(([group, part]) => partOf(snapshot, { group, part, engine }))
-  return {
-    missing: [...always, ...parts.flatMap(({ missing }) => missing)],
-    withheld: parts.flatMap(({ withheld }) => withheld),
-  }
+  const withheld = parts.flatMap((part) => part.withheld)
+  // Parts are computed one after another, so that what follows one that is late is late as well.
+  const isLate = withheld.some(({ reason }) => reason === 'late')
+  return { missing: [...(isLate ? [] : always), ...parts.flatMap(({ missing }) => missing)], withheld }
 }
 
 function partOf(

@@ -61,7 +61,7 @@ async function begin() {
 }
 
 function failed(error) {
-  return post('failed', { message: String(error?.stack ?? error) })
+  return post('failed', { message: `${error} ${error?.cause ?? ''} ${error?.stack ?? ''}` })
 }
 
 if (document.readyState === 'complete') begin().catch(failed)

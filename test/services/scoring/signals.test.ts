@@ -499,12 +499,15 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { parts: { worker: { user_agent: null } } },
       { parts: { webgl: { renderer: null } } },
       { parts: { proofs: { canvas_challenge_hash: null } } },
+      { parts: { worker: { user_agent: null }, tamper: { examined: null }, ...said({ worker: 'blocked' }) } },
       // Chrome always has the interface for sound.
       { parts: { audio: { hash: null }, ...said({ audio: 'unsupported' }) } },
     ],
     not: [
       {},
       { parts: { webgl: { renderer: null }, ...said({ webgl: 'unsupported' }) } },
+      // What comes after a part that is late is late, too.
+      { parts: { worker: { user_agent: null }, tamper: { examined: null }, ...said({ worker: 'late' }) } },
       app({ os_name: 'iOS' }),
     ],
   },
