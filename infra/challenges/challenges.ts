@@ -96,17 +96,13 @@ export function engineVersionOf(userAgent: string): EngineVersion | null {
     Number.isNaN(version) ? null : { family, major: version }
   if (/\b(iPhone|iPad|iPod)\b/.test(userAgent))
     return found('webkit', major(/Version\/(\d{1,4})/)) ?? found('webkit', major(/ OS (\d{1,4})_/))
+  const webKit = isLinux.test(userAgent) ? 'webkitgtk' : 'webkit'
   return (
     found('gecko', major(/\bFirefox\/(\d{1,4})/)) ??
     found('blink', major(/Chrom(?:e|ium)\/(\d{1,4})/)) ??
-    webKitOf(userAgent, major(/Version\/(\d{1,4})[\d.]* .*Safari\//))
+    found(webKit, major(/Version\/(\d{1,4})[\d.]* .*Safari\//)) ??
+    (/\bAppleWebKit\//.test(userAgent) ? { family: webKit, major: 0 } : null)
   )
-}
-
-function webKitOf(userAgent: string, version: number): EngineVersion | null {
-  const isWebKit = !Number.isNaN(version) || /\bAppleWebKit\//.test(userAgent)
-  const family = isLinux.test(userAgent) ? 'webkitgtk' : 'webkit'
-  return isWebKit ? { family, major: version || 0 } : null
 }
 
 const isLinux = /\b(X11|Linux)\b/

@@ -93,11 +93,11 @@ const contradictions = [...consistencySignals, ...headerSignals].filter(({ stren
 
 function isConsistent(s: Snapshot, facts: Facts): boolean {
   const { worker, iframe, navigator, webgl, tamper } = s
-  const isContradicted = contradictions.some((signal) => signal.fires(facts))
-  if (isContradicted || tamper.webgl_parameter_mismatch === true) return false
   const agrees = (realm: Snapshot['worker']) =>
     realm.available === true && realm.user_agent === navigator.user_agent
-  return agrees(worker) && agrees(iframe) && webgl.renderer !== null && !isSoftwareRendered(facts)
+  const isDrawn = webgl.renderer !== null && !isSoftwareRendered(facts)
+  const isWhole = isDrawn && agrees(worker) && agrees(iframe) && tamper.webgl_parameter_mismatch !== true
+  return isWhole && !contradictions.some((signal) => signal.fires(facts))
 }
 
 function isNaturalMovement(behavior: Behavior, facts: Facts): boolean {
