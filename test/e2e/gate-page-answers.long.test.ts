@@ -1,17 +1,15 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { createProfile } from '../support/chromium.ts'
 import {
   type Answer,
   accessible,
-  type ConsentPages,
   consent,
   ended,
   fitsIn,
   heading,
   lost,
   ok,
-  openConsentPages,
   press,
   refused,
   reviewed,
@@ -19,6 +17,7 @@ import {
   shows,
   toFront,
   unknownId,
+  useConsentPages,
 } from '../support/consent-page.ts'
 import { acme } from '../support/consent-world.ts'
 import { eventually } from '../support/eventually.ts'
@@ -28,15 +27,8 @@ import { openDesktop } from '../support/window.ts'
 
 const { describe, test } = needs('chromium', 'desktop')
 
-let consentPages: ConsentPages
-
-beforeAll(async () => {
-  consentPages = await openConsentPages()
-}, 120_000)
-afterAll(() => consentPages?.stop())
-afterEach(() => consentPages.closeAll())
-
-const open: ConsentPages['open'] = (...given) => consentPages.open(...given)
+const consentPages = useConsentPages()
+const { open } = consentPages
 
 describe('what is asked', () => {
   test('of a login: to what, as whom, and where this browser goes', async () => {

@@ -1,35 +1,25 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import {
   accessible,
-  type ConsentPages,
   consent,
   fitsIn,
   heading,
   ok,
-  openConsentPages,
   press,
   reviewed,
   screenshot,
   shows,
   unknownId,
+  useConsentPages,
 } from '../support/consent-page.ts'
-import { acme, type ConsentWorld } from '../support/consent-world.ts'
+import { acme } from '../support/consent-world.ts'
 import { needs } from '../support/needs.ts'
 
 const { describe, test } = needs('chromium')
 
-let consentPages: ConsentPages
-let world: ConsentWorld
-
-beforeAll(async () => {
-  consentPages = await openConsentPages()
-  world = consentPages.world
-}, 120_000)
-afterAll(() => consentPages?.stop())
-afterEach(() => consentPages.closeAll())
-
-const open: ConsentPages['open'] = (...given) => consentPages.open(...given)
+const consentPages = useConsentPages()
+const { open } = consentPages
 
 describe('variables', () => {
   const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved' })
@@ -76,8 +66,8 @@ describe('variables', () => {
   test('of a real service are told apart by what is verified of it', async () => {
     const key = (name: string) => ({ name: 'Key', key: name, secret: true })
     const keys = ['ACME_KEY', 'DATABASE_URL', 'OPENAI_BASE_URL']
-    const serviceId = await world.service({ env_vars: keys.map(key) })
-    const { page } = await open({}, { id: await world.signup(serviceId) })
+    const serviceId = await consentPages.world.service({ env_vars: keys.map(key) })
+    const { page } = await open({}, { id: await consentPages.world.signup(serviceId) })
     await heading(page, /Create an account/).waitFor()
     const list = page.getByRole('listitem')
     expect(await list.locator('code').allTextContents()).toEqual([
@@ -194,8 +184,8 @@ describe('a service that means harm', () => {
   }
 
   test('runs nothing, reaches nobody but its logo, hides nothing and breaks nothing', async () => {
-    const serviceId = await world.service(hostile)
-    const id = await world.signup(serviceId)
+    const serviceId = await consentPages.world.service(hostile)
+    const id = await consentPages.world.signup(serviceId)
     const dialogs: string[] = []
     const { page, requested } = await open(
       {},
@@ -213,7 +203,7 @@ describe('a service that means harm', () => {
     const hosts = new Set(
       requested.filter((url) => !url.startsWith('blob:')).map((url) => new URL(url).origin),
     )
-    expect([...hosts].sort()).toEqual([world.baseUrl, 'https://logos.example'].sort())
+    expect([...hosts].sort()).toEqual([consentPages.world.baseUrl, 'https://logos.example'].sort())
     expect(await page.getByRole('main').textContent()).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u)
     const links = await page.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href')))
     expect(links).toEqual([])
@@ -317,11 +307,11 @@ describe('a service that means harm', () => {
   test('the policy of the page names the origin of its logo, and nothing that a logo could add', async () => {
     const policyOf = async (logo_url: string) => {
       const branding = { ...acme.branding, logo_url }
-      const id = await world.signup(await world.service({ branding }))
-      const { headers } = await fetch(world.pageUrl(id))
+      const id = await consentPages.world.signup(await consentPages.world.service({ branding }))
+      const { headers } = await fetch(consentPages.world.pageUrl(id))
       return headers.get('content-security-policy')
     }
-    const plain = (await fetch(world.pageUrl(unknownId))).headers
+    const plain = (await fetch(consentPages.world.pageUrl(unknownId))).headers
     expect(Object.fromEntries(plain)).toMatchObject({
       'content-security-policy':
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src blob:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -401,7 +391,7 @@ describe('a code that the tool is told', () => {
 })
 
 test('the receipt of an approval erases by one press, with the token that no server was told', async () => {
-  const receipt_url = `${world.baseUrl}/gate/receipt/${unknownId}#gtrcpt_fake`
+  const receipt_url = `${consentPages.world.baseUrl}/gate/receipt/${unknownId}#gtrcpt_fake`
   const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved', receipt_url })
   const { page } = await open({ consent: [ok(consent())], approve: [approved] })
   await reviewed(page)

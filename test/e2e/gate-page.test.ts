@@ -1,23 +1,21 @@
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { behaviorSchema, type SentObservations } from '../../schemas/observations.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
 import {
   accessible,
-  type ConsentPages,
   consent,
   fitsIn,
   heading,
   inSight,
   ok,
-  openConsentPages,
   press,
   reviewed,
   screenshot,
   shows,
   unknownId,
+  useConsentPages,
 } from '../support/consent-page.ts'
-import type { ConsentWorld } from '../support/consent-world.ts'
 import { eventually } from '../support/eventually.ts'
 import { bindingOf, pageKey } from '../support/gate-proof.ts'
 import { needs } from '../support/needs.ts'
@@ -27,17 +25,8 @@ const { describe, test } = needs('chromium')
 const browserUserAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36'
 
-let consentPages: ConsentPages
-let world: ConsentWorld
-
-beforeAll(async () => {
-  consentPages = await openConsentPages()
-  world = consentPages.world
-}, 120_000)
-afterAll(() => consentPages?.stop())
-afterEach(() => consentPages.closeAll())
-
-const open: ConsentPages['open'] = (...given) => consentPages.open(...given)
+const consentPages = useConsentPages()
+const { open } = consentPages
 
 describe('what is asked', () => {
   test('of a signup: by whom, for which service, what it gives to whom, and until when', async () => {
@@ -87,7 +76,7 @@ describe('what is asked', () => {
   })
 
   test('the real thing: the page of a session shows what the API says of it', async () => {
-    const { page } = await open({}, { id: await world.signup() })
+    const { page } = await open({}, { id: await consentPages.world.signup() })
     await shows(page, 'Create an organization at Tidegate?')
     const text = await page.getByRole('main').textContent()
     for (const part of ['TIDEGATE_SECRET_KEY', 'an organization called Harbour Notes', 'may do everything'])
@@ -152,18 +141,18 @@ describe('a script without a browser', () => {
   ]
 
   test.each(attempts)('that %s approves nothing', async (_name, sentence, { batches, bindTo }) => {
-    const id = await world.signup()
-    const headers = { 'user-agent': browserUserAgent, origin: world.baseUrl }
-    const session = `${world.baseUrl}/v1/gate/sessions/${id}`
+    const id = await consentPages.world.signup()
+    const headers = { 'user-agent': browserUserAgent, origin: consentPages.world.baseUrl }
+    const session = `${consentPages.world.baseUrl}/v1/gate/sessions/${id}`
     const { data } = (await (await fetch(`${session}/consent`, { headers })).json()) as {
       data: { approve_token: string }
     }
     const client = createCollectClient({
-      endpoint: world.baseUrl,
-      publishableKey: await pageKey(world.baseUrl, id),
+      endpoint: consentPages.world.baseUrl,
+      publishableKey: await pageKey(consentPages.world.baseUrl, id),
       fetch: (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } }),
       sdk: { name: 'tidegate-web', version: '0.1.0', platform: 'web' },
-      page: { url: world.pageUrl(id), referrer: null },
+      page: { url: consentPages.world.pageUrl(id), referrer: null },
     })
     const opened = await client.open()
     const answers = {
@@ -182,13 +171,17 @@ describe('a script without a browser', () => {
     expect(await answer.json()).toMatchObject({
       error: { code: 'gate.svc_proof_invalid', status: 403, message: expect.stringMatching(sentence) },
     })
-    expect((await world.session(id))?.status).toBe('pending')
+    expect((await consentPages.world.session(id))?.status).toBe('pending')
   })
 })
 
 describe('the page of a real request', () => {
   test('closing it rejects the request; a reload does not, nor does closing one of two tabs', async () => {
-    const signups = [await world.signup(), await world.signup(), await world.signup()] as const
+    const signups = [
+      await consentPages.world.signup(),
+      await consentPages.world.signup(),
+      await consentPages.world.signup(),
+    ] as const
     const [closed, reloaded, twice] = signups
     const [first, second, older, newer] = [
       await open({}, { id: closed }),
@@ -205,13 +198,16 @@ describe('the page of a real request', () => {
     await first.page.close({ runBeforeUnload: true })
     await eventually(
       async () =>
-        expect(await world.session(closed)).toMatchObject({ status: 'rejected', rejection: 'closed' }),
+        expect(await consentPages.world.session(closed)).toMatchObject({
+          status: 'rejected',
+          rejection: 'closed',
+        }),
       { timeoutMs: 15_000, intervalMs: 100 },
     )
     // Their pages began to close earlier.
     for (const id of [reloaded, twice]) {
-      expect((await world.session(id))?.status).toBe('pending')
-      expect(await world.isOpen(id)).toBe(true)
+      expect((await consentPages.world.session(id))?.status).toBe('pending')
+      expect(await consentPages.world.isOpen(id)).toBe(true)
     }
     // Whoever opens it then learns that it is over.
     const again = await open({}, { id: closed })
@@ -219,14 +215,14 @@ describe('the page of a real request', () => {
   })
 
   test('a browser that is driven is not taken for a person, and the person may still decline', async () => {
-    const id = await world.signup()
+    const id = await consentPages.world.signup()
     const { page } = await open({}, { id })
     await reviewed(page)
     await press(page, 'Approve')
     await page.getByRole('alert').filter({ hasText: 'This looked automated' }).waitFor()
-    expect((await world.session(id))?.status).toBe('pending')
+    expect((await consentPages.world.session(id))?.status).toBe('pending')
     await press(page, 'Decline')
     await shows(page, 'Declined')
-    expect(await world.session(id)).toMatchObject({ status: 'rejected', rejection: 'declined' })
+    expect(await consentPages.world.session(id)).toMatchObject({ status: 'rejected', rejection: 'declined' })
   })
 })

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import axe from 'axe-core'
 import type { BrowserContext, Page, Route } from 'playwright-core'
-import { expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { asId, type GateSessionId } from '../../infra/ids.ts'
 import { createProfile, openHeadless } from './chromium.ts'
 import { acme, type ConsentWorld, openConsentWorld } from './consent-world.ts'
@@ -99,7 +99,7 @@ interface Opening {
 }
 
 /** A server, and a browser that shows its consent page. */
-export interface ConsentPages {
+interface ConsentPages {
   world: ConsentWorld
   /** Opens the page; what it asks the Gate API is answered one after the other, the last one again and again. */
   open(answers?: Answers, opening?: Opening): Promise<Opened>
@@ -109,7 +109,7 @@ export interface ConsentPages {
   stop(): Promise<void>
 }
 
-export async function openConsentPages(): Promise<ConsentPages> {
+async function openConsentPages(): Promise<ConsentPages> {
   const world = await openConsentWorld()
   const profile = await createProfile()
   const context = await openHeadless(profile)
@@ -126,6 +126,23 @@ export async function openConsentPages(): Promise<ConsentPages> {
       await profile.remove()
       await world.stop()
     },
+  }
+}
+
+/** A server and a browser for the tests of a file; each test begins without the pages of the one before. */
+export function useConsentPages(): Pick<ConsentPages, 'world' | 'open' | 'newPage'> {
+  let pages: ConsentPages
+  beforeAll(async () => {
+    pages = await openConsentPages()
+  }, 120_000)
+  afterEach(() => pages.closeAll())
+  afterAll(() => pages?.stop())
+  return {
+    get world() {
+      return pages.world
+    },
+    open: (...given) => pages.open(...given),
+    newPage: () => pages.newPage(),
   }
 }
 
