@@ -50,6 +50,8 @@ export interface CollectClientOptions {
   deflate?: Deflate
   // Replaces `JSON.stringify`, which a page may have replaced by its own.
   encode?: Encode
+  /** Awaited between the computations of `open`, so that a page can go on there. */
+  pause?: () => Promise<void>
 }
 
 export type OpenedSession = Omit<OpenResponse, 'serverPublicKey' | 'nonce' | 'sharedPostVersion'>
@@ -80,18 +82,20 @@ export interface CollectClient {
 const systemRandom: ClientRandom = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size))
 
 export function createCollectClient(options: CollectClientOptions): CollectClient {
-  const { random = systemRandom, crypto = noble, deflate = deflateRaw, encode = encodeJson } = options
+  const { random = systemRandom, crypto = noble, deflate = deflateRaw, encode = encodeJson, pause } = options
   const transport = createTransport(options)
   let opening: Promise<{ session: OpenedSession; sender: ReturnType<typeof createBodySender> }> | undefined
 
   async function openDocument() {
     const keyPair = crypto.createKeyPair(random)
+    await pause?.()
     const answer: OpenResponse = await transport.postJson(
       sessionsPath,
       encode(openRequest(options, keyPair.publicKey)),
     )
     const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = answer
     const keys = crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
+    await pause?.()
     const sender = createBodySender({
       ...{ transport, random, crypto, deflate, encode },
       document: { address: session, keys, publicKey: keyPair.publicKey, nonce },

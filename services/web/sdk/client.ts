@@ -6,7 +6,7 @@ import { type ClientError, destroyedError, type Errors, endsDocument } from './e
 import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
 import type { SnapshotOptions } from './snapshot.ts'
-import { idle, member, textOf, withinBudget } from './support.ts'
+import { idle, member, nextTask, textOf, withinBudget } from './support.ts'
 
 interface ClientOptions extends Required<Omit<StartOptions, 'consent'>> {
   errors: Errors
@@ -17,15 +17,26 @@ export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'wait
   stop(reason: ClientError): void
 }
 
-// These two are code of their own, which a moment without work prepares: the page is held up for neither.
-async function collectSnapshot(options: SnapshotOptions) {
+// What is not needed at once is code of its own. A moment without work prepares it in several tasks, since hashes and
+// ciphers make tables as they load and would hold the page up for too long together.
+async function prepareCode() {
   await idle()
+  await import('./hashes.ts')
+  await nextTask()
+  await import('../../../infra/wire/collect/x25519.ts')
+  await nextTask()
+  await import('../../../infra/wire/collect/client-crypto.ts')
+  await nextTask()
+}
+
+async function collectSnapshot(options: SnapshotOptions) {
+  await prepareCode()
   const snapshot = await import('./snapshot.ts')
   return snapshot.collectSnapshot(options)
 }
 
 async function loadDocument() {
-  await idle()
+  await prepareCode()
   return import('./document.ts')
 }
 
@@ -126,7 +137,7 @@ export function createClient({
   setTimeout(() => {
     if (signal.aborted) return
     behavior = trackBehavior(signal)
-    followPage({ flush, requests, report: errors.report, signal })
+    setTimeout(() => followPage({ flush, requests, report: errors.report, signal }))
   })
 
   return {

@@ -44,6 +44,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     deflate: requests.deflate,
     random: randomBytes,
     encode,
+    pause: breathe,
     sdk: { name: 'tidegate-web', version: sdkVersion, platform: 'web' },
     page: { url: sentAddress(location.href), referrer: sentAddress(document.referrer) || null },
     ...(resumeToken ? { resumeToken } : {}),

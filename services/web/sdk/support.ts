@@ -51,7 +51,7 @@ export async function breathe(): Promise<void> {
 }
 
 // A message comes behind what waits already, and unlike a timer at once.
-function nextTask(): Promise<void> {
+export function nextTask(): Promise<void> {
   // What only imitates a browser may have none, and is to be judged all the same.
   if (typeof MessageChannel !== 'function') return new Promise((resolve) => void setTimeout(resolve))
   const { port1, port2 } = new MessageChannel()

@@ -20,7 +20,7 @@ export async function collectWebGl(): Promise<{ webgl: WebGl; mismatch: boolean 
     await idle()
     const webgl = await describe(context)
     await idle()
-    return { webgl, mismatch: readOrNull(() => contradicts(context)) }
+    return { webgl, mismatch: await contradicts(context).catch(() => null) }
   } finally {
     release(context)
   }
@@ -45,6 +45,7 @@ export function release(context: Context | null): void {
 
 async function describe(context: Context): Promise<WebGl> {
   const parametersHash = readOrNull(() => hashJson(parameters(context, context)))
+  await breathe()
   const ofExtensions = await extensionParameters(context).catch(() => null)
   await breathe()
   return {
@@ -118,11 +119,13 @@ function shaderPrecisions(context: Context): (number | undefined)[][] {
   )
 }
 
-function contradicts(context: Context): boolean | null {
+async function contradicts(context: Context): Promise<boolean | null> {
   const second = createContext('webgl2')
   if (!second) return null
+  await breathe()
   const limits = (of: Context) => hashJson(mirrored.map((name) => plain(of.getParameter(of[name]))))
   const differ = limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
+  await breathe()
   release(second)
   return differ
 }

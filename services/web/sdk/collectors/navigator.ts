@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { booleanOf, member, numberOf, readOrNull, textOf, withinBudget } from '../support.ts'
+import { booleanOf, breathe, member, numberOf, readOrNull, textOf, withinBudget } from '../support.ts'
 
 type Navigator_ = Snapshot['navigator']
 type ClientHints = Pick<
@@ -16,7 +16,11 @@ type ClientHints = Pick<
 const highEntropy = ['architecture', 'fullVersionList', 'model', 'platform', 'platformVersion']
 
 export async function collectNavigator(): Promise<Navigator_> {
-  return { ...identity(), ...hardware(), ...plugins(), ...(await clientHints()) }
+  const ofBrowser = { ...identity(), ...hardware() }
+  await breathe()
+  const ofPlugins = plugins()
+  await breathe()
+  return { ...ofBrowser, ...ofPlugins, ...(await clientHints()) }
 }
 
 function identity() {
