@@ -5,8 +5,6 @@ const root = path.resolve(import.meta.dirname, '../../..')
 
 export interface DocumentedFlow {
   title: string
-  /** The most files that its list may have, as the page says it. */
-  limit: number
   files: string[]
   /** Further files that it runs and that belong to another flow. */
   elsewhere: string[]
@@ -27,9 +25,9 @@ export function documentedFlows(): FlowsPage {
   return {
     common: pathsIn(intro),
     flows: sections.map((text) => {
-      const [title = '', limit = ''] = /^(.*?) \(at most (\d+) files\)$/m.exec(text)?.slice(1) ?? []
+      const [title = ''] = text.split('\n')
       const [list = '', elsewhere = ''] = text.split('Runs beside it:')
-      return { title, limit: Number(limit), files: pathsIn(list), elsewhere: pathsIn(elsewhere) }
+      return { title, files: pathsIn(list), elsewhere: pathsIn(elsewhere) }
     }),
   }
 }
