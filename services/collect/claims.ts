@@ -1,12 +1,8 @@
-import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import { createBreaker } from '../../infra/breaker.ts'
-import type { Clock } from '../../infra/ids.ts'
 import { createGroupCommit } from '../../infra/log/group-commit.ts'
 import { type Column, unnest } from '../../infra/postgres/arrays.ts'
 import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
 import type { Db, PoolOptions, Tx } from '../../infra/postgres/pool.ts'
-import type { Logger } from '../../infra/telemetry.ts'
 
 /** That a body has a sequence number of its document. A later number takes the place of an earlier one. */
 export interface Claim {
@@ -28,7 +24,7 @@ export interface ClaimStore {
 }
 
 export interface Claims {
-  /** The newest claim of the document, over all processes: this one, or one that was there before. Never rejects. */
+  /** The newest claim of the document, over all processes: this one, or one that was there before. */
   claim(claim: Claim): Promise<Claim>
 }
 
@@ -47,57 +43,26 @@ export function isHeldBy(newest: Claim, { seq, bodyHash }: Claim): boolean {
   return newest.seq === seq && newest.bodyHash === bodyHash
 }
 
-export interface ClaimsOptions {
-  store: ClaimStore
-  logger: Logger
-  /** A claim was decided without the store. */
-  onAlone: () => void
-  /** Milliseconds of which only differences matter. Default: a clock of the process that is never set. */
-  clock?: Clock
-  /** How long one write may take, milliseconds (default 2000). Appending to an embedded log may take 5 seconds. */
-  answerWithinMs?: number
-}
-
 const maxTogether = 1000
-// As many as there are documents whose last body a process remembers.
-const maxUnwritten = 20_000
 
 /**
  * Sequence numbers shared by all processes with the same store. Claims that come while one write is under way form the
- * next. While the store does not answer, the process lets its own bodies through (docs/architecture.md, Claims), and
- * writes their claims once it answers again.
+ * next. Where a write fails, so do those that wait behind it: nobody waits for two time-outs.
  */
-export function createClaims(options: ClaimsOptions): Claims {
-  const { store, logger, onAlone, clock = () => performance.now(), answerWithinMs = 2000 } = options
-  const meanwhile = 'this process decides alone about sequence numbers'
-  const breaker = createBreaker({ clock, logger, who: 'collect: claims', meanwhile, answerWithinMs })
-  const unwritten = new LRUCache<string, Claim>({ max: maxUnwritten })
+export function createClaims(store: ClaimStore): Claims {
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
 
   async function write(claims: Claim[]): Promise<Claim[]> {
-    const late = unwritten.size > 0 ? [...unwritten.values()].slice(0, maxTogether) : []
-    const given = newestClaims([...late, ...claims])
-    const others = await breaker.answerTo(store.write(given))
-    // Nor is it any use to whoever waits behind these.
-    if (!others) throw new Error('claims are away')
-    const newest = new Map([...given, ...others].map((claim) => [claim.documentIdHash, claim]))
-    for (const claim of late)
-      if (unwritten.peek(claim.documentIdHash) === claim) unwritten.delete(claim.documentIdHash)
-    return claims.map((claim) => newest.get(claim.documentIdHash) ?? claim)
-  }
-
-  function alone(claim: Claim): Claim {
-    onAlone()
-    const [newest = claim] = newestClaims([unwritten.get(claim.documentIdHash) ?? claim, claim])
-    unwritten.set(claim.documentIdHash, newest)
-    return newest
+    const newest = newestClaims(claims)
+    const others = await store.write(newest)
+    const held = new Map([...newest, ...others].map((claim) => [claim.documentIdHash, claim]))
+    return claims.map((claim) => held.get(claim.documentIdHash) ?? claim)
   }
 
   return {
     async claim(claim) {
-      const asked = breaker.mayAsk() ? groups.append([claim]) : undefined
-      const [newest] = (await asked?.catch(() => [])) ?? []
-      return newest ?? alone(claim)
+      const [held = claim] = await groups.append([claim])
+      return held
     },
   }
 }

@@ -3,15 +3,6 @@ import type { Shed } from './admission.ts'
 
 const allShed: Shed[] = ['session', 'request']
 
-export function countUnclaimed(registry: Registry): () => void {
-  const unclaimed = new Counter({
-    name: 'tidegate_collect_unclaimed_total',
-    help: 'Bodies that this process decided on alone, because the database did not answer: other processes may have taken their sequence numbers.',
-    registers: [registry],
-  })
-  return () => unclaimed.inc()
-}
-
 export function countShed(registry: Registry): (what: Shed) => void {
   const shed = new Counter({
     name: 'tidegate_collect_shed_total',

@@ -11,7 +11,7 @@ import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
 import { createHandOff, createRecipients, type HandOff, type RecipientTenant } from '../collect/hand-off.ts'
-import { countShed, countUnclaimed, measureAdmission } from '../collect/metrics.ts'
+import { countShed, measureAdmission } from '../collect/metrics.ts'
 import { collectRoutes } from '../collect/routes.ts'
 import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
@@ -28,14 +28,14 @@ interface BasisParts {
 }
 
 export function openCollect(core: Core, parts: BasisParts): CollectBasis {
-  return { claims: openClaims(core, parts), admission: openAdmission(core, parts) }
+  return { claims: openClaims(core, parts.undo), admission: openAdmission(core, parts) }
 }
 
 // Claims have connections of their own: every batch waits for one, and for nothing else in the database.
-function openClaims({ databaseUrl, logger }: Core, { registry, undo }: BasisParts): Claims {
+function openClaims({ databaseUrl }: Core, undo: AsyncDisposableStack): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())
-  return createClaims({ store: createClaimTable(pool), logger, onAlone: countUnclaimed(registry) })
+  return createClaims(createClaimTable(pool))
 }
 
 export function openAdmission(core: Core, { registry, undo }: BasisParts): Admission {

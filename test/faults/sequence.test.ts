@@ -4,7 +4,6 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import type { SessionState } from '../../services/scoring/session-state.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
-import { freshMetrics } from '../support/metrics.ts'
 import {
   eightBodies,
   hashOf,
@@ -83,6 +82,13 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
         .map(({ seq, request }) => [seq, hashOf(request).slice(0, 16)]),
     )
 
+  async function bodiesOnTheLog(): Promise<Set<string>> {
+    const { stdout } = await cluster.cli(['events', '--topic', 'tidegate.collect.v1'])
+    const events = stdout.split('\n').filter((line) => line.endsWith('}'))
+    const stored = events.map((line): { data: { body_hash?: string } } => JSON.parse(line))
+    return new Set(stored.flatMap(({ data }) => data.body_hash ?? []))
+  }
+
   beforeAll(async () => {
     cluster = await startCluster({ log, roles: 'collect,scoring,projections' })
     pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
@@ -101,11 +107,7 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
   })
 
   it('is on the log as acknowledged, and as nothing else', async () => {
-    const { stdout } = await cluster.cli(['events', '--topic', 'tidegate.collect.v1'])
-    const events = stdout.split('\n').filter((line) => line.endsWith('}'))
-    const stored = events.map((line): { data: { body_hash?: string } } => JSON.parse(line))
-    const hashes = new Set(stored.flatMap(({ data }) => data.body_hash ?? []))
-    expect(hashes).toEqual(new Set(taken.map(({ request }) => hashOf(request))))
+    expect(await bodiesOnTheLog()).toEqual(new Set(taken.map(({ request }) => hashOf(request))))
   })
 
   it('counts in scoring, and marks no session', async () => {
@@ -137,35 +139,24 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
     }
   }, 300_000)
 
-  it('is let through while the claims are away, which /metrics counts', async () => {
-    const [one = '', other = ''] = baseUrls
+  it('is refused with 503 while the claims are away, and taken once they are back', async () => {
     const document = await open()
     const [first, second] = [document.body(1, document.nonce), document.body(1, document.nonce)]
     const locker = await pool.connect()
     try {
       await locker.query('begin; lock table tidegate.collect_claims in access exclusive mode')
-      expect(outcomeOf(await postTo(one)(first))).toBe('200')
-      expect(outcomeOf(await postTo(one)(second))).toBe(refused)
-      expect(await unclaimed(one)).toBe(1)
-      expect(await unclaimed(other)).toBe(0)
+      const answers = await Promise.all(posts().map((post) => post(first)))
+      expect(answers.map(outcomeOf)).toEqual(Array(2).fill('503 service.unavailable'))
     } finally {
       await locker.query('rollback')
       locker.release()
     }
-    // What was taken alone is claimed with the next body, once a look finds the claims back.
-    await eventually(async () => {
-      const { body, nonce } = await open()
-      const counted = await unclaimed(one)
-      expect(outcomeOf(await postTo(one)(body(1, nonce)))).toBe('200')
-      expect(await unclaimed(one)).toBe(counted)
-    })
-    expect(outcomeOf(await postTo(other)(second))).toBe(refused)
-    expect(outcomeOf(await postTo(other)(first))).toBe('200')
-    expect(await unclaimed(other)).toBe(0)
+    const [one, other] = posts()
+    expect(await one?.(first).then(outcomeOf)).toBe('200')
+    expect(await other?.(second).then(outcomeOf)).toBe(refused)
+    expect(await other?.(first).then(outcomeOf)).toBe('200')
+    const stored = await bodiesOnTheLog()
+    expect(stored).toContain(hashOf(first))
+    expect(stored).not.toContain(hashOf(second))
   }, 60_000)
 })
-
-async function unclaimed(baseUrl: string): Promise<number> {
-  const text = await freshMetrics(baseUrl)
-  return Number(/^tidegate_collect_unclaimed_total (\d+)$/m.exec(text)?.[1])
-}

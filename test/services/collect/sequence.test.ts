@@ -17,7 +17,6 @@ const refused = '409 session.sequence_mismatch'
 
 let log: MemoryLog
 let claims: MemoryClaims
-let time: number
 let running: CollectProcess[]
 let first: CollectProcess
 let document: RawDocument
@@ -30,9 +29,8 @@ async function start(changes: Partial<CollectDeps> = {}): Promise<CollectProcess
 }
 
 beforeEach(async () => {
-  time = 0
   log = createMemoryLog()
-  claims = createMemoryClaims({ clock: () => time })
+  claims = createMemoryClaims()
   running = []
   first = await start()
   document = await openRawDocument(first.post, first.publishableKey)
@@ -110,7 +108,6 @@ test('older bodies that come at once to a process that remembers none of them ar
   const other = await start()
   const outcomes = await Promise.all(sent.map(({ request }) => outcome(other, request)))
   expect(outcomes).toEqual([refused, refused, refused, '200'])
-  expect(claims.alone).toBe(0)
 })
 
 describe('a body that took its number and did not get to the log', () => {
@@ -154,52 +151,15 @@ test('a result that is asked for again asks for the same decision', async () => 
   expect(await (await start()).post(result)).toMatchObject({ status: 200, json: answer.json })
 })
 
-describe('while the database is away', () => {
-  const away = async (work: () => Promise<void>) => {
-    claims.setDown(true)
-    await work()
-    claims.setDown(false)
-  }
-
-  test('each process goes by what it knows, and says how often', async () => {
-    const [older] = await sendBodies(1)
-    const { nonce } = await sendBody(2, older.nonce)
-    const next = document.body(3, nonce)
-    await away(async () => {
-      expect(await outcome(first, older.request)).toBe(refused)
-      expect(claims.alone).toBe(0)
-      expect(await outcome(first, next)).toBe('200')
-      expect(await outcome(first, next)).toBe('200')
-      expect(await outcome(await start(), older.request)).toBe('200')
-      expect(claims.alone).toBe(3)
-    })
-  })
-
-  test('one claim a second looks whether it is back', async () => {
-    await away(async () => {
-      const before = claims.writes
-      const bodies = Array.from({ length: 5 }, () => openRawDocument(first.post, first.publishableKey))
-      for (const opened of await Promise.all(bodies))
-        expect(await outcome(first, opened.body(1, opened.nonce))).toBe('200')
-      expect(claims.writes - before).toBe(1)
-      time += 1000
-      const last = await openRawDocument(first.post, first.publishableKey)
-      expect(await outcome(first, last.body(1, last.nonce))).toBe('200')
-      expect(claims.writes - before).toBe(2)
-    })
-  })
-
-  test('numbers that were taken meanwhile are claimed when it is back', async () => {
-    const body = document.body(1, document.nonce)
-    await away(async () => {
-      expect(await outcome(first, body)).toBe('200')
-    })
-    time += 1000
-    const another = await openRawDocument(first.post, first.publishableKey)
-    expect(await outcome(first, another.body(1, another.nonce))).toBe('200')
-    const other = await start()
-    expect(await outcome(other, document.body(1, document.nonce))).toBe(refused)
-    expect(await outcome(other, body)).toBe('200')
-    expect(counted()).toEqual({ batches: 1, conflicts: 0 })
-  })
+test('while the database is away no body is acknowledged, and the same ones are taken when it is back', async () => {
+  const [{ nonce }] = await sendBodies(1)
+  const [next, another] = [document.body(2, nonce), document.body(2, nonce)]
+  claims.setDown(true)
+  for (const process of [first, await start()])
+    expect(await outcome(process, next)).toBe('503 service.unavailable')
+  expect(counted()).toEqual({ batches: 1, conflicts: 0 })
+  claims.setDown(false)
+  expect(await outcome(first, next)).toBe('200')
+  expect(await outcome(await start(), another)).toBe(refused)
+  expect(counted()).toEqual({ batches: 2, conflicts: 0 })
 })
