@@ -4,14 +4,15 @@ import type { Db } from './pool.ts'
 export interface ColumnDefinition<T> {
   type: ElementType
   constraint: string
-  /** What readers cast it to: pg gives a bigint as text, and JSON as text where the column is text. */
-  readAs?: 'float8' | 'json'
+  /** How readers select it: pg gives a bigint as text, and JSON as text where the column is text. */
+  read?(sql: string): string
   name?: string
   write(value: T): Element
 }
 
 const notNull = 'not null'
 const asIs = <T extends Element>(value: T): Element => value
+const castTo = (type: string) => (sql: string) => `${sql}::${type}`
 
 export const column = {
   text: <T extends string = string>(): ColumnDefinition<T> => ({
@@ -29,18 +30,25 @@ export const column = {
   json: <T>(): ColumnDefinition<T> => ({
     type: 'text',
     constraint: notNull,
-    readAs: 'json',
+    read: castTo('json'),
     write: (value) => JSON.stringify(value),
   }),
   bigint: (): ColumnDefinition<number> => ({
     type: 'bigint',
     constraint: notNull,
-    readAs: 'float8',
+    read: castTo('float8'),
     write: asIs,
   }),
   integer: (): ColumnDefinition<number> => ({ type: 'integer', constraint: notNull, write: asIs }),
   boolean: (): ColumnDefinition<boolean> => ({ type: 'boolean', constraint: notNull, write: asIs }),
   bytea: (): ColumnDefinition<Buffer> => ({ type: 'bytea', constraint: notNull, write: asIs }),
+  /** Bytes, as hexadecimal text where they are read and written. */
+  hex: (): ColumnDefinition<string> => ({
+    type: 'bytea',
+    constraint: notNull,
+    read: (sql) => `encode(${sql}, 'hex')`,
+    write: (text) => Buffer.from(text, 'hex'),
+  }),
 }
 
 /** Text from outside: it may have a NUL, which Postgres cannot store. */
@@ -61,12 +69,19 @@ export function primaryKey<T>(column: ColumnDefinition<T>, name?: string): Colum
   return { ...column, constraint, ...(name === undefined ? {} : { name }) }
 }
 
+/** Adds a default or a check: `constrained(column.boolean(), 'default false')`. */
+export function constrained<T>(column: ColumnDefinition<T>, sql: string): ColumnDefinition<T> {
+  return { ...column, constraint: `${column.constraint} ${sql}` }
+}
+
 export interface Table<R> {
   name: string
   ddl: string
   key: string
+  /** The columns' names, separated by commas. */
+  names: string
   columns: Column<R>[]
-  columnsWithout(...fields: (keyof R)[]): Column<R>[]
+  columnsWithout<F extends keyof R>(...fields: F[]): Column<Pick<R, Exclude<keyof R, F>>>[]
   /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
   select(alias: string, ...fields: (keyof R)[]): string
   selectWithout(alias: string, ...fields: (keyof R)[]): string
@@ -78,13 +93,20 @@ export interface TableOptions<R> {
   key?: (keyof R & string)[]
   /** A column that Postgres computes: its definition, and the field whose column it follows. */
   generated?: { after: keyof R; ddl: string }
+  /** Nothing of it is in the write-ahead log, so that a crash of Postgres empties it. */
+  unlogged?: boolean
+  /** Storage parameters, such as `fillfactor = 70`. */
+  storage?: string
+  /** What follows `create index on` and the table's name. */
+  indexes?: string[]
 }
 
 export function table<R extends object>(
   name: string,
   definitions: { [K in keyof R]: ColumnDefinition<R[K]> },
-  { key, generated }: TableOptions<R> = {},
+  options: TableOptions<R> = {},
 ): Table<R> {
+  const { key, generated } = options
   const fields = keysOf(definitions)
   const columnName = (field: keyof R) => definitions[field].name ?? String(field)
 
@@ -95,12 +117,11 @@ export function table<R extends object>(
   }
 
   function selected(alias: string, field: keyof R): string {
-    const { readAs, name: column } = definitions[field]
-    const cast = readAs ? `::${readAs}` : ''
-    return `${alias}.${columnName(field)}${cast}${column ? ` as ${String(field)}` : ''}`
+    const { read = (sql) => sql } = definitions[field]
+    return `${read(`${alias}.${columnName(field)}`)} as ${String(field)}`
   }
 
-  const written = (field: keyof R): Column<R> => ({
+  const written = <F extends keyof R>(field: F): Column<Pick<R, F>> => ({
     name: columnName(field),
     type: definitions[field].type,
     of: (row) => definitions[field].write(row[field]),
@@ -108,17 +129,29 @@ export function table<R extends object>(
 
   const keys = key ?? fields.filter((field) => definitions[field].constraint.includes('primary key'))
   const lines = [...fields.flatMap(ddlOf), ...(key ? [`primary key (${key.join(', ')})`] : [])]
-  const without = (others: (keyof R)[]) => fields.filter((field) => !others.includes(field))
+  function without<F extends keyof R>(others: F[]) {
+    const isOther = new Set<keyof R>(others)
+    return fields.filter((field): field is Exclude<typeof field, F> => !isOther.has(field))
+  }
+
   const select = (alias: string, some: (keyof R)[]) => some.map((field) => selected(alias, field)).join(', ')
   return {
     name,
-    ddl: `create table ${name} (\n  ${lines.join(',\n  ')}\n);\n`,
+    ddl: tableDdl(name, lines, options),
     key: keys.map(columnName).join(', '),
+    names: fields.map(columnName).join(', '),
     columns: fields.map(written),
     columnsWithout: (...others) => without(others).map(written),
     select: (alias, ...some) => select(alias, some.length > 0 ? some : fields),
     selectWithout: (alias, ...others) => select(alias, without(others)),
   }
+}
+
+function tableDdl<R>(name: string, lines: string[], { unlogged, storage, indexes = [] }: TableOptions<R>) {
+  const kind = unlogged ? 'unlogged table' : 'table'
+  const end = storage ? `) with (${storage});` : ');'
+  const created = [`create ${kind} ${name} (\n  ${lines.join(',\n  ')}\n${end}\n`]
+  return [...created, ...indexes.map((index) => `create index on ${name} ${index};\n`)].join('')
 }
 
 function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
@@ -128,34 +161,55 @@ function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
 }
 
 /** Writes the rows, and replaces those that have their keys. */
-export function saveRows<R>({ name: table, key, columns }: Table<R>, rows: R[]): Part[] {
-  const others = columns.filter(({ name }) => !key.split(', ').includes(name))
-  const replaced = others.map(({ name }) => `${name} = excluded.${name}`).join(', ')
-  return write(`save_${table}`, {
-    ...{ table, columns, rows },
-    conflict: `on conflict (${key}) do update set ${replaced}`,
-  })
+export function saveRows<R>(table: Table<R>, rows: R[]): Part[] {
+  const { columns } = table
+  return writeRows(table, { as: `save_${identifier(table)}`, columns, rows, conflict: replacing(table) })
 }
 
 /** Writes the rows whose key is new. */
-export function insertRows<R>({ name: table, columns }: Table<R>, rows: R[]): Part[] {
-  return write(`insert_${table}`, { table, columns, rows, conflict: 'on conflict do nothing' })
+export function insertRows<R>(table: Table<R>, rows: R[]): Part[] {
+  const { columns } = table
+  return writeRows(table, {
+    as: `insert_${identifier(table)}`,
+    columns,
+    rows,
+    conflict: 'on conflict do nothing',
+  })
 }
 
-interface Written<R> {
-  table: string
+/** The row with the same key gets all other columns of the new one. */
+export function replacing<R>({ key, columns }: Table<R>): string {
+  const others = columns.filter(({ name }) => !key.split(', ').includes(name))
+  return `on conflict (${key}) do update set ${others.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`
+}
+
+const identifier = ({ name }: TableName) => name.replaceAll('.', '_')
+
+type TableName = Pick<Table<never>, 'name' | 'key'>
+
+interface Insert<R> {
   columns: Column<R>[]
   rows: R[]
-  conflict: string
+  /** `on conflict ...`, and what else ends the statement. */
+  conflict?: string
+  /** Writes in the order of the key, because two that lock the same rows in different orders can deadlock. */
+  ordered?: boolean
 }
 
-function write<R>(as: string, { table, columns, rows, conflict }: Written<R>): Part[] {
-  if (rows.length === 0) return []
-  const at = (first: number) => {
-    const { names, source, values } = unnest(columns, rows, first)
-    return { text: `insert into ${table} (${names}) select * from ${source} ${conflict}`, values }
-  }
-  return [{ as, at }]
+/** `as` names the statement within a `with` clause. */
+export function writeRows<R>(table: TableName, { as, ...insert }: Insert<R> & { as: string }): Part[] {
+  return insert.rows.length === 0 ? [] : [{ as, at: (first) => insertInto(table, insert, first) }]
+}
+
+/** An `insert` whose parameters are one array for each column. */
+export function insertInto<R>(
+  { name, key }: TableName,
+  { columns, rows, conflict = '', ordered = false }: Insert<R>,
+  firstParameter = 1,
+): { text: string; values: Buffer[] } {
+  const { names, source, values } = unnest(columns, rows, firstParameter)
+  const given = ordered ? `${source} as given (${names}) order by ${key}` : source
+  return { text: `insert into ${name} (${names}) select * from ${given} ${conflict}`, values }
 }
 
 export async function loadRows<K extends string, R extends Record<K, string>>(

@@ -103,17 +103,17 @@ async function scoreIn(
   const links = await linkRecords(deps.codec, resolution.linked, drafts)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
-  const offsets = moved.map(({ topic, partition, next: offset, timeBefore }) => ({
+  const offsets = moved.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,
-    offset,
-    logTime: timeBefore(offset),
+    next_offset,
+    log_time: timeBefore(next_offset),
   }))
   const states = linked(changed, resolution)
   const writes = [
     ...resolution.index.save(),
     ...saveStates({ states, partitions: partitionsOf(events), constants }),
-    saveOffsets(offsets),
+    ...saveOffsets(offsets),
   ]
   return { result: { next, states, transactionId }, writes }
 }

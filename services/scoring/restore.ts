@@ -4,24 +4,16 @@ import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { isErasure } from '../../infra/event-store/erased.ts'
 import { type EventSource, readEvents } from '../../infra/event-store/read-events.ts'
 import type { Position } from '../../infra/log/port.ts'
-import { runTogether } from '../../infra/postgres/arrays.ts'
+import { type Part, runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { replacing, writeRows } from '../../infra/postgres/table.ts'
 import { isMove } from '../../projections/sessions/apply-moves.ts'
 import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
 import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './prune-visitors.ts'
 import { readOffset } from './store.ts'
+import { type Link, links as linkTable, visitorKeys, visitors } from './tables.ts'
 import { allKeys, lineageOf, linkedProfile, visitorKeysOf } from './visitors/keys.ts'
-import {
-  gatheredKeys,
-  gatheredVisitors,
-  type Link,
-  linkNames,
-  linksDdl,
-  putLinks,
-  replacedLink,
-  ruleOf,
-  visitorColumns,
-} from './visitors/links.ts'
+import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
 
 export interface VisitorSources extends EventSource {
@@ -54,26 +46,20 @@ export function rebuildVisitors(
 }
 
 /**
- * Where scoring has never read anything, as after a loss of the database, or knew visitors before it kept their links:
- * makes them from the log before it begins. undefined = there is nothing to do.
+ * Where scoring has never read anything, as after a loss of the database: makes the visitors from the log before it
+ * begins. undefined = there is nothing to do.
  */
 export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitors | undefined> {
   return transaction(sources.pool, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [lockKey('restore visitors')])
-    const { rows } = await tx.query(begun)
-    const { has_read: hasRead, has_links: hasLinks } = begunRow.parse(rows[0])
-    if (hasRead && hasLinks) return undefined
+    const { rowCount } = await tx.query('select from scoring.offsets limit 1')
+    if (rowCount !== 0) return undefined
     const read = await readVisitors(tx, sources)
     await putVisitors(tx)
-    if (hasRead) return { ...read, switched: true }
     for (const place of await sources.log.endPositions(eventTopics.BatchReceived)) await readOffset(tx, place)
     return { ...read, switched: true }
   })
 }
-
-const begun = `select exists (select from scoring.offsets) as has_read,
-  exists (select from scoring.links) or not exists (select from scoring.visitors) as has_links`
-const begunRow = z.object({ has_read: z.boolean(), has_links: z.boolean() })
 
 async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<RebuiltVisitors, 'switched'>> {
   await tx.query(temporaryTables)
@@ -95,9 +81,9 @@ type LinkTopic = (typeof topics)[number]
 
 async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
-    insert into scoring.links (${linkNames}) select ${linkNames} from rebuilt_links;
-    insert into scoring.visitors (${visitorColumns}) select ${visitorColumns} from rebuilt_visitors;
-    insert into scoring.visitor_keys (key, visitor_id) select key, visitor_id from rebuilt_visitor_keys`)
+    insert into scoring.links select * from rebuilt_links;
+    insert into scoring.visitors (${visitors.names}) select * from rebuilt_visitors;
+    insert into scoring.visitor_keys (${visitorKeys.names}) select * from rebuilt_visitor_keys`)
 }
 
 const counts = z.tuple([
@@ -105,7 +91,7 @@ const counts = z.tuple([
 ])
 
 // By session: scoring may have tried more than once to link it, and then the last try is what it knows.
-const temporaryTables = `create temporary table ${linksDdl('rebuilt_links')} on commit drop;
+const temporaryTables = `create temporary table rebuilt_links (like scoring.links, primary key (session_id)) on commit drop;
   create temporary table rebuilt_moves (
     session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint
   ) on commit drop;
@@ -123,15 +109,13 @@ const comparison = `select (select count(*) from rebuilt_links)::float8 as sessi
     (select count(*) from rebuilt_visitors)::float8 as visitors,
     (select count(*) from rebuilt_visitor_keys)::float8 as keys,
     ((select count(*) from (
-        select ${visitorColumns} from scoring.visitors except select ${visitorColumns} from rebuilt_visitors) gone)
+        select ${visitors.names} from scoring.visitors except select * from rebuilt_visitors) gone)
       + (select count(*) from (
-        select ${visitorColumns} from rebuilt_visitors except select ${visitorColumns} from scoring.visitors) found)
+        select * from rebuilt_visitors except select ${visitors.names} from scoring.visitors) found)
       + (select count(*) from (
-        select key, visitor_id from scoring.visitor_keys
-        except select key, visitor_id from rebuilt_visitor_keys) gone_keys)
+        select ${visitorKeys.names} from scoring.visitor_keys except select * from rebuilt_visitor_keys) gone_keys)
       + (select count(*) from (
-        select key, visitor_id from rebuilt_visitor_keys
-        except select key, visitor_id from scoring.visitor_keys) found_keys))::float8 as differences`
+        select * from rebuilt_visitor_keys except select ${visitorKeys.names} from scoring.visitor_keys) found_keys))::float8 as differences`
 
 const rebuiltTables = { visitors: 'rebuilt_visitors', keys: 'rebuilt_visitor_keys', links: 'rebuilt_links' }
 const ownTables = { visitors: 'scoring.visitors', keys: 'scoring.visitor_keys', links: 'scoring.links' }
@@ -160,7 +144,7 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
     ...{ topic, from: startOf },
     async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
-      await runTogether(tx, putLinks([...links.values()], { table: 'rebuilt_links', ...whereKnown[topic] }))
+      await runTogether(tx, putLinks([...links.values()], topic))
       await putMoves(tx, events)
       await noteErased(tx, events)
       // A transaction that says nothing for long is ended.
@@ -211,18 +195,17 @@ function linkOf(told: Told, profile: Profile | null): Link {
   return {
     ...{ session_id, visitor_id, organization_id, environment, linked_at },
     lineage: lineageOf(keys) ?? session_id,
-    profile: profile && JSON.stringify(profile),
+    profile,
     keys: allKeys(keys),
     ...{ apart_from: null, merged_at: null },
   }
 }
 
-const whereKnown = {
-  [eventTopics.VisitorLinked]: {
-    name: 'put_links',
-    onConflict: `(session_id) do update set ${replacedLink}`,
-  },
-  [eventTopics.SessionScored]: { name: 'put_decisions', onConflict: '(session_id) do nothing' },
-  // Has no links.
-  [eventTopics.VisitorErased]: { name: 'put_none', onConflict: '(session_id) do nothing' },
+function putLinks(rows: Link[], topic: LinkTopic): Part[] {
+  const { key, columns } = linkTable
+  const [as, conflict] =
+    topic === eventTopics.VisitorLinked
+      ? ['put_links', replacing(linkTable)]
+      : ['put_decisions', 'on conflict do nothing']
+  return writeRows({ name: 'rebuilt_links', key }, { as, columns, rows, conflict })
 }

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import pg from 'pg'
 import type { Position } from '../../infra/log/port.ts'
-import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
+import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
+import { type RowOf, saveRows, writeRows } from '../../infra/postgres/table.ts'
 import type { SessionState } from './session-state.ts'
+import { type Constants, offsets, sessions } from './tables.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
@@ -17,9 +19,6 @@ export interface Opened {
   // Of the sessions, those that were erased.
   erased: Set<string>
 }
-
-// The large parts of a state, which seldom change: they are not written again with each event.
-type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
 /** A state as a transaction wrote it: the row names that one as `xmin` until another writes it. */
 interface WrittenState {
@@ -170,46 +169,9 @@ export async function moveOffsets(tx: Tx, topic: string, moved: (next: Position)
   )
 }
 
-/** `logTime` is when the log stored the last record before the offset, epoch milliseconds. */
-export function saveOffsets(next: (Position & { logTime: number })[]): Part {
-  const at = (first: number) => {
-    const { source, values } = unnest(offsetColumns, next, first)
-    const text = `insert into scoring.offsets (topic, partition, next_offset, log_time) select * from ${source}
-      on conflict (topic, partition) do update set next_offset = excluded.next_offset, log_time = excluded.log_time`
-    return { text, values }
-  }
-  return { as: 'save_offsets', at }
+export function saveOffsets(rows: RowOf<typeof offsets>[]): Part[] {
+  return saveRows(offsets, rows)
 }
-
-const offsetColumns: Column<Position & { logTime: number }>[] = [
-  { name: 'topic', type: 'text', of: ({ topic }) => topic },
-  { name: 'partition', type: 'integer', of: ({ partition }) => partition },
-  { name: 'next_offset', type: 'bigint', of: ({ offset }) => offset },
-  { name: 'log_time', type: 'bigint', of: ({ logTime }) => logTime },
-]
-
-interface StateRow {
-  state: SessionState
-  partition: number | null
-  // null = as stored.
-  constants: Constants | null
-}
-
-const stateColumns: Column<StateRow>[] = [
-  { name: 'session_id', type: 'text', of: ({ state }) => state.session_id },
-  { name: 'organization_id', type: 'text', of: ({ state }) => state.organization_id },
-  { name: 'environment', type: 'text', of: ({ state }) => state.environment },
-  { name: 'opened_at', type: 'bigint', of: ({ state }) => state.created_at },
-  { name: 'last_activity_at', type: 'bigint', of: ({ state }) => state.last_activity_at },
-  { name: 'final_at', type: 'bigint', of: ({ state }) => state.final_at },
-  { name: 'partition', type: 'integer', of: ({ partition }) => partition },
-  {
-    name: 'state',
-    type: 'text',
-    of: ({ state: { snapshot: _, visitor: __, ...state } }) => JSON.stringify(state),
-  },
-  { name: 'constants', type: 'text', of: ({ constants }) => constants && JSON.stringify(constants) },
-]
 
 export interface ChangedStates {
   states: SessionState[]
@@ -218,22 +180,28 @@ export interface ChangedStates {
 }
 
 export function saveStates({ states, partitions, constants }: ChangedStates): Part[] {
-  if (states.length === 0) return []
-  const rows = states.map((state) => {
-    const { session_id, snapshot, visitor } = state
+  const rows = states.map(({ snapshot, visitor, ...state }) => {
+    const {
+      session_id,
+      organization_id,
+      environment,
+      created_at: opened_at,
+      last_activity_at,
+      final_at,
+    } = state
     const stored = constants.get(session_id)
     const isSame = stored?.snapshot === snapshot && stored?.visitor === visitor
-    const partition = partitions.get(session_id) ?? null
-    return { state, partition, constants: isSame ? null : { snapshot, visitor } }
+    return {
+      ...{ session_id, organization_id, environment, opened_at, last_activity_at, final_at, state },
+      partition: partitions.get(session_id) ?? null,
+      // null = as stored.
+      constants: isSame ? null : { snapshot, visitor },
+    }
   })
-  const at = (first: number) => {
-    const { names, source, values } = unnest(stateColumns, rows, first)
-    const text = `insert into scoring.sessions (${names})
-      select * from ${source} as one (${names}) order by session_id
-      on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
-        final_at = excluded.final_at, partition = excluded.partition, state = excluded.state,
-        constants = coalesce(excluded.constants, sessions.constants)`
-    return { text, values }
-  }
-  return [{ as: 'save_states', at }]
+  return writeRows(sessions, {
+    ...{ as: 'save_states', columns: sessions.columnsWithout('idled_at'), rows, ordered: true },
+    conflict: `on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
+      final_at = excluded.final_at, partition = excluded.partition, state = excluded.state,
+      constants = coalesce(excluded.constants, sessions.constants)`,
+  })
 }

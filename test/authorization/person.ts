@@ -5,7 +5,8 @@ import { type Id, timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import { saveLinks } from '../../services/scoring/visitors/links.ts'
+import { saveRows } from '../../infra/postgres/table.ts'
+import { links as linkTable } from '../../services/scoring/tables.ts'
 import { testCause } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
@@ -53,7 +54,7 @@ export async function storePerson(deps: PersonDeps, organizationId: string): Pro
     ...{ ...session, ...about, linked_at: clock(), lineage: session.session_id, profile: null, keys: [] },
     ...{ apart_from: null, merged_at: null },
   }))
-  await runTogether(pool, saveLinks(links))
+  await runTogether(pool, saveRows(linkTable, links))
   await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
   return person
 }

@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { z } from 'zod'
-import { type Column, type Part, runTogether, unnest } from '../../../infra/postgres/arrays.ts'
+import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
+import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
+import { type Link, links, visitorKeys, visitors as visitorTable } from '../tables.ts'
 import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
-import { isKept, type Link, moveSessions, readSessions, saveLinks } from './links.ts'
+import { isKept, keyAndVisitor, moveSessions, readSessions } from './links.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
@@ -68,8 +70,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
     tx,
     `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
        from unnest(array[${ordered.join()}]) bucket`,
-    `select encode(k.key, 'hex') as key, v.visitor_id, v.first_seen_at, v.last_seen_at, v.sessions, v.profile,
-        v.lineage, v.apart_from
+    `select ${keyAndVisitor}
        from (values ${wanted.join()}) wanted(hex)
        cross join lateral (
          select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
@@ -82,7 +83,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
 }
 
 interface Changed extends KnownVisitor {
-  organizationId: string
+  organization_id: string
   environment: string
   added: number
 }
@@ -91,7 +92,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
   const visitors = new Map<string, KnownVisitor>()
   const byKey = new Map<string, Set<string>>()
   const changed = new Map<string, Changed>()
-  const newKeys: [key: string, visitorId: string][] = []
+  const newKeys: RowOf<typeof visitorKeys>[] = []
   const newLinks: Link[] = []
 
   for (const row of rows) take(row)
@@ -109,7 +110,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
 
   function save(): Part[] {
     if (changed.size === 0) return []
-    return [...saveVisitors([...changed.values()]), ...saveKeys(newKeys), ...saveLinks(newLinks)]
+    return [...saveVisitors([...changed.values()]), ...saveKeys(newKeys), ...saveRows(links, newLinks)]
   }
 
   async function flush(): Promise<void> {
@@ -144,7 +145,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
         profile: profile ?? known?.profile ?? null,
         lineage: isNewLineage || !known ? lineage : known.lineage,
         apart_from: known?.apart_from ?? null,
-        organizationId,
+        organization_id: organizationId,
         environment,
         added: (changed.get(match.id)?.added ?? 0) + added,
       }
@@ -153,11 +154,11 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
       const all = allKeys(keys)
       for (const key of all.filter((one) => !idsOf(one).has(entry.id))) {
         idsOf(key).add(entry.id)
-        newKeys.push([key, entry.id])
+        newKeys.push({ key, visitor_id: entry.id })
       }
       newLinks.push({
         ...{ session_id: sessionId, visitor_id: entry.id, organization_id: organizationId, environment },
-        ...{ linked_at: at, lineage, profile: profile && JSON.stringify(profile), keys: all },
+        ...{ linked_at: at, lineage, profile, keys: all },
         ...{ apart_from: null, merged_at: null },
       })
       return entry.sessions
@@ -188,44 +189,29 @@ function readRow(row: Row): KnownVisitor {
   }
 }
 
-const visitorColumns: Column<Changed>[] = [
-  { name: 'visitor_id', type: 'text', of: ({ id }) => id },
-  { name: 'organization_id', type: 'text', of: ({ organizationId }) => organizationId },
-  { name: 'environment', type: 'text', of: ({ environment }) => environment },
-  { name: 'first_seen_at', type: 'bigint', of: ({ first_seen_at }) => first_seen_at },
-  { name: 'last_seen_at', type: 'bigint', of: ({ last_seen_at }) => last_seen_at },
-  { name: 'sessions', type: 'integer', of: ({ added }) => added },
-  { name: 'profile', type: 'text', of: ({ profile }) => JSON.stringify(profile) },
-  { name: 'lineage', type: 'text', of: ({ lineage }) => lineage },
-]
-const keyColumns: Column<[key: string, visitorId: string]>[] = [
-  { name: 'key', type: 'bytea', of: ([key]) => Buffer.from(key, 'hex') },
-  { name: 'visitor_id', type: 'text', of: ([, id]) => id },
-]
-
 // Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
 function saveVisitors(entries: Changed[]): Part[] {
-  const at = (first: number) => {
-    const { names, source, values } = unnest(visitorColumns, entries, first)
-    const text = `insert into scoring.visitors (${names})
-      select * from ${source} as entry (${names}) order by visitor_id
-      on conflict (visitor_id) do update set
-        first_seen_at = least(visitors.first_seen_at, excluded.first_seen_at),
-        last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
-        sessions = visitors.sessions + excluded.sessions,
-        profile = excluded.profile, lineage = excluded.lineage`
-    return { text, values }
-  }
-  return [{ as: 'save_visitors', at }]
+  return writeRows(visitorTable, {
+    as: 'save_visitors',
+    columns: visitorTable.columnsWithout('apart_from'),
+    rows: entries.map(({ id: visitor_id, added: sessions, ...visitor }) => ({
+      ...visitor,
+      visitor_id,
+      sessions,
+    })),
+    ordered: true,
+    conflict: `on conflict (visitor_id) do update set
+      first_seen_at = least(visitors.first_seen_at, excluded.first_seen_at),
+      last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
+      sessions = visitors.sessions + excluded.sessions,
+      profile = excluded.profile, lineage = excluded.lineage`,
+  })
 }
 
-function saveKeys(keys: [string, string][]): Part[] {
-  if (keys.length === 0) return []
-  const at = (first: number) => {
-    const { names, source, values } = unnest(keyColumns, keys, first)
-    const text = `insert into scoring.visitor_keys (${names})
-      select * from ${source} as added (${names}) order by key, visitor_id on conflict do nothing`
-    return { text, values }
-  }
-  return [{ as: 'save_visitor_keys', at }]
+function saveKeys(rows: RowOf<typeof visitorKeys>[]): Part[] {
+  const { columns } = visitorKeys
+  return writeRows(visitorKeys, {
+    ...{ as: 'save_visitor_keys', columns, rows, ordered: true },
+    conflict: 'on conflict do nothing',
+  })
 }

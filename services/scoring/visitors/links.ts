@@ -1,69 +1,13 @@
-import { type Column, type Part, unnest } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
-import { component, components, type Profile } from './profile.ts'
+import { type Link, links, visitorKeys, visitors } from '../tables.ts'
+import { component, components } from './profile.ts'
 import { type LinkedSession, mergedLineage } from './split.ts'
-
-/** A session of a visitor, with all that the visitor is known by through it. */
-export interface Link extends LinkedSession {
-  visitor_id: string
-  organization_id: string
-  environment: string
-  /** As JSON. */
-  profile: string | null
-  keys: string[]
-  /** Somebody took the session from this visitor: both are two. */
-  apart_from: string | null
-}
-
-const linkColumns: Column<Link>[] = [
-  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
-  { name: 'visitor_id', type: 'text', of: ({ visitor_id }) => visitor_id },
-  { name: 'organization_id', type: 'text', of: ({ organization_id }) => organization_id },
-  { name: 'environment', type: 'text', of: ({ environment }) => environment },
-  { name: 'linked_at', type: 'bigint', of: ({ linked_at }) => linked_at },
-  { name: 'lineage', type: 'text', of: ({ lineage }) => lineage },
-  { name: 'profile', type: 'text', of: ({ profile }) => profile },
-  { name: 'keys', type: 'bytea', of: ({ keys }) => Buffer.from(keys.join(''), 'hex') },
-  { name: 'apart_from', type: 'text', of: (link) => link.apart_from },
-  { name: 'merged_at', type: 'bigint', of: (link) => link.merged_at },
-]
-
-export const linksDdl = (name: string) => `${name} (
-  session_id text primary key, visitor_id text not null, organization_id text not null, environment text not null,
-  linked_at bigint not null, lineage text not null, profile text, keys bytea not null, apart_from text,
-  merged_at bigint
-)`
-
-export const linkNames = linkColumns.map(({ name }) => name).join(', ')
-export const replacedLink = linkColumns.map(({ name }) => `${name} = excluded.${name}`).join(', ')
-
-/** `onConflict`: what becomes of a session that is there already. */
-export function putLinks(
-  links: Link[],
-  { name, table, onConflict }: { name: string; table: string; onConflict: string },
-): Part[] {
-  if (links.length === 0) return []
-  const at = (first: number) => {
-    const { names, source, values } = unnest(linkColumns, links, first)
-    return {
-      text: `insert into ${table} (${names}) select * from ${source} on conflict ${onConflict}`,
-      values,
-    }
-  }
-  return [{ as: name, at }]
-}
-
-export const saveLinks = (links: Link[]): Part[] =>
-  putLinks(links, {
-    name: 'save_links',
-    table: 'scoring.links',
-    onConflict: `(session_id) do update set ${replacedLink}`,
-  })
 
 export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
   const { rows } = await tx.query<LinkedSession>(
-    'select session_id, lineage, linked_at::float8, merged_at::float8 from scoring.links where visitor_id = $1',
+    `select ${links.select('l', 'session_id', 'lineage', 'linked_at', 'merged_at')} from scoring.links l
+     where visitor_id = $1`,
     [visitorId],
   )
   return rows
@@ -79,12 +23,11 @@ export interface LinkedAs extends Omit<Link, 'lineage' | 'profile' | 'organizati
 export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<LinkedAs[]> {
   type Row = Omit<Link, 'keys'> & { keys: string }
   const { rows } = await db.query<Row>(
-    `select session_id, visitor_id, linked_at::float8, profile, encode(keys, 'hex') as keys, apart_from,
-       merged_at::float8 from scoring.links where session_id = any($1)`,
+    `select ${links.selectWithout('l', 'lineage', 'organization_id', 'environment')} from scoring.links l
+     where session_id = any($1)`,
     [sessionIds],
   )
-  return rows.map(({ profile: text, keys, ...link }) => {
-    const profile: Profile | null = text === null ? null : JSON.parse(text)
+  return rows.map(({ profile, keys, ...link }) => {
     const named = profile && components.map((name) => [name, component(profile, name)])
     return {
       ...link,
@@ -99,10 +42,11 @@ export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Pr
 export const isKept = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
-export const visitorColumns =
-  'visitor_id, organization_id, environment, first_seen_at, last_seen_at, sessions, profile, lineage, apart_from'
+// Of the key `k` and its visitor `v`.
+const loaded = visitors.columnsWithout('organization_id', 'environment').map(({ name }) => `v.${name}`)
+export const keyAndVisitor = `encode(k.key, 'hex') as key, ${loaded.join(', ')}`
 
-/** What the links say of their visitors: rows of `visitorColumns`. */
+/** What the links say of their visitors: rows of `visitors`. */
 export const gatheredVisitors = (links: string) => `
   with begun as (
     select *, min(linked_at) over (partition by visitor_id, lineage) as began,
@@ -162,9 +106,8 @@ export async function moveSessions(
   )
   await remakeFromLinks(tx, both)
   const { rows } = await tx.query(
-    `select encode(key, 'hex') as key, v.visitor_id, first_seen_at, last_seen_at, sessions, profile, lineage,
-       apart_from from scoring.visitor_keys join scoring.visitors v using (visitor_id)
-     where visitor_id = any($1) and ${isKept}`,
+    `select ${keyAndVisitor} from scoring.visitor_keys k join scoring.visitors v using (visitor_id)
+     where v.visitor_id = any($1) and ${isKept}`,
     [both],
   )
   return rows
@@ -174,8 +117,10 @@ export async function moveSessions(
 export async function remakeFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
   await forgetVisitors(tx, visitorIds)
   const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
-  await tx.query(`insert into scoring.visitors (${visitorColumns}) ${gatheredVisitors(theirs)}`, [visitorIds])
-  await tx.query(`insert into scoring.visitor_keys (key, visitor_id) ${gatheredKeys(theirs)}`, [visitorIds])
+  await tx.query(`insert into scoring.visitors (${visitors.names}) ${gatheredVisitors(theirs)}`, [visitorIds])
+  await tx.query(`insert into scoring.visitor_keys (${visitorKeys.names}) ${gatheredKeys(theirs)}`, [
+    visitorIds,
+  ])
 }
 
 // From then on no session is given to them.

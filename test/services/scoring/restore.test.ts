@@ -205,17 +205,6 @@ it('of 20 twins each has its own visitor once each has come back, and a rebuild 
   expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
 })
 
-it('visitors of before links were kept get them from the log', async () => {
-  await visit(...devices)
-  await worker.stop()
-  const rows = await read()
-  await database.pool.query(
-    'delete from scoring.links; update scoring.visitors set lineage = null; delete from scoring.visitor_keys',
-  )
-  await start()
-  expect(await read()).toEqual(rows)
-})
-
 it('leaves visitors as they are once scoring has begun', async () => {
   await visit(...devices)
   expect(await restoreVisitors({ pool: database.pool, log, codec, skips: noSkips })).toBeUndefined()
