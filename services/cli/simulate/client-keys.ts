@@ -24,34 +24,30 @@ export function storedKeys(keys: EnvironmentKeys): ClientKeys {
   return { web, ios, android }
 }
 
-interface KeyChoice {
-  flags: KeyFlags
-  stored: EnvironmentKeys | undefined
-  weights: TrafficMix['clients']
-}
-
-interface Clients {
-  keys: ClientKeys
-  weights: TrafficMix['clients']
-}
-
 /**
  * The keys of the clients, and the weights of those that have one: only a client that was asked for must. Keys given as
  * flags are of an organization of their own, so that no stored key goes with them.
  */
-export function chooseClients({ flags, stored, weights }: KeyChoice): Clients {
+export function chooseClients({
+  flags,
+  stored,
+  weights,
+}: {
+  flags: KeyFlags
+  stored: EnvironmentKeys | undefined
+  weights: TrafficMix['clients']
+}) {
   const given: ClientKeys = { web: flags.publishableKey, ios: flags.iosKey, android: flags.androidKey }
   const isGiven = clients.some((client) => given[client])
   const keys = isGiven || !stored ? given : storedKeys(stored)
   const missing = clients.filter((client) => weights[client] > 0 && !keys[client])
   const [first] = missing
   if (!first) return { keys, weights }
-  if (isGiven && weights === defaultMix.clients) return { keys, weights: without(missing, weights) }
+  if (isGiven && weights === defaultMix.clients) {
+    const none = Object.fromEntries(missing.map((client) => [client, 0]))
+    return { keys, weights: { ...weights, ...none } }
+  }
   throw new Error(
     `There is no key for ${first} clients: give ${flagNames[first]}, or leave them out of --clients.`,
   )
-}
-
-function without(missing: Client[], weights: TrafficMix['clients']): TrafficMix['clients'] {
-  return { ...weights, ...Object.fromEntries(missing.map((client) => [client, 0])) }
 }

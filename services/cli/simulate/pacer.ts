@@ -15,70 +15,50 @@ export interface Waits {
   waitedMs: number
 }
 
-export interface Pacer {
-  /** Resolves when a request may be sent; call `answered` or `lost` once it is over. */
-  turn(): Promise<void>
-  answered(answer: RateLimited): void
-  lost(): void
-  /** Waits for as long as a 503 asks for. Other requests go on: a server that sheds new sessions serves those it has. */
-  overloaded(retryAfterSeconds: number): Promise<unknown>
-  waits(): Waits
-}
+export type Pacer = ReturnType<typeof createPacer>
 
-interface RateLimited {
+interface Answer {
   status: number
   headers: { get(name: string): string | null }
 }
 
-interface Bucket {
-  limit: number
-  units: number
-  at: number
-}
-
 const windowMs = 60_000
-// The least that is left of a bucket, as a part of it: others may use it too, and answers tell of it late.
+// What is left to others who use the same bucket, as a part of it.
 const reserve = 0.01
-// An answer that comes meanwhile may allow more, or less.
-const longestNapMs = 250
 
 /**
  * Keeps requests below the server's limit as its X-RateLimit-* headers tell it, and silent for as long as a 429 says.
- * A request that is denied costs units as well, so clients that only try again starve themselves. Every request under
- * way is taken for one that the server has not counted yet, which errs on the polite side. The first goes alone.
+ * A denied request costs units as well, so that clients that only try again starve themselves. Therefore the first
+ * request goes alone, and once little is left the next one goes when the bucket has got a unit for it.
  */
-export function createPacer({ now, wait }: PacerTime = { now: () => performance.now(), wait: delay }): Pacer {
+export function createPacer({ now, wait }: PacerTime = { now: () => performance.now(), wait: delay }) {
   const waits: Waits = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
   const { promise: firstIsOver, resolve: endFirst } = Promise.withResolvers<void>()
-  let bucket: Bucket | undefined
-  let silentUntil = Number.NEGATIVE_INFINITY
-  let underWay = 0
-  let started = false
+  let first: Promise<void> | undefined
   let line = Promise.resolve()
+  let limit = Number.POSITIVE_INFINITY
+  let units = Number.POSITIVE_INFINITY
+  let underWay = 0
+  // No request is sent before.
+  let dueAt = Number.NEGATIVE_INFINITY
 
-  function dueInMs(): number {
-    const silent = silentUntil - now()
-    if (!bucket) return silent
-    const { limit } = bucket
-    const missing = Math.min(limit, 1 + limit * reserve) - unitsOf(bucket, now())
-    return Math.max(silent, (missing * windowMs) / limit)
+  function holdIfSpent(): void {
+    if (units < 1 + limit * reserve) dueAt = Math.max(dueAt, now() + windowMs / limit)
   }
 
   async function pass(): Promise<void> {
-    if (started) await firstIsOver
-    started = true
+    await first
+    first ??= firstIsOver
     const since = now()
-    let held = false
-    for (let ms = dueInMs(); ms > 0; ms = dueInMs()) {
-      held = true
-      await wait(Math.min(Math.ceil(ms), longestNapMs))
-    }
-    if (held) {
+    const isHeld = dueAt > since
+    while (dueAt > now()) await wait(Math.ceil(dueAt - now()))
+    if (isHeld) {
       waits.held++
       waits.waitedMs += now() - since
     }
     underWay++
-    if (bucket) bucket.units--
+    units--
+    holdIfSpent()
   }
 
   function over(): void {
@@ -86,46 +66,31 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
     endFirst()
   }
 
-  function denied(headers: RateLimited['headers']): void {
-    waits.denied++
-    const seconds = Number(headers.get('retry-after')) || 1
-    silentUntil = Math.max(silentUntil, now() + seconds * 1000)
-    // What Retry-After promises: then there is enough for one request.
-    if (bucket) bucket = { ...bucket, units: 1, at: silentUntil }
-  }
-
   return {
-    turn() {
+    /** Resolves when a request may be sent; call `answered` or `lost` once it is over. */
+    turn(): Promise<void> {
       line = line.then(pass)
       return line
     },
-    answered({ status, headers }) {
+    answered({ status, headers }: Answer): void {
       over()
-      const told = readBucket(headers, { now: now(), underWay })
-      // Answers from before a 429 do not know of what it found.
-      if (now() >= silentUntil) bucket = told ?? bucket
-      if (status === 429) denied(headers)
+      const stated = Number(headers.get('x-ratelimit-limit'))
+      if (stated > 0) {
+        limit = stated
+        // The server may not have counted those under way.
+        units = Number(headers.get('x-ratelimit-remaining')) - underWay
+        holdIfSpent()
+      }
+      if (status !== 429) return
+      waits.denied++
+      dueAt = Math.max(dueAt, now() + (Number(headers.get('retry-after')) || 1) * 1000)
     },
     lost: over,
-    overloaded(retryAfterSeconds) {
+    /** Waits for as long as a 503 asks for. Other requests go on: a server that sheds new sessions serves those it has. */
+    overloaded(retryAfterSeconds: number): Promise<unknown> {
       waits.overloaded++
       return wait(retryAfterSeconds * 1000)
     },
-    waits: () => ({ ...waits, waitedMs: Math.round(waits.waitedMs) }),
+    waits: (): Waits => ({ ...waits, waitedMs: Math.round(waits.waitedMs) }),
   }
-}
-
-function unitsOf({ limit, units, at }: Bucket, now: number): number {
-  return Math.min(limit, units + (Math.max(0, now - at) * limit) / windowMs)
-}
-
-// undefined where the server does not limit, or the answer came from before it knew the key.
-function readBucket(
-  headers: RateLimited['headers'],
-  { now, underWay }: { now: number; underWay: number },
-): Bucket | undefined {
-  const limit = Number(headers.get('x-ratelimit-limit'))
-  const remaining = headers.get('x-ratelimit-remaining')
-  if (!(limit > 0) || remaining === null) return undefined
-  return { limit, units: Number(remaining) - underWay, at: now }
 }

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { finished } from 'node:stream/promises'
 import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
@@ -35,7 +33,8 @@ export function countError(recording: Recording, endpoint: MeasuredEndpoint | 's
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
 
-export interface Lane {
+/** Where requests note what became of them, and the pace that they keep. */
+export interface PacedRecording {
   recording: Recording
   pacer: Pacer
 }
@@ -47,7 +46,7 @@ const mostTries = 50
  * no failures: the server has taken nothing, so the same bytes are sent again when it asks for them.
  */
 export async function recorded(
-  { recording, pacer, endpoint }: Lane & { endpoint: MeasuredEndpoint },
+  { recording, pacer, endpoint }: PacedRecording & { endpoint: MeasuredEndpoint },
   send: () => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   for (let tries = 1; ; tries++) {
@@ -73,33 +72,27 @@ async function isToBeSentAgain({ status, headers }: HttpAnswer, pacer: Pacer): P
 async function inTurn(pacer: Pacer, send: () => Promise<HttpAnswer>) {
   await pacer.turn()
   const start = performance.now()
-  const answer = await send().catch((error) => {
+  try {
+    const answer = await send()
+    pacer.answered(answer)
+    return { answer, ms: performance.now() - start }
+  } catch (error) {
     pacer.lost()
     throw error
-  })
-  pacer.answered(answer)
-  return { answer, ms: performance.now() - start }
+  }
 }
 
-export function recordingFetch({
-  http,
-  headers,
-  ...lane
-}: Lane & {
-  http: HttpClient
-  headers: Record<string, string>
-}): FetchLike {
+export function recordingFetch(
+  { http, recording, pacer }: PacedRecording & { http: HttpClient },
+  ownHeaders: Record<string, string>,
+): FetchLike {
   return async (url, request) => {
-    const { body } = request
-    const send = () =>
-      http.request(url, { method: 'POST', headers: { ...headers, ...request.headers }, body })
-    const answer = await recorded({ ...lane, endpoint: endpointOf(url) }, send)
-    if (answer.status === 200) noteAcknowledged(lane.recording, url, request)
-    return {
-      status: answer.status,
-      headers: answer.headers,
-      json: async () => JSON.parse(answer.body.toString()),
-    }
+    const headers = { ...ownHeaders, ...request.headers }
+    const send = () => http.request(url, { method: 'POST', headers, body: request.body })
+    const answer = await recorded({ recording, pacer, endpoint: endpointOf(url) }, send)
+    if (answer.status === 200) noteAcknowledged(recording, url, request)
+    const json = async () => JSON.parse(answer.body.toString())
+    return { status: answer.status, headers: answer.headers, json }
   }
 }
 
@@ -136,38 +129,12 @@ function transportCode(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-export interface AckFile {
-  write(acknowledgement: Acknowledgement): void
-  close(): Promise<void>
-}
-
-/** A file with a JSON line for each acknowledged body: what must be in the log whatever happens to the server. */
-export function openAckFile(file: string): AckFile {
-  const stream = createWriteStream(file)
-  return {
-    write: (acknowledgement) => void stream.write(`${JSON.stringify(acknowledgement)}\n`),
-    async close() {
-      stream.end()
-      await finished(stream)
-    },
-  }
-}
-
-export interface LatencySummary {
-  count: number
-  p50: number
-  p95: number
-  p99: number
-  max: number
-}
+export type LatencySummary = ReturnType<typeof summarize>
 
 /** Percentiles by nearest rank: each is a value that was measured. All are 0 when nothing was. */
-export function summarize(durations: readonly number[]): LatencySummary {
-  const sorted = Float64Array.from(durations).sort()
-  const at = (share: number) => round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0)
+export function summarize(durations: readonly number[]) {
+  const sorted = durations.toSorted((a, b) => a - b)
+  const at = (share: number) =>
+    Math.round((sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0) * 100) / 100
   return { count: sorted.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) }
-}
-
-function round(milliseconds: number): number {
-  return Math.round(milliseconds * 100) / 100
 }

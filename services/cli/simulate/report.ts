@@ -23,21 +23,20 @@ export interface SimulationReport {
   verification: Verification | null
 }
 
-type Said = Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'>
-
-export interface ReportInput extends Said {
+export function createReport({
+  counts,
+  recording,
+  durationMs,
+  ...known
+}: Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'> & {
   counts: Pick<SimulationReport, 'completed' | 'failed' | 'returning'>
   recording: Recording
-}
-
-export function createReport({ counts, recording, ...said }: ReportInput): SimulationReport {
-  const { seed, baseUrl, hasKey, durationMs, waits, verification } = said
+}): SimulationReport {
   const { open, batch, result, readback } = recording.durations
   const perSecond = (count: number) => (durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0)
+  const { waits, verification, ...source } = known
   return {
-    seed,
-    baseUrl,
-    hasKey,
+    ...source,
     ...counts,
     durationMs: Math.round(durationMs),
     sessionsPerSecond: perSecond(counts.completed),
@@ -84,11 +83,10 @@ export function formatReport(report: SimulationReport, organization = '<organiza
 function latencyLines(latency: SimulationReport['latency']): string[] {
   const rows = Object.entries(latency).filter(([, { count }]) => count > 0)
   const cells = rows.map(([name, { count, p50, p95, p99, max }]) => [name, count, p50, p95, p99, max])
-  return [['ms', 'count', 'p50', 'p95', 'p99', 'max'], ...cells].map(alignRow)
-}
-
-function alignRow([name, ...numbers]: (string | number)[]): string {
-  return `${String(name).padEnd(10)}${numbers.map((value) => String(value).padStart(10)).join('')}`
+  return [['ms', 'count', 'p50', 'p95', 'p99', 'max'], ...cells].map(
+    ([name, ...numbers]) =>
+      String(name).padEnd(10) + numbers.map((value) => String(value).padStart(10)).join(''),
+  )
 }
 
 function errorLines(errors: SimulationReport['errors']): string[] {
@@ -148,19 +146,14 @@ function verificationLines({ readable, unreadable, verdicts, proven }: Verificat
   ]
 }
 
-export interface ProgressBar {
-  update(finished: number, waits: Waits): void
-  stop(): void
-}
-
-export function startProgress({ total, enabled }: { total: number; enabled: boolean }): ProgressBar {
+export function startProgress({ total, enabled }: { total: number; enabled: boolean }) {
   if (!enabled) return { update: () => {}, stop: () => {} }
   const format =
     '{bar} {percentage}% | {value}/{total} sessions | {duration_formatted} | ETA {eta_formatted}{limit}'
   const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true }, Presets.shades_classic)
   bar.start(total, 0, { limit: '' })
   return {
-    update: (finished, waits) => bar.update(finished, { limit: limitText(waits) }),
+    update: (finished: number, waits: Waits) => bar.update(finished, { limit: limitText(waits) }),
     stop: () => bar.stop(),
   }
 }

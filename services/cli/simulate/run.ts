@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
 import { readSimulationKey } from '../../../infra/local/development.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { type DevelopmentCredentials, dataDirectory, given, readCredentials } from '../credentials.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
 import type { TrafficMix } from './generate/plan.ts'
-import { openAckFile } from './recorder.ts'
 import { errorReport, formatReport, startProgress } from './report.ts'
 import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
 
@@ -31,11 +32,16 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
   const progress = startProgress({ total: options.sessions, enabled: !flags.json && process.stderr.isTTY })
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
-  const acks = flags.acks ? openAckFile(flags.acks) : undefined
-  const watch = { onProgress: progress.update, onAcknowledged: acks?.write, signal: interrupted.signal }
-  const report = await simulate({ ...options, ...watch })
+  // What must be in the log whatever happens to the server, a JSON line for each body.
+  const acks = flags.acks ? createWriteStream(flags.acks) : undefined
+  const report = await simulate({
+    ...options,
+    onProgress: progress.update,
+    onAcknowledged: acks && ((body) => acks.write(`${JSON.stringify(body)}\n`)),
+    signal: interrupted.signal,
+  })
   progress.stop()
-  await acks?.close()
+  if (acks) await finished(acks.end())
   console.log(
     flags.json ? JSON.stringify(report, null, 2) : formatReport(report, organizationOf(flags, known)),
   )

@@ -1,9 +1,5 @@
 import { deflateRawSync } from 'node:zlib'
-import {
-  type CollectClient,
-  createCollectClient,
-  type OpenedSession,
-} from '../../../infra/wire/collect/client.ts'
+import { createCollectClient, type OpenedSession } from '../../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../../infra/wire/collect/node-client-crypto.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import type { ClientKeys } from './client-keys.ts'
@@ -11,9 +7,9 @@ import type { ProofAnswers } from './generate/answers.ts'
 import { headersOf } from './generate/headers.ts'
 import type { PlannedObservations, SessionPlan } from './generate/plan.ts'
 import type { HttpClient } from './http.ts'
-import { type Lane, recordingFetch } from './recorder.ts'
+import { type PacedRecording, recordingFetch } from './recorder.ts'
 
-export interface SessionTarget extends Lane {
+export interface SessionTarget extends PacedRecording {
   baseUrl: string
   publishableKeys: ClientKeys
   http: HttpClient
@@ -23,22 +19,14 @@ export interface SessionTarget extends Lane {
 /** What a session answers its document, in the name of a browser with this user agent. */
 export type Answering = (userAgent: string, opened: OpenedSession) => ProofAnswers
 
-export interface FinishedSession {
-  sessionId: string
-  continuity: string | undefined
-}
-
-export async function sendSession(
-  plan: SessionPlan,
-  { baseUrl, publishableKeys, http, recording, pacer, answers }: SessionTarget,
-  continuity?: string,
-): Promise<FinishedSession> {
-  const publishableKey = publishableKeys[plan.client]
+/** Sends one session whole. `continuity` is what its visitor was given last time; it returns what it is given now. */
+export async function sendSession(plan: SessionPlan, target: SessionTarget, continuity?: string) {
+  const publishableKey = target.publishableKeys[plan.client]
   if (!publishableKey) throw new Error(`there is no publishable key for ${plan.client}`)
   const client = createCollectClient({
-    endpoint: baseUrl,
+    endpoint: target.baseUrl,
     publishableKey,
-    fetch: recordingFetch({ http, recording, pacer, headers: headersOf(plan) }),
+    fetch: recordingFetch(target, headersOf(plan)),
     sdk: plan.sdk,
     page: plan.page,
     crypto: nodeClientCrypto,
@@ -46,26 +34,16 @@ export async function sendSession(
     ...(continuity ? { continuity } : {}),
   })
   const opened = await client.open()
-  const answered = plan.batches.map((batch) => withProofs(batch, { opened, answers }))
-  const handedOut = await sendBatches(client, answered)
-  await client.requestResult(plan.closing)
-  return { sessionId: opened.sessionId, continuity: handedOut }
-}
-
-async function sendBatches(client: CollectClient, batches: SentObservations[]) {
-  let continuity: string | undefined
-  for (const batch of batches) {
-    const { fingerprint } = await client.sendBatch(batch)
-    continuity = fingerprint?.state.id ?? continuity
+  let next: string | undefined
+  for (const batch of plan.batches) {
+    const answer = await client.sendBatch(withProofs(batch, opened, target.answers))
+    next = answer.fingerprint?.state.id ?? next
   }
-  return continuity
+  await client.requestResult(plan.closing)
+  return { sessionId: opened.sessionId, continuity: next }
 }
 
-interface Proving extends Pick<SessionTarget, 'answers'> {
-  opened: OpenedSession
-}
-
-function withProofs(batch: PlannedObservations, { opened, answers }: Proving): SentObservations {
+function withProofs(batch: PlannedObservations, opened: OpenedSession, answers: Answering): SentObservations {
   if (!batch.snapshot) return batch
   const proofs = answers(batch.snapshot.navigator.user_agent ?? '', opened)
   return { ...batch, snapshot: { ...batch.snapshot, proofs } }

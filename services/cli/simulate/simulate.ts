@@ -43,19 +43,25 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
   const secret = createPacer(options.pacerTime)
+  const shared = { baseUrl, http, recording }
   try {
     const start = performance.now()
-    const target = { baseUrl, publishableKeys, http, recording, pacer: publishable, answers }
-    const sent = await sendAll(target, options)
+    const target = { ...shared, publishableKeys, pacer: publishable, answers }
+    const { sessions, ...sent } = await sendAll(target, options)
     const durationMs = performance.now() - start
-    const read = { baseUrl, http, recording, pacer: secret, concurrency }
     const verification = options.verifyWith
-      ? await verifySessions(sent.sessions, { ...read, secretKey: options.verifyWith })
+      ? await verifySessions(sessions, {
+          ...shared,
+          pacer: secret,
+          concurrency,
+          secretKey: options.verifyWith,
+        })
       : null
-    const counts = { completed: sent.sessions.length, failed: sent.failed, returning: sent.returning }
-    const waits = { publishable: publishable.waits(), secret: secret.waits() }
-    const hasKey = simulationKey !== undefined
-    return createReport({ seed, baseUrl, hasKey, counts, durationMs, recording, waits, verification })
+    return createReport({
+      ...{ seed, baseUrl, hasKey: simulationKey !== undefined, durationMs, recording, verification },
+      counts: { completed: sessions.length, ...sent },
+      waits: { publishable: publishable.waits(), secret: secret.waits() },
+    })
   } finally {
     http.close()
   }
@@ -65,55 +71,42 @@ export function succeeded({ errors, failed, verification }: SimulationReport): b
   return errors.length === 0 && failed === 0 && (verification?.unreadable.length ?? 0) === 0
 }
 
-interface Sent {
-  sessions: SentSession[]
-  failed: number
-  returning: number
-}
-
-async function sendAll(target: SessionTarget, options: SimulationOptions): Promise<Sent> {
-  const sent: Sent = { sessions: [], failed: 0, returning: 0 }
+async function sendAll(target: SessionTarget, options: SimulationOptions) {
+  const { seed, mix = defaultMix, rate, signal } = options
+  const sent = { sessions: [] as SentSession[], failed: 0, returning: 0 }
   const continuity = new Map<number, string>()
   const indexes = Array(options.sessions).keys()
   const start = performance.now()
-  const work = async () => {
-    for (const index of indexes) {
-      await pace(index, start, options)
-      if (options.signal?.aborted) return
-      await sendOne(index, { target, options, sent, continuity })
-      options.onProgress?.(sent.sessions.length + sent.failed, target.pacer.waits())
-    }
-  }
-  await Promise.all(Array.from({ length: options.concurrency }, work))
-  return sent
-}
 
-// Waits until session `index` is due, so that a slow answer now does not lower the rate later.
-async function pace(index: number, start: number, { rate, signal }: SimulationOptions): Promise<void> {
-  if (!rate) return
-  const wait = start + (index * 1000) / rate - performance.now()
-  if (wait > 0) await delay(wait, undefined, signal ? { signal } : {}).catch(() => {})
-}
-
-interface SendState {
-  target: SessionTarget
-  options: SimulationOptions
-  sent: Sent
-  continuity: Map<number, string>
-}
-
-async function sendOne(index: number, { target, options, sent, continuity }: SendState): Promise<void> {
-  const plan = planSession(options.seed, index, options.mix ?? defaultMix)
-  const presented = continuity.get(plan.visitor)
-  try {
+  async function sendOne(index: number): Promise<void> {
+    const plan = planSession(seed, index, mix)
+    const presented = continuity.get(plan.visitor)
     const finished = await sendSession(plan, target, presented)
     if (finished.continuity) continuity.set(plan.visitor, finished.continuity)
     if (presented) sent.returning++
     sent.sessions.push({ sessionId: finished.sessionId, actor: plan.actor })
-  } catch (error) {
-    sent.failed++
-    noteRefusal(target.recording, error)
   }
+
+  async function work(): Promise<void> {
+    for (const index of indexes) {
+      // By the time of the start, so that a slow answer now does not lower the rate later.
+      if (rate) await until(start + (index * 1000) / rate, signal)
+      if (signal?.aborted) return
+      await sendOne(index).catch((error) => {
+        sent.failed++
+        noteRefusal(target.recording, error)
+      })
+      options.onProgress?.(sent.sessions.length + sent.failed, target.pacer.waits())
+    }
+  }
+
+  await Promise.all(Array.from({ length: options.concurrency }, work))
+  return sent
+}
+
+async function until(at: number, signal: AbortSignal | undefined): Promise<void> {
+  const ms = at - performance.now()
+  if (ms > 0) await delay(ms, undefined, signal ? { signal } : {}).catch(() => {})
 }
 
 // A failed request is noted where it was sent; here it is an answer that the client did not accept.

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
 import type { Driver } from './generate/bots.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
-import { countError, type Lane, recorded } from './recorder.ts'
+import { countError, type PacedRecording, recorded } from './recorder.ts'
 
 export interface SentSession {
   sessionId: string
@@ -18,7 +18,7 @@ export interface Verification {
   proven: number
 }
 
-export interface VerifyOptions extends Lane {
+export interface VerifyOptions extends PacedRecording {
   baseUrl: string
   secretKey: string
   http: HttpClient

@@ -134,7 +134,8 @@ async function answersOf(statuses: number[], retryAfter: string | null = '2') {
   const answers = statuses.values()
   const send = async () => {
     const status = answers.next().value ?? 200
-    return { status, body: Buffer.from('{}'), headers: { get: () => (status === 200 ? null : retryAfter) } }
+    const get = (name: string) => (name === 'retry-after' && status !== 200 ? retryAfter : null)
+    return { status, body: Buffer.from('{}'), headers: { get } }
   }
   const { status } = await recorded({ recording, pacer, endpoint: 'open' }, send)
   return { status, waits: pacer.waits(), errors: [...recording.errors], ms: clock }
