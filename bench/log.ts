@@ -5,11 +5,11 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { startEmbeddedPostgres } from '../infra/local/embedded-postgres.ts'
-import { startKafkaBroker } from '../infra/local/kafka-broker.ts'
 import { openKafkaLog } from '../infra/log/kafka/log.ts'
 import type { EventLog, NewRecord } from '../infra/log/port.ts'
 import { openPostgresLog } from '../infra/log/postgres/log.ts'
 import { createPool } from '../infra/postgres/pool.ts'
+import { startKafkaBroker } from '../test/support/kafka-broker.ts'
 
 export interface LogBenchOptions {
   open: () => Promise<EventLog>

@@ -39,7 +39,7 @@ function systemName(): string {
 /** A broker that the bench started is of the version that its jars are. */
 function kafkaName({ brokers, pid }: KafkaPlace): string {
   if (pid === undefined) return `Kafka at ${brokers}`
-  const pom = readFileSync(path.resolve(import.meta.dirname, '../infra/local/kafka-pom.xml'), 'utf8')
+  const pom = readFileSync(path.resolve(import.meta.dirname, '../test/support/kafka-pom.xml'), 'utf8')
   const version = /<groupId>org\.apache\.kafka<\/groupId>[\s\S]*?<version>(.*?)<\/version>/.exec(pom)?.[1]
   return `Apache Kafka ${version ?? ''}`.trim()
 }

@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { parseArgs } from 'node:util'
-import { canRunKafkaJars, startKafkaBroker } from '../infra/local/kafka-broker.ts'
 import { createLogger } from '../infra/telemetry.ts'
+import { canRunKafkaJars, startKafkaBroker } from '../test/support/kafka-broker.ts'
 import { type KafkaPlace, startEnvironment } from './environment.ts'
 import { describeMachine, type Machine } from './machine.ts'
 import type { Measurement } from './measurement.ts'

@@ -14,7 +14,7 @@ const programs: [module: string, need: NeedName][] = [
   ['test/support/docs-receivers.ts', 'go'],
   ['test/support/docker.ts', 'docker'],
   ['test/support/helm.ts', 'helm'],
-  ['infra/local/kafka-broker.ts', 'kafka-jars'],
+  ['test/support/kafka-broker.ts', 'kafka-jars'],
 ]
 
 test('a test names what it needs: needs() brings it, or skips and says why', () => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
 import { freePort } from '../../infra/local/free-port.ts'
-import { startKafkaBroker } from '../../infra/local/kafka-broker.ts'
+import { startKafkaBroker } from './kafka-broker.ts'
 
 export interface TestKafka {
   brokers: string

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { freePort } from '../../infra/local/free-port.ts'
-import { type KafkaBroker, startKafkaBroker } from '../../infra/local/kafka-broker.ts'
+import { type KafkaBroker, startKafkaBroker } from './kafka-broker.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 import { createAuthority } from './tls-certificates.ts'
 

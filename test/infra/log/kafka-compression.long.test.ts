@@ -2,11 +2,11 @@ import { globSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
 import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
 import { type KafkaLogOptions, openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import type { Batch, EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
+import { type KafkaBroker, startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 
 const { describe, it } = needs('kafka-jars')

@@ -3,12 +3,12 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { freePort } from '../../../infra/local/free-port.ts'
-import { type KafkaBroker, startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
 import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { eventually } from '../../support/eventually.ts'
+import { type KafkaBroker, startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 
 const { describe, it } = needs('kafka-jars')

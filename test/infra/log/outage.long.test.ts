@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { expect } from 'vitest'
-import { startKafkaBroker } from '../../../infra/local/kafka-broker.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 import { consumed, expectDown, record, topic } from '../../support/outage.ts'
 

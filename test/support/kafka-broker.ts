@@ -7,8 +7,8 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type Logger, pino } from 'pino'
-import { createKafkaClient } from '../log/kafka/client.ts'
-import { freePort } from './free-port.ts'
+import { freePort } from '../../infra/local/free-port.ts'
+import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 
 const run = promisify(execFile)
 
@@ -182,7 +182,7 @@ auto.create.topics.enable=false
 `
 
 const root = path.resolve(import.meta.dirname, '../..')
-const pom = path.join(root, 'infra/local/kafka-pom.xml')
+const pom = path.join(root, 'test/support/kafka-pom.xml')
 const oldestJava = 17
 
 export async function canRunKafkaJars(): Promise<boolean> {
