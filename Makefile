@@ -40,19 +40,19 @@ test-all: install ## The same and the long runs: servers killed at random, thous
 	npm run --silent types
 	npm run --silent test:all
 
-faults: install ## Break brokers, Postgres, networks and processes under load; writes docs/reliability.md
+faults: install ## Break brokers, Postgres, networks and processes under load; writes docs/reports/reliability.md
 	npm run --silent faults
 
 watch: install ## Unit tests, again on each change
 	npm run --silent watch
 
-bench: install ## Measure against floors; writes bench/results and docs/performance.md
+bench: install ## Measure against floors; writes bench/results and docs/reports/performance.md
 	npm run --silent bench
 
 eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/installed ## Measure detection with real browsers; ARGS='--only chromium' for some
 	npm run --silent eval -- $(ARGS)
 
-replay: install ## Measure how visitors are known again; writes the last part of docs/detection.md
+replay: install ## Measure how visitors are known again; writes the last part of docs/reports/detection.md
 	npm run --silent replay
 
 $(DETECTION)/node_modules/.package-lock.json: $(DETECTION)/package.json $(DETECTION)/package-lock.json

@@ -124,7 +124,7 @@ export function batchSequence(documents: readonly PreparedDocument[]): Sequence 
 }
 
 // The nonce leads the frame, after its version and its length, and is not part of what is encrypted
-// (docs/collect-protocol.md): that is why a body can be encrypted before its nonce is known.
+// (docs/reference/collect-protocol.md): that is why a body can be encrypted before its nonce is known.
 const nonceOffset = 2
 
 function setNonce(body: Buffer, nonce: string): void {

@@ -10,7 +10,7 @@ type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
 /**
  * What whoever has read this repository answers in the name of a browser: what was recorded from real ones. The drawing
  * is made up, and the deployment's own questions stay open. For evaluation and tests alone: a deployment that has
- * learned nothing yet believes it, as docs/detection.md says.
+ * learned nothing yet believes it, as docs/reports/detection.md says.
  */
 export function answersOf(userAgent: string, asked: Asked): ProofAnswers {
   const version = engineVersionOf(userAgent)

@@ -16,12 +16,12 @@ const root = path.resolve(import.meta.dirname, '..')
 const begin = '<!-- bench: begin -->'
 const end = '<!-- bench: end -->'
 
-/** Writes `bench/results/<date>.json`, and the table between the markers of docs/performance.md. */
+/** Writes `bench/results/<date>.json`, and the table between the markers of docs/reports/performance.md. */
 export async function writeResult(result: BenchResult): Promise<void> {
   const folder = path.join(root, 'bench/results')
   await mkdir(folder, { recursive: true })
   await writeFile(path.join(folder, `${result.date}.json`), `${JSON.stringify(result, null, 2)}\n`)
-  await writeTable(path.join(root, 'docs/performance.md'), formatResult(result))
+  await writeTable(path.join(root, 'docs/reports/performance.md'), formatResult(result))
 }
 
 async function writeTable(file: string, table: string): Promise<void> {

@@ -25,7 +25,7 @@ const about: Record<string, string> = {
   native: 'Of an app; a page that sends it is taken for a script. Absent = null as a whole.',
 }
 
-/** docs/observations.md. */
+/** docs/reference/observations.md. */
 export function describeObservations(): string {
   const parts = page.map(({ title, named, form, meanings }) =>
     [`## ${title}\n\n${about[title]}\n`, ...groups(form, { named, meanings })].join('\n'),

@@ -170,5 +170,5 @@ if (import.meta.main) {
   const ids = assignIds(files, JSON.parse(readFileSync(idsFile, 'utf8')))
   writeFileSync(idsFile, `${JSON.stringify(ids, null, 2)}\n`)
   writeFileSync(path.join(root, 'events.ts'), generateTypes(files))
-  writeFileSync(path.join(root, '../docs/observations.md'), describeObservations())
+  writeFileSync(path.join(root, '../docs/reference/observations.md'), describeObservations())
 }

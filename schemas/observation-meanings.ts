@@ -2,7 +2,7 @@ import type { Behavior, Snapshot } from './observations.ts'
 
 type Meanings<Groups> = { [G in keyof Groups]: { [Member in keyof NonNullable<Groups[G]>]: string } }
 
-// What each member says, its unit, and how the browser SDK finds it: docs/observations.md is made of this by
+// What each member says, its unit, and how the browser SDK finds it: docs/reference/observations.md is made of this by
 // `npm run schemas`. A client of another kind sends what comes closest, or leaves the member out.
 
 const realm = (where: string) => ({
@@ -16,7 +16,7 @@ const realm = (where: string) => ({
 
 export const snapshotMeanings: Meanings<Snapshot> = {
   collection: {
-    mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](privacy.md#minimising)',
+    mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](../guide/privacy.md#minimising)',
     withheld:
       'parts that are not there, and why. Parts: `worker`, `iframe`, `webgl`, `canvas`, `fonts`, `audio`. Reasons: `blocked` (it was refused or failed), `unsupported` (the browser has no such interface), `late` (it was not ready in time)',
   },

@@ -21,7 +21,7 @@ import {
 import type { Results, Row } from './results.ts'
 import type { Peer } from './site.ts'
 
-const file = path.resolve(import.meta.dirname, '../../docs/detection.md')
+const file = path.resolve(import.meta.dirname, '../../docs/reports/detection.md')
 
 export function describeHost(): Record<string, string> {
   const release = /^PRETTY_NAME="(.*)"$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1]

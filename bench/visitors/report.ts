@@ -19,7 +19,7 @@ export interface ReplayResults {
 }
 
 const title = '## Visitors'
-const page = path.resolve(import.meta.dirname, '../../docs/detection.md')
+const page = path.resolve(import.meta.dirname, '../../docs/reports/detection.md')
 
 /** Replaces the page's last part, which it is. */
 export async function writeVisitors(results: ReplayResults): Promise<void> {

@@ -112,7 +112,7 @@ interface Recorded {
   answers: Record<string, string>
 }
 
-// Answers by version that were recorded from real browsers (docs/detection.md says how), oldest first.
+// Answers by version that were recorded from real browsers (docs/reports/detection.md says how), oldest first.
 const versions: Record<EngineFamily, Recorded[]> = { blink: [], gecko: [], webkit: [], webkitgtk: [] }
 for (const [name, answers] of Object.entries(recorded)) {
   const [family = '', major] = name.split(' ')

@@ -35,7 +35,7 @@ export async function bindLog({ pool, log, topics, adopt = false }: BindOptions)
     throw new WrongLog(
       `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
         'Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ' +
-        '`tidegate migrate --adopt-log` (docs/operations.md, Another log).',
+        '`tidegate migrate --adopt-log` (docs/operate/operations.md, Another log).',
     )
   await log.ensureTopics(topics)
   await refuseShorterLog(pool, log)
@@ -63,7 +63,7 @@ export async function refuseBoundToKafka(db: Db): Promise<void> {
   if (!bound?.startsWith('Kafka')) return
   throw new WrongLog(
     `The database is bound to Kafka: what it holds was read from ${bound}, and KAFKA_BROKERS is not set. ` +
-      'Set it as it was (docs/operations.md, Another log).',
+      'Set it as it was (docs/operate/operations.md, Another log).',
   )
 }
 
@@ -90,7 +90,7 @@ export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions
     if (end < offset)
       throw new WrongLog(
         `The log ends at offset ${end} of ${topic}/${partition}, and it was read up to ${offset}: ` +
-          'it was truncated, made anew or restored from an older copy (docs/operations.md, Another log).',
+          'it was truncated, made anew or restored from an older copy (docs/operate/operations.md, Another log).',
       )
   }
 }

@@ -44,7 +44,7 @@ export function factsOf({ location, routing, anonymity, reputation, evaluated_at
   } satisfies AddressFacts
 }
 
-/** `rotate` exactly when there is a reason. docs/ip-rotation.md says what each means. */
+/** `rotate` exactly when there is a reason. docs/operate/ip-rotation.md says what each means. */
 export function decideRotation(item: RotationItem, facts: AddressFacts): RotationDecision {
   const reasons = rotationReasons.filter((reason) => applies[reason](item, facts))
   return {

@@ -33,7 +33,7 @@ async function backUp(file: string) {
   return { data: { keys, file }, text }
 }
 
-// How long backups may live (docs/privacy.md).
+// How long backups may live (docs/guide/privacy.md).
 const keptDays = 30
 const dayMs = 24 * 60 * 60 * 1000
 

@@ -90,7 +90,7 @@ function unreadableBecause(codec: EventCodec, record: LogRecord): string {
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
-  throw new Error(`The record can be read, as ${type}: mend what stops at it (docs/operations.md).`)
+  throw new Error(`The record can be read, as ${type}: mend what stops at it (docs/operate/operations.md).`)
 }
 
 async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {

@@ -31,7 +31,7 @@ const resultsPath = `${documentPath}/results`
 const openBodyLimit = 256 * 1024
 const jsonType = 'application/json; charset=utf-8'
 
-/** The collect protocol (docs/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
+/** The collect protocol (docs/reference/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
 export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
   const cache = createDocumentCache(deps.rememberedDocuments ?? 20_000)
   const handOffs = createBudget({ clock: deps.clock, ...handOffsOfDocument })

@@ -43,7 +43,7 @@ const engines = ['blink', 'gecko', 'webkit'] as const
 // Settings, policies and extensions of any browser can refuse a part, and any machine can be slow.
 const refused = { blocked: engines, late: engines }
 
-// What the reasons mean is in docs/observations.md.
+// What the reasons mean is in docs/reference/observations.md.
 const owed: Record<Withheld['group'], Owed> = {
   worker: { members: { worker: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'worker' },
   iframe: { members: { iframe: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'iframe' },

@@ -5,7 +5,7 @@ import { fileRoute } from '../../infra/http/pages.ts'
 
 const root = path.join(import.meta.dirname, '../..')
 // Not of the examples, where somebody may have installed packages.
-const pages = ['docs/*.md', 'docs/adr/*.md']
+const pages = ['docs/{guide,operate,reference,reports,internals}/*.md', 'docs/internals/adr/*.md']
 const headers = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
 
 /** `/llms.txt`, and every page of `docs/` as Markdown under its own path. There is a route for each, and no other. */

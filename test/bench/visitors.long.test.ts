@@ -10,8 +10,8 @@ import { visitorsPart } from '../../bench/visitors/report.ts'
 import results from '../../bench/visitors/results.json' with { type: 'json' }
 import { twinsOf } from '../../bench/visitors/scenarios.ts'
 
-test('docs/detection.md says of visitors what was measured', async () => {
-  const page = await readFile(path.resolve(import.meta.dirname, '../../docs/detection.md'), 'utf8')
+test('docs/reports/detection.md says of visitors what was measured', async () => {
+  const page = await readFile(path.resolve(import.meta.dirname, '../../docs/reports/detection.md'), 'utf8')
   expect(page).toContain(visitorsPart(results))
 })
 

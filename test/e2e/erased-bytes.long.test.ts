@@ -38,7 +38,7 @@ test('what was deleted is in no file of the write-ahead log once each was used a
   }
   await pool.query('truncate people')
   expect((await holding()).length).toBeGreaterThan(1)
-  const block = await codeBlock('privacy.md', 'wal: sh')
+  const block = await codeBlock('guide/privacy.md', 'wal: sh')
   const statements = [...block.matchAll(/-c '([^']*)'/g)].flatMap(([, statement]) => statement ?? [])
   expect(statements).toHaveLength(4)
   for (const statement of statements) await pool.query(statement)

@@ -187,7 +187,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       ['anew: sh', /'(vacuum [^']*)'/g],
       ['wal: sh', /-c '([^']*)'/g],
     ] as const)
-      for (const [, text = ''] of (await codeBlock('privacy.md', block)).matchAll(statement))
+      for (const [, text = ''] of (await codeBlock('guide/privacy.md', block)).matchAll(statement))
         await pool.query(text)
     await pool.end()
     await stop()

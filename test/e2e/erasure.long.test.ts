@@ -306,7 +306,7 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
     'nor in the files of the database, once its tables are made anew',
     async () => {
       const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
-      const block = await codeBlock('privacy.md', 'anew: sh')
+      const block = await codeBlock('guide/privacy.md', 'anew: sh')
       const statements = [...block.matchAll(/'(vacuum [^']*)'/g)].flatMap(([, statement]) => statement ?? [])
       expect(statements.length).toBe(2)
       for (const statement of statements) await pool.query(statement)
@@ -345,7 +345,7 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
         expect(sealed).toBe(erased.has(data.session_id) ? 'erased' : undefined)
         expect(data.request.url).toMatch(erased.has(data.session_id) ? /^$/ : /person/)
       }
-      const script = await codeBlock('privacy.md', 'events: python')
+      const script = await codeBlock('guide/privacy.md', 'events: python')
       if (!hasPython) return
       const printed = execFileSync('python3', ['-c', script], { input: opened.join('\n'), encoding: 'utf8' })
       const rows = printed

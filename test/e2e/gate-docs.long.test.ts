@@ -69,7 +69,7 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
 
     beforeAll(async () => {
       folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-receiver-'))
-      await writeFile(path.join(folder, file), await codeBlock('gate.md', label))
+      await writeFile(path.join(folder, file), await codeBlock('guide/gate.md', label))
       receiver = await startReceiver(await prepare(path.join(folder, file)), [secret])
     }, 180_000)
     afterAll(async () => {
@@ -134,7 +134,7 @@ describe('what the page says of envelopes', () => {
   let file = ''
   beforeAll(async () => {
     file = path.join(await mkdtemp(path.join(tmpdir(), 'tidegate-gate-open-')), 'open.mjs')
-    await writeFile(file, await codeBlock('gate.md', 'open: node'))
+    await writeFile(file, await codeBlock('guide/gate.md', 'open: node'))
   })
   afterAll(() => rm(path.dirname(file), { recursive: true, force: true }))
 
@@ -163,7 +163,7 @@ describe('what the pages say of numbers and names', () => {
   it('the metrics are those that are measured', async () => {
     const registry = new Registry()
     measureGate(registry)
-    const page = await readFile(path.join(docs, 'operations.md'), 'utf8')
+    const page = await readFile(path.join(docs, 'operate/operations.md'), 'utf8')
     const named = page.matchAll(/^\| `(tidegate_gate_\w+)/gm)
     expect(Array.from(named, ([, name]) => name)).toEqual(
       registry.getMetricsAsArray().map(({ name }) => name),
@@ -171,7 +171,7 @@ describe('what the pages say of numbers and names', () => {
   })
 
   it('every table of the vault and beside it is named', async () => {
-    const page = await readFile(path.join(docs, 'gate.md'), 'utf8')
+    const page = await readFile(path.join(docs, 'guide/gate.md'), 'utf8')
     for (const table of ['gate_vault', 'gate_pages', 'gate_leases', 'gate_limits'])
       expect(page).toContain(`tidegate.${table}`)
   })

@@ -128,7 +128,7 @@ describe.each([
   it('hides what is of a process, and serves the rest', async () => {
     for (const path of ['/metrics', '/livez', '/readyz'])
       expect([path, (await request(url + path)).status]).toEqual([path, 404])
-    for (const path of ['/openapi.json', '/docs/proxies.md', '/gate/assets/consent.css'])
+    for (const path of ['/openapi.json', '/docs/operate/proxies.md', '/gate/assets/consent.css'])
       expect([path, (await request(url + path)).status]).toEqual([path, 200])
     const { headers } = await request(`${url}/t.js`)
     expect(headers.get('cache-control')).toContain('max-age=300')

@@ -13,13 +13,13 @@ import { needs } from '../support/needs.ts'
 
 const { describe, it } = needs('python-cryptography')
 
-describe('the opener in docs/sealed-token.md', () => {
+describe('the opener in docs/guide/server.md', () => {
   let folder = ''
   let file = ''
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-opener-'))
     file = path.join(folder, 'opener.py')
-    await writeFile(file, await codeBlock('sealed-token.md', 'opener: python'))
+    await writeFile(file, await codeBlock('guide/server.md', 'opener: python'))
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -35,7 +35,7 @@ describe('the opener in docs/sealed-token.md', () => {
   }
 
   it('has at most 30 lines', async () => {
-    const code = await codeBlock('sealed-token.md', 'opener: python')
+    const code = await codeBlock('guide/server.md', 'opener: python')
     expect(code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(30)
   })
 

@@ -20,7 +20,7 @@ import { codeBlock as blockOf, docs } from '../support/code-block.ts'
 import { type Receiver, receiverLanguages, type Sent, startReceiver } from '../support/docs-receivers.ts'
 import { eventually } from '../support/eventually.ts'
 
-const codeBlock = (label: string) => blockOf('webhooks.md', label)
+const codeBlock = (label: string) => blockOf('guide/webhooks.md', label)
 
 const random = createRandom()
 const newSecret = generateSigningSecret(random)
@@ -165,7 +165,7 @@ describe('the examples of the page', () => {
   const schemas = JSON.parse(
     JSON.stringify(published.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
   )
-  // Events of the history and of webhooks have ids of one form here, as docs/webhooks.md shows.
+  // Events of the history and of webhooks have ids of one form here, as docs/guide/webhooks.md shows.
   schemas.WebhookEventId = schemas.EventId
   const ajv = formats.default(new Ajv2020({ strict: false, allErrors: true }))
   const envelopes = {
@@ -198,7 +198,7 @@ describe('the examples of the page', () => {
 
 describe('what the pages say of numbers and names', () => {
   it('the waits before the attempts are the default schedule', async () => {
-    const page = await readFile(path.join(docs, 'webhooks.md'), 'utf8')
+    const page = await readFile(path.join(docs, 'guide/webhooks.md'), 'utf8')
     const [, row = ''] = /^\| wait before it \|(.*)\|$/m.exec(page) ?? []
     const units: Record<string, number> = { s: 1, min: 60, h: 3600 }
     const seconds = row.split('|').map((cell) => {
@@ -211,7 +211,7 @@ describe('what the pages say of numbers and names', () => {
   it('the metrics are those that are measured', async () => {
     const registry = new Registry()
     measureWebhooks(registry, async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 0 }))
-    const page = await readFile(path.join(docs, 'operations.md'), 'utf8')
+    const page = await readFile(path.join(docs, 'operate/operations.md'), 'utf8')
     const named = page.matchAll(/^\| `(tidegate_webhook_\w+)/gm)
     expect(Array.from(named, ([, name]) => name)).toEqual(
       registry.getMetricsAsArray().map(({ name }) => name),

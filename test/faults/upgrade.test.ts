@@ -59,7 +59,7 @@ describe(`an update of each role, seed ${seed}`, () => {
     owner = await operator({ ...settings, PROGRAM: mainOf(program) }).organization()
   }, 180_000)
 
-  /** With the program that is to come, as docs/production.md says. */
+  /** With the program that is to come, as docs/operate/production.md says. */
   async function rebuild(main: object): Promise<void> {
     for (const name of otherVersions) {
       const { code, stdout, stderr } = await operator({ ...settings, ...main }).cli([

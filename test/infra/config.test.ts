@@ -72,7 +72,7 @@ describe('settings', () => {
   })
 
   it('are all in the documentation, and nothing else is', async () => {
-    const page = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+    const page = await readFile(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
     const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1])
     expect(documented).toEqual(settingNames)
   })

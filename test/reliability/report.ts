@@ -18,11 +18,11 @@ interface Result {
   seconds: number
 }
 
-const page = path.join(root, 'docs/reliability.md')
+const page = path.join(root, 'docs/reports/reliability.md')
 const head = '| fault | faults | sessions | lost | 503 with Retry-After | no answer | seed | last run |'
 const rule = '|-|-|-|-|-|-|-|-|'
 
-/** Replaces the fault's line of the table in docs/reliability.md, and prints it. */
+/** Replaces the fault's line of the table in docs/reports/reliability.md, and prints it. */
 export function recordResult({ name, seed, count, seconds }: Result): void {
   const { faults, sessions, lost, refused, unanswered } = count
   const day = new Date().toISOString().slice(0, 10)

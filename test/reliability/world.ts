@@ -20,7 +20,7 @@ export interface World {
 }
 
 export interface Fault {
-  /** Its line in docs/reliability.md. */
+  /** Its line in docs/reports/reliability.md. */
   name: string
   /** Breaks something, and mends it again, while sessions are sent. Returns how often. */
   breaks: () => Promise<number>

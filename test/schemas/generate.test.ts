@@ -13,8 +13,8 @@ test('schemas/events.ts is what `npm run schemas` writes', () => {
   expect(readFileSync(path.join(root, 'schemas/events.ts'), 'utf8')).toBe(generateTypes(files))
 })
 
-test('docs/observations.md is what `npm run schemas` writes, and says something of every member', () => {
-  const page = readFileSync(path.join(root, 'docs/observations.md'), 'utf8')
+test('docs/reference/observations.md is what `npm run schemas` writes, and says something of every member', () => {
+  const page = readFileSync(path.join(root, 'docs/reference/observations.md'), 'utf8')
   expect(page).toBe(describeObservations())
   const rows = page.match(/^\| `.*$/gm) ?? []
   expect(rows.length).toBeGreaterThan(150)

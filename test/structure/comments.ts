@@ -25,7 +25,7 @@ function productionComments(): Passage[] {
 /** The pages that people write. */
 export function pages(): string[] {
   const top = readdirSync(root).filter((name) => name.endsWith('.md') && name !== 'CHANGELOG.md')
-  return [...top, ...files('docs', /\.md$/).filter((file) => file !== 'docs/performance.md')]
+  return [...top, ...files('docs', /\.md$/).filter((file) => file !== 'docs/reports/performance.md')]
 }
 
 /** Their paragraphs, list items and table cells. */

@@ -19,13 +19,13 @@ test('every link between pages leads to a page, and its anchor to a heading', ()
 })
 
 test('the diagram of the architecture names every read model', () => {
-  const [diagram = ''] = /```[\s\S]*?```/.exec(read('docs/architecture.md')) ?? []
+  const [diagram = ''] = /```[\s\S]*?```/.exec(read('docs/internals/architecture.md')) ?? []
   expect(readdirSync(path.join(root, 'projections')).filter((name) => !diagram.includes(name))).toEqual([])
 })
 
 test('the README lists every page once', () => {
-  const listed = [...read('README.md').matchAll(/^\| \[(docs\/[\w-]+\.md)\]/gm)].map(([, page]) => page)
-  expect(listed.sort()).toEqual(globSync('docs/*.md', { cwd: root }).sort())
+  const listed = [...read('README.md').matchAll(/^\| \[(docs\/[\w/-]+\.md)\]/gm)].map(([, page]) => page)
+  expect(listed.sort()).toEqual(globSync('docs/*/*.md', { cwd: root }).sort())
 })
 
 // Until they are published, anybody may take these names: whoever followed such a line would run a stranger's program.

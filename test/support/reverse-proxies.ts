@@ -10,12 +10,12 @@ import { findProgram } from './needs/programs.ts'
 import { root } from './test-projects.ts'
 import type { Certificate } from './tls-certificates.ts'
 
-const page = readFileSync(path.join(root, 'docs/proxies.md'), 'utf8')
+const page = readFileSync(path.join(root, 'docs/operate/proxies.md'), 'utf8')
 
-/** The code block behind `<!-- recipe: name -->` in docs/proxies.md. */
+/** The code block behind `<!-- recipe: name -->` in docs/operate/proxies.md. */
 export function recipe(name: string): string {
   const block = new RegExp(`<!-- recipe: ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(page)?.[1]
-  if (!block) throw new Error(`docs/proxies.md has no recipe ${name}`)
+  if (!block) throw new Error(`docs/operate/proxies.md has no recipe ${name}`)
   return block
 }
 

@@ -1,7 +1,7 @@
 import { createDecipheriv, createHash } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
 
-// The layout is in docs/sealed-token.md.
+// The layout is in docs/guide/server.md.
 const label = 'foil-sealed-results-v2\0'
 const [header, recipient, tag] = [19, 92, 16]
 const maxAgeMs = 5 * 60_000

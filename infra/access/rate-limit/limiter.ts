@@ -64,7 +64,7 @@ const sweepMs = 100
 const busyMs = 1000
 
 /**
- * Token buckets shared by all processes with the same store (docs/architecture.md, Rate limits). Where the store does
+ * Token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). Where the store does
  * not answer, each process limits alone.
  */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {

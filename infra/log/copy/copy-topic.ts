@@ -50,7 +50,7 @@ function refuseGap({ topic, partition, records }: Batch, offsets: OffsetMap): vo
   const at = records.findIndex(({ offset }, i) => offset !== next + i)
   if (at < 0) return
   throw new Error(
-    `${topic}/${partition} lacks offset ${next + at} in the embedded log, so what follows would move (docs/operations.md).`,
+    `${topic}/${partition} lacks offset ${next + at} in the embedded log, so what follows would move (docs/operate/operations.md).`,
   )
 }
 

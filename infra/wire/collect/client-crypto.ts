@@ -92,7 +92,7 @@ export function verifyResponse(keys: ClientDocumentKeys, text: string, responseH
   return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
 }
 
-/** base64url(HMAC-SHA256): so answers belong to one document (docs/collect-protocol.md, section 7). */
+/** base64url(HMAC-SHA256): so answers belong to one document (docs/reference/collect-protocol.md, section 7). */
 export function answerMac(key: AnswerKey, answers: Answers): string {
   return toBase64Url(hmac(sha256, utf8(answerKeyText(key)), utf8(answerText(answers))))
 }

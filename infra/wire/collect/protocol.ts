@@ -1,4 +1,4 @@
-// Sizes, labels and paths of the collect protocol (docs/collect-protocol.md), the same for server and clients.
+// Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and clients.
 // A change to any of these needs a new frame version: deployed clients would no longer be understood.
 const frameVersion = 1
 export const ivBytes = 12

@@ -10,8 +10,8 @@ export const unbundled = ['kafkajs']
 
 // What modules read beside themselves as they run.
 const assets = [
-  'docs/*.md',
-  'docs/adr/*.md',
+  'docs/{guide,operate,reference,reports,internals}/*.md',
+  'docs/internals/adr/*.md',
   'infra/http/*.css',
   'schemas/*/*.avsc',
   'services/gate/page/assets/*.{css,html,js}',

@@ -102,7 +102,7 @@ function endpointOf(url: string): MeasuredEndpoint {
 }
 
 const bodyUrl = /\/sessions\/([^/]+)\/documents\/([^/]+)\/(batch|result)e?s$/
-// The sequence number leads the nonce, which follows the frame's version and nonce length (docs/collect-protocol.md).
+// The sequence number leads the nonce, which follows the frame's version and nonce length (docs/reference/collect-protocol.md).
 const sequenceOffset = 2
 
 function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: FetchRequest): void {

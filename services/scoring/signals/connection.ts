@@ -11,7 +11,8 @@ export const protocolSignals: Signal[] = [
     name: 'Unreadable observations',
     strength: 'strong',
     score: 45,
-    looksAt: 'an accepted body that is not the agreed JSON within the limits of docs/collect-protocol.md',
+    looksAt:
+      'an accepted body that is not the agreed JSON within the limits of docs/reference/collect-protocol.md',
     falsePositives: 'a defective client build',
     fires: ({ unreadable }) => unreadable > 0,
   },

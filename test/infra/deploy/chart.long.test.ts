@@ -174,8 +174,8 @@ describe('the chart', () => {
     expect(job && containerOf(job).args).toEqual(['migrate', '--grant', 'serving'])
   })
 
-  it('replaces the roles in the order of docs/production.md, each after all pods of the one before', async () => {
-    const page = await readFile(path.join(root, 'docs/production.md'), 'utf8')
+  it('replaces the roles in the order of docs/operate/production.md, each after all pods of the one before', async () => {
+    const page = await readFile(path.join(root, 'docs/operate/production.md'), 'utf8')
     const [, listed = ''] = /^4\. Replace one role after the other: ([^.]*)\./m.exec(page) ?? []
     const order = [...listed.matchAll(/`(\w+)`/g)].map(([, role]) => String(role))
     expect(order.toSorted()).toEqual(allRoles.toSorted())

@@ -27,7 +27,7 @@ const pages = {
     '/docs/',
     '/docs/static/swagger-ui.css',
     '/llms.txt',
-    '/docs/production.md',
+    '/docs/operate/production.md',
   ],
   gate: ['/gate/assets/consent.css'],
 }

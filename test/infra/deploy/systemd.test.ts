@@ -9,7 +9,7 @@ import { stopWithinMs } from '../../../services/server/server.ts'
 import { needs } from '../../support/needs.ts'
 import { root } from '../../support/test-projects.ts'
 
-const page = await readFile(path.join(root, 'docs/deploying.md'), 'utf8')
+const page = await readFile(path.join(root, 'docs/operate/deploying.md'), 'utf8')
 const unit = /<!-- unit: tidegate@\.service -->\n```ini\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
 const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
 

@@ -63,8 +63,8 @@ describe('every metric and label', () => {
 })
 
 test('the documented alerts are those of the rules, each with the section that says what to do', () => {
-  const rows = textOf('docs/operations.md').matchAll(/^\| `(Tidegate\w+)` \|.*\]\((#[\w-]+)\) \|$/gm)
-  const documented = [...rows].map(([, name, anchor]) => [name, `docs/operations.md${anchor}`])
+  const rows = textOf('docs/operate/operations.md').matchAll(/^\| `(Tidegate\w+)` \|.*\]\((#[\w-]+)\) \|$/gm)
+  const documented = [...rows].map(([, name, anchor]) => [name, `docs/operate/operations.md${anchor}`])
   expect(documented).toEqual(rules.map(({ alert, annotations }) => [alert, annotations.runbook]))
 })
 

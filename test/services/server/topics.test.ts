@@ -6,11 +6,11 @@ import { eventTopics } from '../../../schemas/events.ts'
 import { projections, topicSpecs } from '../../../services/server/dependencies.ts'
 import { root } from '../../support/test-projects.ts'
 
-const page = readFileSync(path.join(root, 'docs/production.md'), 'utf8')
+const page = readFileSync(path.join(root, 'docs/operate/production.md'), 'utf8')
 const specs = topicSpecs(readConfig({}))
 const hourMs = 60 * 60 * 1000
 
-/** Of the table in docs/production.md: key, retention, writers and readers of each topic. */
+/** Of the table in docs/operate/production.md: key, retention, writers and readers of each topic. */
 const documented = new Map(
   [...page.matchAll(/^\| `(tidegate\.[\w.]+)` \| (.*) \| (.*) \| (.*) \| (.*) \|$/gm)].map(
     ([, topic = '', key, kept, , readers = '']) => [topic, { key, kept, readers }],
@@ -41,6 +41,6 @@ describe("the page's table of topics", () => {
 
 test('the glossary counts as many topics', () => {
   const words = ['six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']
-  const glossary = readFileSync(path.join(root, 'docs/glossary.md'), 'utf8')
+  const glossary = readFileSync(path.join(root, 'docs/internals/glossary.md'), 'utf8')
   expect(glossary).toContain(`There are ${words[specs.length - 6]}, such as`)
 })

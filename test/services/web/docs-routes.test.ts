@@ -6,7 +6,7 @@ import { pages } from '../../structure/comments.ts'
 import { root } from '../../support/test-projects.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'
 
-const written = ['docs/performance.md', ...pages().filter((page) => page.startsWith('docs/'))]
+const written = ['docs/reports/performance.md', ...pages().filter((page) => page.startsWith('docs/'))]
 let server: CollectServer
 
 beforeAll(async () => {
@@ -31,7 +31,9 @@ describe('/llms.txt', () => {
 
   test('leads to every page, decisions by their index, and to nothing that is not there', async () => {
     const links = linksIn((await get('/llms.txt')).body)
-    const own = written.filter((page) => !page.startsWith('docs/adr/') || page.endsWith('README.md'))
+    const own = written.filter(
+      (page) => !page.startsWith('docs/internals/adr/') || page.endsWith('README.md'),
+    )
     expect(links.filter((link) => link.endsWith('.md')).sort()).toEqual(own.sort())
     for (const link of links) expect([link, (await get(`/${link}`)).statusCode]).toEqual([link, 200])
   })
@@ -64,16 +66,16 @@ describe('pages of docs/', () => {
   })
 
   test.each([
-    '/docs/nothing.md',
-    '/docs/adr/nothing.md',
+    '/docs/guide/nothing.md',
+    '/docs/internals/adr/nothing.md',
     '/docs/../package.json',
     '/docs/..%2fpackage.json',
     '/docs/%2e%2e/README.md',
-    '/docs/adr/..%2f..%2fREADME.md',
-    '/docs/adr/%2e%2e%2f%2e%2e%2fpackage.json',
+    '/docs/internals/adr/..%2f..%2f..%2fREADME.md',
+    '/docs/internals/adr/%2e%2e%2f%2e%2e%2f%2e%2e%2fpackage.json',
     '/docs/examples/express/package.json',
-    '/docs/operations.md%00',
-    '/docs/Operations.md',
+    '/docs/operate/operations.md%00',
+    '/docs/operate/Operations.md',
   ])('%s is not there', async (url) => {
     const { statusCode, headers, body } = await get(url)
     expect([statusCode, JSON.parse(body).error?.code]).toEqual([404, 'request.not_found'])
@@ -87,6 +89,6 @@ describe('pages of docs/', () => {
 })
 
 test('another method is refused with what is allowed', async () => {
-  const { statusCode, headers } = await server.app.inject({ method: 'POST', url: '/docs/gate.md' })
+  const { statusCode, headers } = await server.app.inject({ method: 'POST', url: '/docs/guide/gate.md' })
   expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD'])
 })

@@ -16,11 +16,11 @@ export interface FlowsPage {
   flows: DocumentedFlow[]
 }
 
-/** What docs/architecture.md says under "Flows, file by file". Throws for a path that is not there. */
+/** What docs/internals/architecture.md says under "Flows, file by file". Throws for a path that is not there. */
 export function documentedFlows(): FlowsPage {
-  const page = readFileSync(path.join(root, 'docs/architecture.md'), 'utf8')
+  const page = readFileSync(path.join(root, 'docs/internals/architecture.md'), 'utf8')
   const part = /^## Flows, file by file\n(.*?)(?=^## )/ms.exec(page)?.[1]
-  if (!part) throw new Error('docs/architecture.md has no part "Flows, file by file"')
+  if (!part) throw new Error('docs/internals/architecture.md has no part "Flows, file by file"')
   const [intro = '', ...sections] = part.split(/^### /m)
   return {
     common: pathsIn(intro),
@@ -42,7 +42,8 @@ function pathsIn(text: string): string[] {
       name.includes('*') || name.endsWith('/')
         ? below(name)
         : [name].filter((file) => existsSync(path.join(root, file)))
-    if (found.length === 0) throw new Error(`docs/architecture.md names ${name}, which is not there`)
+    if (found.length === 0)
+      throw new Error(`docs/internals/architecture.md names ${name}, which is not there`)
     return found
   })
 }

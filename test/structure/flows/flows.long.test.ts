@@ -9,7 +9,7 @@ import { openDocument, shows } from './steps.ts'
 
 const page = documentedFlows()
 
-describe('what docs/architecture.md lists of a flow is what the flow runs', () => {
+describe('what docs/internals/architecture.md lists of a flow is what the flow runs', () => {
   let undo = new AsyncDisposableStack()
   afterEach(async () => {
     await undo.disposeAsync()
@@ -104,7 +104,8 @@ describe('what docs/architecture.md lists of a flow is what the flow runs', () =
 /** Compares what ran with the flow's list, outside of which nothing may run, and prints how many files that are. */
 function judge(title: string, ran: string[]): void {
   const flow = page.flows.find((documented) => documented.title === title)
-  if (!flow) throw new Error(`docs/architecture.md has no flow "${title}"; it runs\n${ran.join('\n')}`)
+  if (!flow)
+    throw new Error(`docs/internals/architecture.md has no flow "${title}"; it runs\n${ran.join('\n')}`)
   const common = ran.filter((file) => page.common.includes(file))
   console.log(
     `${title}: ${ran.length} files run, ${flow.files.length} listed, ${common.length} of the common ground's ${page.common.length}`,

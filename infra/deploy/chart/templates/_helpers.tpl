@@ -9,7 +9,7 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* In the order in which an upgrade replaces them (docs/production.md): each waits for the one before. */}}
+{{/* In the order in which an upgrade replaces them (docs/operate/production.md): each waits for the one before. */}}
 {{- define "tidegate.order" -}}
 projections collect scoring api gate webhooks
 {{- end }}

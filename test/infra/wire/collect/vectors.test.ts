@@ -54,7 +54,7 @@ test('the file is what the generator makes', () => {
 
 test('the worked example of the description is this one', async () => {
   const page = await readFile(
-    path.resolve(import.meta.dirname, '../../../../docs/collect-protocol.md'),
+    path.resolve(import.meta.dirname, '../../../../docs/reference/collect-protocol.md'),
     'utf8',
   )
   const [body] = vectors.bodies
