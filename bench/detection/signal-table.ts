@@ -4,7 +4,7 @@ import { signalCatalogue } from '../../services/scoring/decide.ts'
 import { isJudged } from './measures.ts'
 import { readResults } from './results.ts'
 
-const page = path.resolve(import.meta.dirname, '../../docs/guide/scoring.md')
+const page = path.resolve(import.meta.dirname, '../../docs/reference/signals.md')
 const place = /(?<=<!-- signals -->\n)[\s\S]*?(?=\n<!-- \/signals -->)/
 
 const head = [

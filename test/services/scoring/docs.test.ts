@@ -3,7 +3,7 @@ import { shownTable, signalTable } from '../../../bench/detection/signal-table.t
 import { signalCatalogue } from '../../../services/scoring/decide.ts'
 import { categories } from '../../../services/scoring/facts.ts'
 
-it('docs/guide/scoring.md lists every signal as the catalogue has it', async () => {
+it('docs/reference/signals.md lists every signal as the catalogue has it', async () => {
   expect(await shownTable()).toBe(await signalTable())
 })
 

@@ -13,7 +13,7 @@ let rows: DocumentedMembers[]
 let constant: string[]
 
 beforeAll(async () => {
-  rows = documentedMembers(await readFile(new URL('../../../docs/guide/scoring.md', import.meta.url), 'utf8'))
+  rows = documentedMembers(await readFile(new URL('../../../docs/reference/session.md', import.meta.url), 'utf8'))
   const events = fixtures(await lookUpNetworks()).map(scored)
   const answers = events.map((event, i) => shown(event, i))
   const recordedBefore = events.slice(0, 1).flatMap((event) => [
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 const rowsOf = (member: string) => rows.filter(({ paths }) => paths.some((path) => covers(path, member)))
 
-test('docs/guide/scoring.md says of every member what fills it', () => {
+test('docs/reference/session.md says of every member what fills it', () => {
   expect(all.length).toBeGreaterThan(300)
   expect(all.filter(({ path }) => rowsOf(path).length !== 1)).toEqual([])
   const paths = rows.flatMap((row) => row.paths)

@@ -60,7 +60,7 @@ function below(value: unknown, step: string): unknown[] {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** A row of the table in docs/guide/scoring.md. */
+/** A row of the table in docs/reference/session.md. */
 export interface DocumentedMembers {
   /** Paths; one that ends in `.*` stands for the member itself and all below it. */
   paths: string[]
