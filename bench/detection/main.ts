@@ -5,7 +5,7 @@ import { desktopCases } from './desktop-hands.ts'
 import { forgeryCases } from './forgeries.ts'
 import { inventionCases } from './inventions.ts'
 import { runMatrix } from './matrix.ts'
-import { countVerdicts, isJudged } from './measures.ts'
+import { changesSince, countVerdicts, isJudged } from './measures.ts'
 import { personCases } from './people.ts'
 import { commitOf, describeHost, writeReport } from './report.ts'
 import { type Results, readResults, writeResults } from './results.ts'
@@ -65,7 +65,8 @@ async function keep(results: Results): Promise<void> {
   const others = flags.merge ? (before?.rows ?? []).filter((row) => !ran.has(row.case)) : []
   const about = flags.merge && before ? before : results
   const whole = { ...about, rows: [...others, ...results.rows] }
-  await writeReport(whole, before)
+  await writeReport(whole)
+  if (before) console.table(changesSince(before.rows, whole.rows))
   await writeResults(whole)
   await writeSignalTable()
 }

@@ -101,34 +101,6 @@ function findings({ botd, fpscanner }: Pick<Row, 'botd' | 'fpscanner'>): string[
   return [...of('BotD', botd), ...of('fpscanner', fpscanner)]
 }
 
-export interface Miss {
-  name: string
-  score: number
-  found: string[]
-  /** The dozen risk signals that fired most often on other automation of the same family and kind. */
-  notFound: string[]
-}
-
-const mostShown = 12
-
-/** Automation that stays human, with what was looked for and not found. */
-export function missesOf(rows: JudgedRow[]): Miss[] {
-  const hostile = rows.filter(({ kind }) => kind !== 'person')
-  return hostile
-    .filter(({ verdict }) => verdict === 'human')
-    .map((row) => {
-      const alike = hostile.filter(({ family, kind }) => family === row.family && kind === row.kind)
-      const found = risks(row)
-      const others = Map.groupBy(alike.flatMap(risks), (signal) => signal)
-      const notFound = [...others]
-        .filter(([signal]) => !found.includes(signal))
-        .toSorted(([, one], [, other]) => other.length - one.length)
-        .map(([signal]) => signal)
-        .slice(0, mostShown)
-      return { name: row.name, score: row.score, found, notFound }
-    })
-}
-
 export function risks({ signals_fired: signals }: Row): string[] {
   return signals.filter(({ role }) => role === 'risk').map(({ signal }) => signal)
 }

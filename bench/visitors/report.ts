@@ -55,12 +55,22 @@ export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayR
     ),
     ...peoplePart(people),
     '### Twins',
-    'Machines that are equal in all that is compared. Each comes without storage, and later comes back with what it was given. Counted are visitors after all first visits, after all second ones, and then those that have two machines.',
+    'Machines that are equal in all that is compared, in one network and in several, minutes and hours apart. Each comes without storage, and later comes back with what it was given. Counted are visitors after all first visits, after all second ones, and those that have two machines.',
     table(
-      ['machines', 'in', 'apart', 'visitors at first', 'after each came back', 'with two machines'],
-      twins.map(({ count, place, apart, first, back, mixed }) => [count, place, apart, first, back, mixed]),
+      ['machines', 'visitors at first', 'after each came back', 'with two machines'],
+      [...Map.groupBy(twins, ({ count }) => count)].map(([count, runs]) => [
+        count,
+        ...[runs.map(({ first }) => first), runs.map(({ back }) => back), runs.map(({ mixed }) => mixed)].map(
+          range,
+        ),
+      ]),
     ),
   ].join('\n\n')
+}
+
+function range(values: number[]): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)]
+  return least === most ? `${least}` : `${least} to ${most}`
 }
 
 function peoplePart(people: JudgedRun[]): string[] {

@@ -5,7 +5,6 @@ import {
   changesSince,
   countVerdicts,
   type JudgedRow,
-  missesOf,
   rocOf,
 } from '../../bench/detection/measures.ts'
 import { hurtsPeople, sharesOf } from '../../bench/detection/traces/gate.ts'
@@ -56,11 +55,6 @@ describe('measures', () => {
     expect(caughtByPeersOnly(rows)).toEqual([
       { name: 'a/load', verdict: 'human', score: 0, found: ['fpscanner cdp'] },
     ])
-  })
-
-  test('a miss names what fired on its like', () => {
-    const other = { ...bot, family: 'Firefox', signals_fired: [risk('y')] }
-    expect(missesOf([nobody, bot, other])).toEqual([{ name: 'a/load', score: 0, found: [], notFound: ['x'] }])
   })
 })
 

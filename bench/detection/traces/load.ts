@@ -16,6 +16,9 @@ export interface Trace {
   events: TraceEvent[]
 }
 
+// Recorded hands for `make eval ARGS='--balabit DIR --delbot DIR'`; neither set is ours to ship. Balabit's is CSV with the
+// columns `record timestamp,client timestamp,button,state,x,y`, in seconds. DELBOT's is a line `resolution:width,height`
+// and then lines of `milliseconds,action,x,y`; what has `bot` in its path counts as a bot's.
 export type TraceFormat = 'balabit' | 'delbot'
 
 /** Every trace below a folder, cut where nothing happened for long. */
