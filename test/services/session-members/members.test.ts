@@ -13,7 +13,9 @@ let rows: DocumentedMembers[]
 let constant: string[]
 
 beforeAll(async () => {
-  rows = documentedMembers(await readFile(new URL('../../../docs/reference/session.md', import.meta.url), 'utf8'))
+  rows = documentedMembers(
+    await readFile(new URL('../../../docs/reference/session.md', import.meta.url), 'utf8'),
+  )
   const events = fixtures(await lookUpNetworks()).map(scored)
   const answers = events.map((event, i) => shown(event, i))
   const recordedBefore = events.slice(0, 1).flatMap((event) => [
