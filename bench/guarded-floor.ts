@@ -12,7 +12,6 @@ import { createKeyring } from '../infra/crypto/keyring.ts'
 import { asId } from '../infra/ids.ts'
 import { createPool, transaction } from '../infra/postgres/pool.ts'
 import { createRandom } from '../infra/random.ts'
-import { createLogger } from '../infra/telemetry.ts'
 import { addAppend, openFloor } from './floor-app.ts'
 
 // The floor's append twice: as it is, and behind the key and rate limit checks of a collect endpoint. One process
@@ -40,11 +39,7 @@ const record: KeyRecord = {
 const [hash = ''] = lookupHashes(keyring, key)
 const limitPool = createPool({ url, ...rateLimitPoolOptions })
 await transaction(limitPool, createRateLimitTables)
-const logger = createLogger('warn')
-const limiter = createRateLimiter({
-  store: createPostgresStore(limitPool, { random: createRandom() }),
-  logger,
-})
+const limiter = createRateLimiter({ store: createPostgresStore(limitPool, { random: createRandom() }) })
 const auth = createAuth({
   findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),
   keyring,

@@ -83,30 +83,6 @@ export function seldom<T>(ms: number, attempt: () => Promise<T>, clock = () => p
   }
 }
 
-const slices = 5
-
-/**
- * Whether `work` settles within about `ms`. Resolves no later, but for the time in which this process itself stood
- * still. A process that stalls finds its timers due before it has read the answers that came meanwhile. So the time is
- * counted in slices, of which a stall uses up only one.
- */
-export function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    let left = slices
-    let timer = setTimeout(tick, ms / slices)
-    function tick() {
-      left--
-      if (left > 0) timer = setTimeout(tick, ms / slices)
-      else setImmediate(() => resolve(false))
-    }
-    const finish = () => {
-      clearTimeout(timer)
-      resolve(true)
-    }
-    work.then(finish, finish)
-  })
-}
-
 export type Breathe = () => Promise<void>
 
 const budgetMs = 20

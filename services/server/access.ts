@@ -44,10 +44,10 @@ export function createAccessControl(core: Core, { counters, undo }: AccessContro
 }
 
 // The limiter has connections of its own: a limit must not wait for commands that use all others.
-function createLimiter({ databaseUrl, random, logger }: Core, undo: AsyncDisposableStack) {
+function createLimiter({ databaseUrl, random }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())
-  const limiter = createRateLimiter({ store: createPostgresStore(pool, { random }), logger })
+  const limiter = createRateLimiter({ store: createPostgresStore(pool, { random }) })
   undo.defer(() => limiter.close())
   return limiter
 }

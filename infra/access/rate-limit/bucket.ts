@@ -77,27 +77,19 @@ export function decideHere(bucket: LocalBucket, cost: number): RateLimitResult |
   if (!bucket.isKnown) return undefined
   const { shared, reserved } = bucket
   const isCertain = reserved >= cost * unit || shared + reserved < cost * unit
-  return isCertain ? decideAlone(bucket, cost) : undefined
+  return isCertain ? spend(bucket, cost) : undefined
 }
 
 export function mustRenew({ reserved, held }: LocalBucket): boolean {
   return reserved <= held / 4
 }
 
-export function decideAlone(bucket: LocalBucket, cost: number): RateLimitResult {
+function spend(bucket: LocalBucket, cost: number): RateLimitResult {
   const admitted = bucket.shared + bucket.reserved >= cost * unit
   const reserved = Math.min(bucket.reserved, cost * unit)
   bucket.reserved -= reserved
   owe(bucket, cost * unit - reserved)
   return result({ admitted, limit: bucket.limit, cost, parts: bucket.shared + bucket.reserved })
-}
-
-/** Their costs are not reported: the store may have charged them, although it was not heard of in time. */
-export function decideUnreported(bucket: LocalBucket, costs: number[]): RateLimitResult[] {
-  const { owed } = bucket
-  const results = costs.map((cost) => decideAlone(bucket, cost))
-  bucket.owed = owed
-  return results
 }
 
 /** A negative number of parts gives them back. */
@@ -161,11 +153,6 @@ export function startReport(
     kept: bucket.reserved,
     reserves: isBusy && !isIdle,
   }
-}
-
-/** Charges nothing: what is owed is not risked on finding out whether the store is back. */
-export function probe({ id: bucketId, limit, reserved: kept }: LocalBucket): Report {
-  return { bucketId, limit, charge: 0, returned: 0, kept, reserves: false }
 }
 
 export interface Answer extends Balance {

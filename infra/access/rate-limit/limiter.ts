@@ -1,20 +1,15 @@
 import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../../schemas/events.ts'
-import { createBreaker } from '../../breaker.ts'
 import type { Clock, OrganizationId } from '../../ids.ts'
-import type { Logger } from '../../telemetry.ts'
 import {
   advance,
   applyAnswer,
   type Balance,
-  decideAlone,
   decideHere,
-  decideUnreported,
   type LocalBucket,
   localBucket,
   mustRenew,
   owe,
-  probe,
   type RateLimitRequest,
   type RateLimitResult,
   type Report,
@@ -23,7 +18,7 @@ import {
 } from './bucket.ts'
 
 export interface RateLimiter {
-  /** Answers at once where this process has units reserved, or knows that there are not enough. Never rejects. */
+  /** Answers at once where this process has units reserved, or knows that there are not enough. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   /** Whole units that are left of the request's bucket, as far as this process knows; negative where it owes some. */
@@ -38,13 +33,10 @@ export interface BucketStore {
 
 export interface RateLimiterOptions {
   store: BucketStore
-  logger: Logger
   /** Whole milliseconds of which only differences matter. Default: a clock of the process that is never set. */
   clock?: Clock
   /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
   every?: (ms: number, run: () => void) => () => void
-  /** A request waits no longer than about this for the store: real milliseconds, those of a stall not counted. */
-  answerWithinMs?: number
   /** Buckets remembered of each key type. */
   maxBuckets?: number
 }
@@ -52,6 +44,7 @@ export interface RateLimiterOptions {
 interface Waiting {
   cost: number
   answer: (result: RateLimitResult) => void
+  fail: (error: unknown) => void
 }
 
 interface KnownBucket extends LocalBucket {
@@ -65,26 +58,13 @@ const busyMs = 1000
 
 /**
  * Token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). Where the store does
- * not answer, each process limits alone.
+ * not answer, requests that need it fail.
  */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
-  const { store, logger, clock = processClock, every = unrefInterval } = options
-  const { answerWithinMs = 250, maxBuckets = 10_000 } = options
-  const meanwhile = 'this process limits alone'
-  const health = createBreaker({
-    clock,
-    logger,
-    who: 'rate limits: the shared buckets',
-    meanwhile,
-    answerWithinMs,
-  })
+  const { store, clock = processClock, every = unrefInterval, maxBuckets = 10_000 } = options
   const { find, active } = createKnownBuckets(maxBuckets)
   let isClosed = false
   let sweeping: Promise<void> | undefined
-
-  const isAlone = () => isClosed || health.isAway()
-  const decide = (bucket: KnownBucket, cost: number): RateLimitResult | undefined =>
-    isAlone() ? decideAlone(bucket, cost) : decideHere(bucket, cost)
 
   function synchronize(bucket: KnownBucket): Promise<void> {
     bucket.roundTrips ??= roundTrips(bucket)
@@ -103,21 +83,25 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     const waiting = bucket.queue.splice(0)
     const costs = waiting.map(({ cost }) => cost)
     const isIdle = isClosed || sentAt - bucket.usedAt >= busyMs
-    const report = health.isAway() ? probe(bucket) : startReport(bucket, { costs, isIdle })
-    const balance = await health.answerTo(store.charge(report))
-    advance(bucket, bucket.limit, clock())
-    const results = balance
-      ? applyAnswer(bucket, { ...balance, kept: report.kept, costs, sentAt })
-      : decideUnreported(bucket, costs)
-    for (const [i, result] of results.entries()) waiting[i]?.answer(result)
-    answerQueue(bucket)
+    const report = startReport(bucket, { costs, isIdle })
+    try {
+      const balance = await store.charge(report)
+      advance(bucket, bucket.limit, clock())
+      const results = applyAnswer(bucket, { ...balance, kept: report.kept, costs, sentAt })
+      for (const [i, result] of results.entries()) waiting[i]?.answer(result)
+      answerQueue(bucket)
+    } catch (error) {
+      // What was reported is not reported again, because it may have been charged.
+      bucket.syncedAt = sentAt
+      for (const { fail } of [...waiting, ...bucket.queue.splice(0)]) fail(error)
+    }
   }
 
   // From the new reservation: else a bucket in steady use would never be free of waiting requests.
   function answerQueue(bucket: KnownBucket): void {
     const { queue } = bucket
     for (let first = queue[0]; first; first = queue[0]) {
-      const result = decide(bucket, first.cost)
+      const result = decideHere(bucket, first.cost)
       if (!result) return
       queue.shift()
       first.answer(result)
@@ -128,13 +112,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     for (const bucket of [...active]) {
       if (bucket.roundTrips) continue
       const now = clock()
-      // Behind all others: one that always fails would else be the only one that is asked for while the store is away.
-      active.delete(bucket)
-      if (bucket.owed === 0 && bucket.reserved === 0) continue
-      active.add(bucket)
-      if (bucket.owed === 0 && now - bucket.syncedAt < busyMs) continue
-      if (!health.mayAsk()) return
-      await synchronize(bucket)
+      const owes = bucket.owed !== 0
+      if (!owes && bucket.reserved === 0) active.delete(bucket)
+      else if (owes || now - bucket.syncedAt >= busyMs) await synchronize(bucket)
     }
   }
 
@@ -146,7 +126,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   async function release(bucket: KnownBucket): Promise<void> {
     await bucket.roundTrips
-    if (!health.isAway()) await synchronize(bucket)
+    await synchronize(bucket)
   }
 
   return {
@@ -158,14 +138,14 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       bucket.isBusy = now - bucket.usedAt < busyMs
       bucket.usedAt = now
       active.add(bucket)
-      const result = bucket.queue.length > 0 ? undefined : decide(bucket, cost)
+      const result = bucket.queue.length > 0 ? undefined : decideHere(bucket, cost)
       if (!result) {
-        const { promise, resolve: answer } = Promise.withResolvers<RateLimitResult>()
-        bucket.queue.push({ cost, answer })
+        const { promise, resolve: answer, reject: fail } = Promise.withResolvers<RateLimitResult>()
+        bucket.queue.push({ cost, answer, fail })
         void synchronize(bucket)
         return promise
       }
-      if (result.admitted && mustRenew(bucket) && !isAlone()) void synchronize(bucket)
+      if (result.admitted && mustRenew(bucket)) void synchronize(bucket)
       return result
     },
     refund(request) {
@@ -185,14 +165,10 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       stopSweeping()
       isClosed = true
       await sweeping
-      const left = [...active]
-      while (left.length > 0) await Promise.all(left.splice(0, closedAtOnce).map(release))
+      await Promise.all([...active].map(release))
     },
   }
 }
-
-// Enough to use all connections.
-const closedAtOnce = 64
 
 const processClock: Clock = () => Math.trunc(performance.now())
 

@@ -25,8 +25,8 @@ export function createRateLimitTables(tx: Tx): Promise<void> {
 export const rateLimitPoolOptions = {
   max: 4,
   applicationName: 'tidegate rate limits',
-  queryTimeoutMs: 1000,
-  statementTimeoutMs: 1000,
+  queryTimeoutMs: 2500,
+  statementTimeoutMs: 2000,
 }
 
 const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'

@@ -1,8 +1,8 @@
 import { type Report, unit } from '../../../../../infra/access/rate-limit/bucket.ts'
 import type { BucketStore } from '../../../../../infra/access/rate-limit/limiter.ts'
 
-/** What becomes of a round trip: `lost` = charged, without anybody hearing of it; `late` = answered when released. */
-export type Fate = 'healthy' | 'refused' | 'lost' | 'late'
+/** What becomes of a round trip: `lost` = charged, without anybody hearing of it. */
+export type Fate = 'healthy' | 'refused' | 'lost'
 
 export interface MemoryStoreOptions {
   clock: () => number
@@ -19,7 +19,6 @@ export interface Row {
 /** Buckets in memory, with the rule of the store written a second time; what becomes of round trips can be scripted. */
 export function createMemoryStore({ clock, travel = async () => {} }: MemoryStoreOptions) {
   const rows = new Map<string, Row>()
-  const held = new Set<() => void>()
   let script: (bucketId: string) => Fate = () => 'healthy'
   let roundTrips = 0
 
@@ -31,7 +30,6 @@ export function createMemoryStore({ clock, travel = async () => {} }: MemoryStor
       if (fate === 'refused') throw new Error('as scripted')
       const { row, granted } = charged(rows.get(report.bucketId), { report, node, now: clock() })
       rows.set(report.bucketId, row)
-      if (fate === 'late') await new Promise<void>((resolve) => held.add(resolve))
       if (fate === 'lost') throw new Error('as scripted')
       await travel()
       return { parts: row.parts, granted }
@@ -50,11 +48,6 @@ export function createMemoryStore({ clock, travel = async () => {} }: MemoryStor
     /** From now on. */
     script(next: (bucketId: string) => Fate): void {
       script = next
-    },
-    /** Ends all that is late. */
-    release(): void {
-      for (const end of held) end()
-      held.clear()
     },
   }
 }

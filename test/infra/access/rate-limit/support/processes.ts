@@ -1,46 +1,29 @@
 import { setImmediate as settled } from 'node:timers/promises'
-import { pino } from 'pino'
 import type { RateLimitRequest, RateLimitResult } from '../../../../../infra/access/rate-limit/bucket.ts'
 import { createRateLimiter, type RateLimiter } from '../../../../../infra/access/rate-limit/limiter.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { createVirtualTime } from './virtual-time.ts'
 
-interface Line {
-  level: number
-  msg: string
-}
-
 export interface ProcessesOptions {
   count?: number
   /** Processes whose timers never come, as if they had been killed after their last request. */
   dead?: number[]
-  answerWithinMs?: number
   maxBuckets?: number
   travel?: (ms: (ms: number) => Promise<void>) => Promise<void>
 }
 
-/** Processes with one store in virtual time, and their log. However slow this machine is, nothing is late by itself. */
-export function createProcesses({
-  count = 1,
-  dead = [],
-  answerWithinMs = 60_000,
-  ...options
-}: ProcessesOptions = {}) {
-  const { travel, maxBuckets } = options
+/** Processes with one store in virtual time. However slow this machine is, nothing is late by itself. */
+export function createProcesses({ count = 1, dead = [], travel, maxBuckets }: ProcessesOptions = {}) {
   const time = createVirtualTime()
   const shared = createMemoryStore({
     clock: time.clock,
     ...(travel ? { travel: () => travel(time.after) } : {}),
   })
-  const lines: Line[] = []
-  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const limiters = Array.from({ length: count }, (_, index) =>
     createRateLimiter({
       store: shared.storeOf(`process ${index}`),
-      logger,
       clock: time.clock,
       every: dead.includes(index) ? () => () => {} : time.every,
-      answerWithinMs,
       ...(maxBuckets ? { maxBuckets } : {}),
     }),
   )
@@ -50,7 +33,7 @@ export function createProcesses({
     await time.runUntil(time.clock() + ms)
     await settled()
   }
-  return { ...shared, time, wait, limiter, limiters, lines }
+  return { ...shared, time, wait, limiter, limiters }
 }
 
 export const requestOf = (name: string, { limit = 600, cost = 1 } = {}): RateLimitRequest => ({
