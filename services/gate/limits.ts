@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { sessionTtlMs } from './sessions.ts'
 
@@ -38,40 +37,35 @@ export interface GateLimits {
   count(limit: GateLimit, ...key: [string, ...string[]]): Promise<void>
 }
 
+interface Window {
+  count: number
+  endsInMs: number
+}
+
+// A window begins with its first request and does not move: what is refused in it makes nobody wait for longer.
+const now = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
+const countOne = `
+insert into tidegate.gate_limits as known (key, points, expire) values ($1, 1, ${now} + $2)
+on conflict (key) do update set
+  points = case when known.expire <= ${now} then 1 else known.points + 1 end,
+  expire = case when known.expire <= ${now} then excluded.expire else known.expire end
+returning points as count, (expire - ${now})::float8 as "endsInMs"`
+
 export function createGateLimits(pool: pg.Pool): GateLimits {
-  const limiters = new Map<GateLimit, RateLimiterPostgres>()
   return {
     async count(limit, ...key) {
       // Hashed: tokens and codes are among the keys.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
-      const limiter = limiters.get(limit) ?? createLimiter(pool, limit)
-      limiters.set(limit, limiter)
-      try {
-        await limiter.consume(id)
-      } catch (error) {
-        if (error instanceof RateLimiterRes) throw exceeded(error)
-        throw error
-      }
+      const { points, seconds } = rules[limit]
+      const values = [`${limit}:${id}`, seconds * 1000]
+      const { rows } = await pool.query<Window>({ name: 'gate-limit', text: countOne, values })
+      const [window] = rows
+      if (window && window.count > points) throw exceeded(window)
     },
   }
 }
 
-function createLimiter(pool: pg.Pool, keyPrefix: GateLimit): RateLimiterPostgres {
-  return new RateLimiterPostgres({
-    storeClient: pool,
-    storeType: 'pool',
-    schemaName: 'tidegate',
-    tableName: 'gate_limits',
-    tableCreated: true,
-    // Windows that are over are deleted with all else that is.
-    clearExpiredByTimeout: false,
-    keyPrefix,
-    points: rules[keyPrefix].points,
-    duration: rules[keyPrefix].seconds,
-  })
-}
-
-function exceeded({ msBeforeNext }: RateLimiterRes): ApiError {
-  const seconds = Math.min(Math.max(1, Math.ceil(msBeforeNext / 1000)), sessionTtl)
+function exceeded({ endsInMs }: Window): ApiError {
+  const seconds = Math.min(Math.max(1, Math.ceil(endsInMs / 1000)), sessionTtl)
   return new ApiError('gate.rate_limit', { headers: { 'retry-after': String(seconds) } })
 }
