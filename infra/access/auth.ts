@@ -137,6 +137,11 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     /** For `DecideAs`. */
     actor: (request: FastifyRequest): Actor => ({ type: 'key', id: secretOnly(request.principal).keyId }),
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
+    /** Whose data a secret key may see. */
+    scope(request: FastifyRequest) {
+      const { organizationId, environment } = secretOnly(request.principal)
+      return { organizationId, environment }
+    },
     publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
     invalidate: keys.invalidate,
   }

@@ -85,7 +85,7 @@ const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}
 // The application answers with these statuses, whatever the route does.
 function errorsOf({ requestBody }: Operation, { opensWith, creates }: Traits): Operation['responses'] {
   const statuses = [
-    ...(requestBody ? [400, 413, 415] : []),
+    ...(requestBody ? [400, 413, 415, 422] : []),
     ...(isKey(opensWith) ? [401, 403, 429] : []),
     ...(opensWith === 'token' ? [401, 429] : []),
     ...(creates ? [409, 422] : []),

@@ -1,5 +1,4 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { preValidationAsyncHookHandler } from 'fastify'
 import { z } from 'zod'
 import type { Keyring } from '../crypto/keyring.ts'
 import { invalidField } from '../errors/errors.ts'
@@ -21,8 +20,8 @@ export const pageQuery = {
 }
 
 /** Refuses `offset`: ignoring it would answer the first page over and over. */
-export function refusingOffset(expected: string): preValidationAsyncHookHandler {
-  return async ({ query }) => {
+export function refusingOffset(expected: string) {
+  return async ({ query }: { query: unknown }): Promise<void> => {
     if (typeof query !== 'object' || query === null || !('offset' in query)) return
     throw invalidField({ name: 'offset', issue: 'not_allowed', expected })
   }

@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
-import { errorResponses, list, organizationParams, timestamp } from '../../infra/http/schemas.ts'
+import { list, organizationParams, timestamp } from '../../infra/http/schemas.ts'
 import type { ActorType } from '../../schemas/events.ts'
 import { type AuditDeps, auditJson, readAuditLog } from './audit-log.ts'
 
@@ -38,45 +39,39 @@ const auditEntrySchema = z
   })
   .meta({ id: 'AuditEntry' })
 
-const query = z.object(pageQuery)
-
 /** `GET /v1/organizations/{organizationId}/audit-log`. */
 export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): void {
   const { auth } = options
   const cursors = createCursors(options)
-  const schema = {
+  endpoint(app, {
+    route: 'GET /v1/organizations/:organizationId/audit-log',
+    auth: auth.requireOwnOrganization('organizations:read'),
     operationId: 'listOrganizationAuditLog',
+    tag: 'Organizations',
     summary: 'List who did what in an organization, newest first, in both environments',
     description:
       'Requires the `organizations:read` secret-key scope. Has every change that a key, an operator, a person, an agent or the server itself made, and no secret. A test key reads what is of the test environment, and what is of both. What clients send is not in it, nor is the delivery of webhooks.',
-    tags: ['Organizations'],
-    security: [{ secretKey: [] }],
     params: organizationParams,
-    querystring: query,
-    response: { 200: list(auditEntrySchema), ...errorResponses(401, 403, 404, 422) },
-  }
-  const hooks = { onRequest: auth.requireOwnOrganization('organizations:read'), preValidation: refuseOffset }
-  app.get<Request>('/v1/organizations/:organizationId/audit-log', { schema, ...hooks }, async (request) => {
-    const { organizationId } = request.params
-    const { limit, cursor } = request.query
-    const reader = auth.secret(request).environment
-    const { rows, pagination } = await loadPage({
-      ...{ limit, cursor, cursors },
-      query: { list: 'audit-log', organizationId, environment: reader },
-      load: (after) =>
-        readAuditLog(options, {
-          organizationId,
-          reader,
-          limit,
-          after: after && { occurredAt: after.value, id: after.id },
-        }),
-      positionOf: (row) => ({ value: row.occurred_at, id: row.id }),
-    })
-    return { data: rows.map(auditJson), pagination, meta: { request_id: request.id } }
+    query: z.object(pageQuery),
+    before: refuseOffset,
+    answers: { 200: list(auditEntrySchema) },
+    errors: [404, 422],
+    async run(request) {
+      const { organizationId, environment: reader } = auth.scope(request)
+      const { limit, cursor } = request.query
+      const { rows, pagination } = await loadPage({
+        ...{ limit, cursor, cursors },
+        query: { list: 'audit-log', organizationId, environment: reader },
+        load: (after) =>
+          readAuditLog(options, {
+            organizationId,
+            reader,
+            limit,
+            after: after && { occurredAt: after.value, id: after.id },
+          }),
+        positionOf: (row) => ({ value: row.occurred_at, id: row.id }),
+      })
+      return { data: rows.map(auditJson), pagination }
+    },
   })
-}
-
-interface Request {
-  Params: z.output<typeof organizationParams>
-  Querystring: z.output<typeof query>
 }

@@ -1,0 +1,93 @@
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  RouteShorthandOptions,
+} from 'fastify'
+import type { z } from 'zod'
+import { type ParameterSet, refuseBody } from './checked-fields.ts'
+import { errorResponses } from './schemas.ts'
+
+/**
+ * One route of the API, all of it: where it is, who may call it, what it takes and answers, what the interface
+ * description says of it, and what it does. The types of the request follow from the schemas.
+ */
+export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
+  route: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`
+  /** Hooks that refuse who may not call; none for everybody. The description says what they enforce (`enforcing`). */
+  auth: onRequestHookHandler | onRequestHookHandler[]
+  operationId: string
+  tag: string
+  summary: string
+  description?: string
+  params?: z.ZodType<Params>
+  query?: z.ZodType<Query>
+  body?: z.ZodType<Body>
+  /** For a route that takes no body: one with members is refused, since a caller would expect them to have an effect. */
+  noBody?: ParameterSet
+  /** Schemas by status, with `meta`. What `run` returns is answered with the first status. */
+  answers: Record<number, z.ZodType>
+  /** Statuses of errors beside those that follow from the key and the body (`completePaths`). */
+  errors?: number[]
+  /** Runs before the parts of the request are validated, so that they may still be anything. */
+  before?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
+  /** Returns the answer without `meta`, or else the reply that it has sent itself. */
+  run: (request: EndpointRequest<Params, Query, Body>, answering: Answering) => Answer | Promise<Answer>
+  settings?: Pick<RouteShorthandOptions, 'bodyLimit' | 'exposeHeadRoute' | 'preParsing'>
+}
+
+type EndpointRequest<Params, Query, Body> = FastifyRequest<Parts<Params, Query, Body>>
+
+interface Parts<Params, Query, Body> {
+  Params: Params
+  Querystring: Query
+  Body: Body
+}
+
+interface Answering {
+  reply: FastifyReply
+  /** The whole answer, as `Idempotency.run` has to know it. */
+  answer: (part: object) => { status: number; body: object }
+}
+
+type Answer = object | undefined
+
+/** Adds the route to the application and to its interface description. */
+export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
+  app: FastifyInstance,
+  given: Endpoint<Params, Query, Body>,
+): void {
+  const { route, auth, noBody, answers, errors = [], before, run, settings, ...rest } = given
+  const { operationId, tag, summary, description, params, query, body, ...config } = rest
+  const [method = '', url = ''] = route.split(' ')
+  const refusedBody = noBody ? [400, 413, 415, 422] : []
+  const schema = {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(description && { description }),
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(body && { body }),
+    response: { ...answers, ...errorResponses(...errors, ...refusedBody) },
+  }
+  app.route<Parts<Params, Query, Body>>({
+    ...{ method, url, schema, config, onRequest: auth, ...settings },
+    ...(noBody && { preValidation: refuseBody(noBody) }),
+    ...(before && { preValidation: async (request) => before(request) }),
+    handler: async (request, reply) => {
+      const whole = answerOf(request, Number(Object.keys(answers)[0]))
+      const part = await run(request, { reply, answer: whole })
+      if (part === undefined) return
+      const { status, body } = whole(part)
+      reply.code(status)
+      return body
+    },
+  })
+}
+
+const answerOf =
+  ({ id }: FastifyRequest, status: number) =>
+  (part: object) => ({ status, body: { ...part, meta: { request_id: id } } })
