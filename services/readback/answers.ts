@@ -12,16 +12,13 @@ import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
-interface Beside {
-  // undefined = not asked for.
-  identification?: Identification | null | undefined
-  requestId: string
-}
-
-/** The response body of a session's detail, most actionable first. */
-export function sessionDetailJson(row: SessionDetailRow, { identification, requestId }: Beside): string {
+/** A session's detail, most actionable first. Without an `identification` that was not asked for. */
+export function sessionDetail(
+  row: SessionDetailRow,
+  identification?: Identification | null,
+): Record<keyof SessionDetail, unknown> {
   const { detail } = row
-  const data: Record<keyof SessionDetail, unknown> = {
+  return {
     object: 'session',
     id: row.id,
     created_at: iso(row.created_at),
@@ -52,7 +49,6 @@ export function sessionDetailJson(row: SessionDetailRow, { identification, reque
     install_id: detail.install_id,
     behavior: null,
   }
-  return JSON.stringify({ data, meta: { request_id: requestId } })
 }
 
 const automationStatus = {

@@ -6,7 +6,7 @@ import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
-import { sessionDetailJson } from '../../../services/readback/answers.ts'
+import { sessionDetail } from '../../../services/readback/answers.ts'
 import type { Identification } from '../../../services/readback/schemas/identification.ts'
 import { evaluate } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
@@ -69,7 +69,7 @@ export function shown(event: SessionScored, index: number): unknown {
     detail: event,
   }
   const identification = index % 4 === 0 ? null : identified(index)
-  return JSON.parse(sessionDetailJson(row, { identification, requestId: 'req_1' })).data
+  return JSON.parse(JSON.stringify(sessionDetail(row, identification)))
 }
 
 function identified(index: number): Identification {
