@@ -1,9 +1,9 @@
 import type { FastifyInstance, preParsingHookHandler } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import { errorResponses, meta } from '../../infra/http/schemas.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { single } from '../../infra/http/schemas.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Logger } from '../../infra/telemetry.ts'
@@ -29,35 +29,34 @@ const retryAfterSeconds = 60
 export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger }: AgentOptions): void {
   const { missing } = network
   if (missing.length > 0) logger.warn(`POST ${path} answers 503: ${lacking(missing)}`)
-  const schema = {
-    operationId: 'checkAgentIpRotation',
-    summary: 'Decide for each of up to ten proxy addresses whether to keep or to rotate it',
-    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which an organization does not have unless it was enabled for it. Costs one unit for each item. Operator catalogue: version ${operatorCatalogue.version}.`,
-    tags: ['Agents'],
-    security: [{ secretKey: [] }],
-    body: rotationBody,
-    response: {
-      200: z.strictObject({ data: z.array(rotationDecision), meta }),
-      ...errorResponses(400, 401, 403, 404, 413, 415, 422, 429),
-    },
-  }
   const { onRequest, preParsing } = auth.requireSecretCosting('agents:ip_rotation', costOf)
   const enabled: preParsingHookHandler = (request, _reply, _payload, done) => {
     const has = auth.secret(request).capabilities.includes(capability)
     done(has ? null : new ApiError('request.not_found'))
   }
-  const config = { parameterSet: 'agent_ip_rotation' }
-  const hooks = { onRequest, preParsing: [preParsing, enabled], config }
-  app.withTypeProvider<ZodTypeProvider>().post(path, { schema, ...hooks }, async (request) => {
-    if (missing.length > 0) throw notConfigured(missing)
-    const at = clock()
-    const data = request.body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
-      const operator = findOperator(proxy_provider)
-      if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
-      const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
-      return decideRotation({ ip, operator, desiredCountryCode: desired_country_code }, facts)
-    })
-    return { data, meta: { request_id: request.id } }
+  endpoint(app, {
+    route: `POST ${path}`,
+    auth: onRequest,
+    settings: { preParsing: [preParsing, enabled] },
+    operationId: 'checkAgentIpRotation',
+    tag: 'Agents',
+    summary: 'Decide for each of up to ten proxy addresses whether to keep or to rotate it',
+    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which an organization does not have unless it was enabled for it. Costs one unit for each item. Operator catalogue: version ${operatorCatalogue.version}.`,
+    body: rotationBody,
+    parameterSet: 'agent_ip_rotation',
+    answers: { 200: single(z.array(rotationDecision)) },
+    errors: [404],
+    run({ body }) {
+      if (missing.length > 0) throw notConfigured(missing)
+      const at = clock()
+      const data = body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
+        const operator = findOperator(proxy_provider)
+        if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
+        const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
+        return decideRotation({ ip, operator, desiredCountryCode: desired_country_code }, facts)
+      })
+      return { data }
+    },
   })
 }
 

@@ -4,7 +4,8 @@ import type { Auth } from '../../infra/access/auth.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
-import { errorResponses, organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, idPattern } from '../../infra/ids.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
@@ -21,11 +22,11 @@ export interface CorrectionOptions {
   visitors: LinkedVisitors
 }
 
-const tags = ['Visitor fingerprints']
-const security = [{ secretKey: [] }]
+const tag = 'Visitor fingerprints'
 const path = '/v1/organizations/:organizationId/visitors/:visitorId'
 const params = organizationParams.extend({ visitorId: pathId('vid') })
-type Params = { Params: z.output<typeof params> }
+const about =
+  'Requires the `visitors:manage` secret-key scope. `session.fingerprint.calculated` is sent again for each session. Rebuilds repeat it.'
 
 const reason = z
   .string()
@@ -63,30 +64,25 @@ const splitSchema = z
   })
   .meta({ id: 'VisitorSplit' })
 
-const about =
-  'Requires the `visitors:manage` secret-key scope. `session.fingerprint.calculated` is sent again for each session. Rebuilds repeat it.'
-
 function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
   const { auth, idempotency } = options
-  const schema = {
+  endpoint(app, {
+    route: `POST ${path}/splits`,
+    auth: auth.requireOwnOrganization('visitors:manage'),
     operationId: 'splitVisitor',
+    tag,
     summary: 'Give sessions that are of somebody else a visitor of their own',
     description: `${about} What their clients keep leads to the new visitor. A session without any that may be of either gets another visitor. Repeated, it changes nothing and answers what the first request did.`,
-    tags,
-    security,
     params,
     body: splitBody,
-    response: { 201: single(splitSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
-  }
-  const hooks = { onRequest: auth.requireOwnOrganization('visitors:manage') }
-  app.post<Params & { Body: z.output<typeof splitBody> }>(
-    `${path}/splits`,
-    { schema, ...hooks, config: { parameterSet: 'visitor_split' } },
-    (request, reply) =>
+    parameterSet: 'visitor_split',
+    answers: { 201: single(splitSchema) },
+    errors: [404],
+    run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
         const { visitorId } = request.params
         const { session_ids: sessionIds, reason } = request.body
-        const command = { ...asked(request, options), sessionIds, reason }
+        const command = { scope: auth.scope(request), visitorId, sessionIds, reason }
         const said = await splitVisitor(depsOf(request, options, now), command)
         const data: z.output<typeof splitSchema> = {
           object: 'visitor_split',
@@ -96,9 +92,9 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
           reason: said.reason,
           created_at: iso(said.corrected_at),
         }
-        return { status: 201, body: { data, meta: { request_id: request.id } } }
+        return answer({ data })
       }),
-  )
+  })
 }
 
 const mergeBody = z
@@ -123,41 +119,35 @@ const mergeSchema = z
 
 function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
   const { auth, idempotency } = options
-  const schema = {
+  endpoint(app, {
+    route: `POST ${path}/merges`,
+    auth: auth.requireOwnOrganization('visitors:manage'),
     operationId: 'mergeVisitors',
+    tag,
     summary: 'Make two visitors one',
     description: `${about} What clients of both keep leads to the one that stays, and no longer parts them.`,
-    tags,
-    security,
     params,
     body: mergeBody,
-    response: { 201: single(mergeSchema), ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422) },
-  }
-  const hooks = { onRequest: auth.requireOwnOrganization('visitors:manage') }
-  app.post<Params & { Body: z.output<typeof mergeBody> }>(
-    `${path}/merges`,
-    { schema, ...hooks, config: { parameterSet: 'visitor_merge' } },
-    (request, reply) =>
+    parameterSet: 'visitor_merge',
+    answers: { 201: single(mergeSchema) },
+    errors: [404],
+    run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
+        const { visitorId } = request.params
         const { visitor_id: otherId, reason } = request.body
-        const command = { ...asked(request, options), otherId, reason }
+        const command = { scope: auth.scope(request), visitorId, otherId, reason }
         const sessionIds = await mergeVisitors(depsOf(request, options, now), command)
         const data: z.output<typeof mergeSchema> = {
           object: 'visitor_merge',
-          visitor_id: request.params.visitorId,
+          visitor_id: visitorId,
           merged_visitor_id: otherId,
           session_ids: sessionIds,
           reason,
           created_at: iso(now),
         }
-        return { status: 201, body: { data, meta: { request_id: request.id } } }
+        return answer({ data })
       }),
-  )
-}
-
-function asked(request: FastifyRequest<Params>, { auth }: CorrectionOptions) {
-  const { organizationId, environment } = auth.secret(request)
-  return { scope: { organizationId, environment }, visitorId: request.params.visitorId }
+  })
 }
 
 function depsOf(

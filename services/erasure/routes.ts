@@ -1,14 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
-import { errorResponses, organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
 import { isId } from '../../infra/ids.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { Person } from '../../projections/sessions/person.ts'
-import type { DataScope } from '../../projections/sessions/scope.ts'
 import { type ErasureDeps, erase } from './commands.ts'
 import { type ExportDeps, exportPerson, type PersonExport } from './export.ts'
 import { eraseGateAccount } from './gate.ts'
@@ -27,10 +27,10 @@ interface PersonParams {
 }
 
 interface PersonKind {
-  path: string
+  path: `/${string}`
   name: 'Visitor' | 'User'
   about: string
-  params: z.ZodType
+  params: z.ZodType<PersonParams>
   // undefined where no such id can be.
   personOf(params: PersonParams): Person | undefined
 }
@@ -53,20 +53,16 @@ const users: PersonKind = {
 
 // `DELETE /v1/organizations/{id}/visitors/{visitorId}` and `.../users/{clientUserId}`, and `GET .../export` of both.
 export function erasureRoutes(app: FastifyInstance, options: ErasureOptions): void {
-  personRoutes(app, options, visitors)
-  personRoutes(app, options, users)
+  for (const kind of [visitors, users]) {
+    eraseRoute(app, options, kind)
+    exportRoute(app, options, kind)
+  }
   eraseAccountRoute(app, options)
 }
 
-function personRoutes(app: FastifyInstance, options: ErasureOptions, kind: PersonKind): void {
-  eraseRoute(app, options, kind)
-  exportRoute(app, options, kind)
-}
+const tag = 'Erasure'
 
-const tags = ['Erasure']
-const security = [{ secretKey: [] }]
-
-export const erasureSchema = z
+const erasureSchema = z
   .strictObject({
     object: z.literal('erasure'),
     id: z.string(),
@@ -78,51 +74,44 @@ export const erasureSchema = z
   .meta({ id: 'Erasure' })
 
 function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonKind): void {
-  const schema = {
+  const { auth, decideAs } = options
+  endpoint(app, {
+    route: `DELETE ${kind.path}`,
+    auth: auth.requireOwnOrganization('visitors:erase'),
     operationId: `erase${kind.name}`,
+    tag,
     summary: `Erase a ${kind.name.toLowerCase()} for good`,
     description: `Requires the \`visitors:erase\` secret-key scope. Erases ${kind.about}. It cannot be undone. Repeated, it erases what came since, or returns the same receipt.`,
-    tags,
-    security,
     params: kind.params,
-    response: { 200: single(erasureSchema), ...errorResponses(401, 403, 404) },
-  }
-  const onRequest = options.auth.requireOwnOrganization('visitors:erase')
-  app.delete<{ Params: PersonParams }>(kind.path, { schema, onRequest }, async (request) => {
-    const person = kind.personOf(request.params)
-    const deps = { ...options, decide: options.decideAs(options.auth.actor(request), request) }
-    const rows = person ? await erase(deps, { scope: scopeOf(request, options), person }) : []
-    return { data: receiptOf(rows), meta: { request_id: request.id } }
+    answers: { 200: single(erasureSchema) },
+    errors: [404],
+    async run(request) {
+      const person = kind.personOf(request.params)
+      const deps = { ...options, decide: decideAs(auth.actor(request), request) }
+      return { data: receiptOf(person ? await erase(deps, { scope: auth.scope(request), person }) : []) }
+    },
   })
 }
 
-const accountParams = organizationParams.extend({ gateAccountId: pathId('gacct') })
-
-interface AccountParams {
-  organizationId: string
-  gateAccountId: string
-}
-
 function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void {
-  const schema = {
+  const { auth, decideAs } = options
+  endpoint(app, {
+    route: 'DELETE /v1/organizations/:organizationId/gate-accounts/:gateAccountId',
+    auth: auth.requireOwnOrganization('visitors:erase'),
     operationId: 'eraseGateAccount',
+    tag,
     summary: 'Erase who asked for an account through Gate, and who approved it',
     description:
       "Requires the `visitors:erase` secret-key scope. Erases the agents' addresses and user agents, the account's name and what was sent along, of the signup and of all logins, and the consent pages' sessions. What of them waits ends. It cannot be undone; the account at the service and its agent token stay. Repeated, it erases what came since, or returns the same receipt.",
-    tags,
-    security,
-    params: accountParams,
-    response: { 200: single(erasureSchema), ...errorResponses(401, 403, 404) },
-  }
-  const path = '/v1/organizations/:organizationId/gate-accounts/:gateAccountId'
-  const onRequest = options.auth.requireOwnOrganization('visitors:erase')
-  app.delete<{ Params: AccountParams }>(path, { schema, onRequest }, async (request) => {
-    const deps = { ...options, decide: options.decideAs(options.auth.actor(request), request) }
-    const { gateAccountId } = request.params
-    const known = isId('gacct', gateAccountId)
-    const asked = { scope: scopeOf(request, options), gateAccountId }
-    const rows = known ? await eraseGateAccount(deps, asked) : []
-    return { data: receiptOf(rows), meta: { request_id: request.id } }
+    params: organizationParams.extend({ gateAccountId: pathId('gacct') }),
+    answers: { 200: single(erasureSchema) },
+    errors: [404],
+    async run(request) {
+      const deps = { ...options, decide: decideAs(auth.actor(request), request) }
+      const { gateAccountId } = request.params
+      const asked = { scope: auth.scope(request), gateAccountId }
+      return { data: receiptOf(isId('gacct', gateAccountId) ? await eraseGateAccount(deps, asked) : []) }
+    },
   })
 }
 
@@ -170,28 +159,23 @@ const exportSchema: z.ZodType<PersonExport> = z
   })
   .meta({ id: 'PersonExport' })
 
-function exportRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonKind): void {
-  const schema = {
+function exportRoute(app: FastifyInstance, { auth, exporting }: ErasureOptions, kind: PersonKind): void {
+  endpoint(app, {
+    route: `GET ${kind.path}/export`,
+    auth: auth.requireOwnOrganization('visitors:export'),
     operationId: `export${kind.name}`,
+    tag,
     summary: `Export everything about a ${kind.name.toLowerCase()}`,
     description: `Requires the \`visitors:export\` secret-key scope. Exports ${kind.about}.`,
-    tags,
-    security,
     params: kind.params,
-    response: { 200: single(exportSchema), ...errorResponses(401, 403, 404) },
-  }
-  const onRequest = options.auth.requireOwnOrganization('visitors:export')
-  app.get<{ Params: PersonParams }>(`${kind.path}/export`, { schema, onRequest }, async (request, reply) => {
-    reply.header('cache-control', 'no-store')
-    const person = kind.personOf(request.params)
-    const scope = scopeOf(request, options)
-    const data = person && (await exportPerson(options.exporting, { scope, person }))
-    if (!data) throw nobody()
-    return { data, meta: { request_id: request.id } }
+    answers: { 200: single(exportSchema) },
+    errors: [404],
+    async run(request, { reply }) {
+      reply.header('cache-control', 'no-store')
+      const person = kind.personOf(request.params)
+      const data = person && (await exportPerson(exporting, { scope: auth.scope(request), person }))
+      if (!data) throw nobody()
+      return { data }
+    },
   })
-}
-
-function scopeOf(request: FastifyRequest, { auth }: ErasureOptions): DataScope {
-  const { organizationId, environment } = auth.secret(request)
-  return { organizationId, environment }
 }
