@@ -34,15 +34,13 @@ async function readEach(registry: Registry) {
   }
 }
 
-interface TimeSpan {
-  startTime: HrTime
-  endTime: HrTime
-}
-
-type Metric = MetricObjectWithValues<MetricValue<string>>
+type TimeSpan = Record<'startTime' | 'endTime', HrTime>
 
 // undefined for a summary, of which there is none.
-function metricData(metric: Metric, span: TimeSpan): MetricData | undefined {
+function metricData(
+  metric: MetricObjectWithValues<MetricValue<string>>,
+  span: TimeSpan,
+): MetricData | undefined {
   const { name, help: description, values } = metric
   const shared = {
     descriptor: { name, description, unit: '', valueType: ValueType.DOUBLE },
@@ -62,9 +60,7 @@ function metricData(metric: Metric, span: TimeSpan): MetricData | undefined {
   }
 }
 
-type Labels = MetricValue<string>['labels']
-
-const textOf = (labels: Labels): Attributes =>
+const textOf = (labels: MetricValue<string>['labels']): Attributes =>
   Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]))
 
 // prom-client has a value for each bucket, the sum and the count; buckets count all that is no greater.

@@ -15,16 +15,12 @@ export interface NewSpan {
   startTime?: number
 }
 
-export interface Spans {
-  start(span: NewSpan): Span
-  /** Sends what has not been sent yet. */
-  stop(): Promise<void>
-}
+export type Spans = ReturnType<typeof createSpans>
 
 /** Every process names the trace of a session alike, and nobody has to be told. */
 export const sessionTraceId = (sessionId: string): string => hash('sha256', sessionId, 'hex').slice(0, 32)
 
-export function createSpans(options: Omit<TracerProviderOptions, 'idGenerator'>): Spans {
+export function createSpans(options: Omit<TracerProviderOptions, 'idGenerator'>) {
   const random = new RandomIdGenerator()
   let sessionId: string | undefined
   const idGenerator = {
@@ -34,11 +30,12 @@ export function createSpans(options: Omit<TracerProviderOptions, 'idGenerator'>)
   const provider = new TracerProvider({ ...options, idGenerator })
   const tracer = provider.getTracer('tidegate')
   return {
-    start({ parent, sessionId: about, ...span }) {
+    start({ parent, sessionId: about, ...span }: NewSpan): Span {
       // Read by the generator, within this call.
       sessionId = about
       return tracer.startSpan(span.name, span, contextOf(parent))
     },
+    /** Sends what has not been sent yet. */
     stop: () => provider.shutdown(),
   }
 }

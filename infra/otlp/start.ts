@@ -16,25 +16,24 @@ import {
 } from '@opentelemetry/sdk-trace'
 import { loggedError } from '../telemetry.ts'
 import { within } from '../timing.ts'
-import type { Otlp, OtlpParts, TracedWork, Tracing, WorkSpan } from './port.ts'
+import type { Otlp, OtlpParts, SpanAttributes, Tracing } from './port.ts'
 import { registryProducer } from './registry-producer.ts'
 import type { OtlpSettings } from './settings.ts'
 import { createSpans, type Spans, traceparentOf } from './spans.ts'
 import { traceLog } from './traced-log.ts'
 import { type RequestTrace, traceRequests } from './traced-requests.ts'
 
-interface StartParts extends OtlpParts {
-  flushMs: number
-}
+type Sender = OtlpParts & OtlpSettings & { resource: Resource }
 
 // About 10 MB. A batch of records ends thousands of spans at once.
 const maxQueueSize = 8192
 
-interface Sender extends StartParts, OtlpSettings {
-  resource: Resource
-}
-
-export function startOtlp(settings: OtlpSettings, parts: StartParts): Otlp {
+/**
+ * The SDK's parts are put together here and not by `@opentelemetry/sdk-node`, because that reads the environment itself,
+ * and this program refuses settings that are not valid by their names. Nothing would become shorter: spans of records,
+ * the trace id of a session and metrics from the Prometheus registry are no part of it.
+ */
+export function startOtlp(settings: OtlpSettings, parts: OtlpParts & { flushMs: number }): Otlp {
   tellOfDropped(parts)
   const sender = { ...settings, ...parts, resource: resourceOf(settings) }
   const spans = settings.tracesUrl ? openSpans(sender, settings.tracesUrl) : undefined
@@ -59,7 +58,7 @@ function resourceOf({ serviceName, resourceAttributes }: OtlpSettings): Resource
 }
 
 function openSpans(sender: Sender, url: string): Spans {
-  const exporter = told(new OTLPTraceExporter(requestOf(sender, url)), { what: 'traces', ...sender })
+  const exporter = logged(new OTLPTraceExporter(requestOf(sender, url)), { what: 'traces', ...sender })
   return createSpans({
     resource: sender.resource,
     sampler: samplerOf(sender.sampler),
@@ -69,7 +68,7 @@ function openSpans(sender: Sender, url: string): Spans {
 }
 
 function openMetrics(sender: Sender, url: string): MeterProvider {
-  const exporter = told(new OTLPMetricExporter(requestOf(sender, url)), { what: 'metrics', ...sender })
+  const exporter = logged(new OTLPMetricExporter(requestOf(sender, url)), { what: 'metrics', ...sender })
   const reader = new PeriodicExportingMetricReader({
     exporter,
     exportIntervalMillis: sender.metricsEveryMs,
@@ -83,22 +82,18 @@ const requestOf = ({ headers }: OtlpSettings, url: string) => ({
   headers: parseKeyPairsIntoRecord(headers),
 })
 
-// The SDK says by this alone that its queue was full; `told` says what else it has to say.
-function tellOfDropped({ logger }: StartParts): void {
+// The SDK says by this alone that its queue was full; `logged` says what else it has to say.
+function tellOfDropped({ logger }: OtlpParts): void {
   const ignore = () => {}
   const warn = (message: string) => logger.warn(message)
   const all = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }
   diag.setLogger(all, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
 }
 
-interface Exporter<Items> {
-  export(items: Items, done: (result: ExportResult) => void): void
-}
-
 // Says when sending fails for the first time, and when it works again. What failed is not sent again.
-function told<Items, E extends Exporter<Items>>(
-  exporter: E & Exporter<Items>,
-  { what, logger }: { what: string; logger: StartParts['logger'] },
+function logged<Items, E>(
+  exporter: E & { export(items: Items, done: (result: ExportResult) => void): void },
+  { what, logger }: Pick<OtlpParts, 'logger'> & { what: string },
 ): E {
   const send = exporter.export.bind(exporter)
   let isFailing = false
@@ -130,27 +125,22 @@ function createTracing(spans: Spans, { acceptsParents }: OtlpSettings): Tracing 
   return {
     log: (log) => traceLog(log, { spans, requests }),
     requests: (app) => traceRequests(app, { spans, requests, acceptsParents }),
-    run: (what, work) => runInSpan(spans, what, work),
+    run: runInSpan(spans),
   }
 }
 
-async function runInSpan<T>(
-  spans: Spans,
-  what: TracedWork,
-  work: (span: WorkSpan) => Promise<T>,
-): Promise<T> {
-  const span = spans.start({ ...what, kind: SpanKind.CLIENT })
-  const fail = () => void span.setStatus({ code: SpanStatusCode.ERROR })
-  try {
-    return await work({
-      traceparent: traceparentOf(span),
-      set: (attributes) => void span.setAttributes(attributes),
-      fail,
-    })
-  } catch (error) {
-    fail()
-    throw error
-  } finally {
-    span.end()
+function runInSpan(spans: Spans): Tracing['run'] {
+  return async (what, work) => {
+    const span = spans.start({ ...what, kind: SpanKind.CLIENT })
+    const fail = () => void span.setStatus({ code: SpanStatusCode.ERROR })
+    const set = (attributes: SpanAttributes) => void span.setAttributes(attributes)
+    try {
+      return await work({ traceparent: traceparentOf(span), set, fail })
+    } catch (error) {
+      fail()
+      throw error
+    } finally {
+      span.end()
+    }
   }
 }

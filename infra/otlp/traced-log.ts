@@ -5,16 +5,14 @@ import type { Batch, ConsumeOptions, EventLog, LogRecord, NewRecord } from '../l
 import { type Spans, traceparentOf } from './spans.ts'
 import type { RequestTrace } from './traced-requests.ts'
 
-export interface TracedLogParts {
-  spans: Spans
-  requests: AsyncLocalStorage<RequestTrace | undefined>
-}
-
 /**
  * Every record that belongs to a trace says so in its header `traceparent`: that of what it follows from, of the
  * request that appends it, or of its session. Whoever consumes it has a span of its own for it.
  */
-export function traceLog(log: EventLog, { spans, requests }: TracedLogParts): EventLog {
+export function traceLog(
+  log: EventLog,
+  { spans, requests }: { spans: Spans; requests: AsyncLocalStorage<RequestTrace | undefined> },
+): EventLog {
   function carrying(record: NewRecord, sends: Map<string, Span>): NewRecord {
     const sessionId = sessionOf(record)
     const parent = record.headers.traceparent ?? requests.getStore()?.traceparent(sessionId)
