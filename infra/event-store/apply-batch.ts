@@ -6,8 +6,8 @@ import { isConnectionError, queryAll, type Rows, rolledBack, type Tx } from '../
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock } from './builds.ts'
 import { type RecordedEvent, sessionOf } from './codec.ts'
-import { dueOf, type EventBatch, EventFailed } from './consumer.ts'
 import { isErasure } from './erased.ts'
+import { dueOf, type EventBatch, EventFailed } from './event-batch.ts'
 import type { Projection } from './projection.ts'
 
 export interface ApplyOptions {

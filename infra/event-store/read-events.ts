@@ -1,7 +1,7 @@
 import type { Batch, EventLog, Position, Topic } from '../log/port.ts'
 import { readTopicToEnd } from '../log/read-topic.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
-import { decodeRecords } from './consumer.ts'
+import { decodeRecords } from './event-batch.ts'
 import type { Skips } from './skips.ts'
 
 /** What events are read from. Whoever reads a topic leaves out what operators decided to skip. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
-import { decodeRecords } from '../../infra/event-store/consumer.ts'
+import { decodeRecords } from '../../infra/event-store/event-batch.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'

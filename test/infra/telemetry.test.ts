@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { EventFailed } from '../../infra/event-store/consumer.ts'
+import { EventFailed } from '../../infra/event-store/event-batch.ts'
 import { createLogger, loggedError } from '../../infra/telemetry.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 

@@ -3,13 +3,9 @@ import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { type CaughtUp, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import {
-  consumeEvents,
-  type EventBatch,
-  type EventConsumer,
-  EventFailed,
-} from '../../../infra/event-store/consumer.ts'
+import { consumeEvents, type EventConsumer } from '../../../infra/event-store/consumer.ts'
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type EventBatch, EventFailed } from '../../../infra/event-store/event-batch.ts'
 import type { Skips } from '../../../infra/event-store/skips.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import { webhookEventId } from '../../../infra/ids.ts'

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import {
+  type Attempt,
+  batchesOf,
+  nextRound,
+  type Outcome,
+  type PendingBatch,
+  planRound,
+  readOnAfter,
+} from '../../../infra/event-store/round.ts'
+import { metaOf, sessionScored } from '../../support/session-scored.ts'
+
+const topic = 't'
+
+function event(partition: number, offset: number): RecordedEvent {
+  const data = sessionScored()
+  return {
+    ...{ type: 'SessionScored', data, meta: metaOf(data), value: Buffer.alloc(0) },
+    position: { topic, partition, offset },
+  }
+}
+
+const pending = (partition: number, offsets: number[], some: Partial<PendingBatch> = {}): PendingBatch => ({
+  ...{ topic, partition, start: offsets[0] ?? 0, expected: offsets[0] ?? 0 },
+  ...{ events: offsets.map((offset) => event(partition, offset)), end: (offsets.at(-1) ?? 0) + 1 },
+  ...{ poison: undefined, timeBefore: () => 0, ...some },
+})
+
+const at = (partition: number, offset: number) => ({ topic, partition, offset })
+const cause = new Error('a defect')
+const eventFailed: Outcome = { kind: 'eventFailed', cause }
+const failed: Outcome = { kind: 'failed', error: cause }
+const together = (...batches: PendingBatch[]): Attempt => ({ mode: 'together', batches })
+const alone = (batch: PendingBatch): Attempt => ({ mode: 'alone', batch })
+const oneByOne = (batch: PendingBatch): Attempt => ({ mode: 'oneByOne', batch })
+
+const modes = (attempts: Attempt[]) =>
+  attempts.map((attempt) => [attempt.mode, batchesOf(attempt).map(({ partition }) => partition)])
+
+describe('the plan', () => {
+  test('puts partitions that are read together, and the others behind, who failed most last', () => {
+    const batches = [0, 1, 2, 3].map((partition) => pending(partition, [5]))
+    const failures = new Map([
+      [0, 7],
+      [2, 0],
+    ])
+    expect(modes(planRound(batches, ({ partition }) => failures.get(partition)))).toEqual([
+      ['together', [1, 3]],
+      ['alone', [2]],
+      ['alone', [0]],
+    ])
+  })
+
+  test('has no attempt without partitions', () => {
+    expect(planRound([], () => undefined)).toEqual([])
+    expect(modes(planRound([pending(0, [1])], () => 1))).toEqual([['alone', [0]]])
+  })
+})
+
+describe('given partitions together', () => {
+  const [first, second, third] = [pending(0, [5, 6]), pending(1, [8]), pending(2, [1])]
+  const given = [together(first, second), alone(third)]
+
+  test('when they are applied, each goes on behind its batch or where the stored offset says', () => {
+    const { attempts, results } = nextRound(given, { kind: 'applied', next: [at(0, 7), at(1, 3)] })
+    expect(modes(attempts)).toEqual([['alone', [2]]])
+    expect(results.map(readOnAfter)).toEqual([undefined, at(1, 3)])
+  })
+
+  test('when an event fails, each is tried alone before those that failed earlier', () => {
+    const { attempts, results } = nextRound(given, eventFailed)
+    expect(modes(attempts)).toEqual([
+      ['alone', [0]],
+      ['alone', [1]],
+      ['alone', [2]],
+    ])
+    expect(results).toEqual([])
+  })
+
+  test('when anything else fails, they failed, the others are left, and all are read again', () => {
+    const { attempts, results } = nextRound(given, failed)
+    expect(attempts).toEqual([])
+    expect(results.map(({ kind }) => kind)).toEqual(['failed', 'failed', 'left'])
+    expect(results.map(readOnAfter)).toEqual(
+      [at(0, 5), at(1, 8), at(2, 1)].map((one) => ({ ...one, failed: true })),
+    )
+  })
+
+  test('when a record behind the events cannot be read, the partition stops there once it is applied up to it', () => {
+    const poisoned = pending(0, [5], { poison: { error: cause } })
+    const outcome = (offset: number) =>
+      nextRound([together(poisoned)], { kind: 'applied', next: [at(0, offset)] })
+    expect(outcome(6).results).toEqual([{ kind: 'stopped', at: at(0, 6), error: cause }])
+    expect(outcome(4).results).toEqual([{ kind: 'applied', at: at(0, 4), isBatchEnd: false }])
+  })
+})
+
+describe('given a partition alone', () => {
+  test('when an event fails, its events are tried one by one', () => {
+    const { attempts } = nextRound([alone(pending(0, [5, 6])), alone(pending(1, [1]))], eventFailed)
+    expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'alone'])
+  })
+})
+
+describe('given a partition one by one', () => {
+  const batch = pending(0, [5, 9], { end: 12, poison: { error: cause } })
+
+  test('it applies the first event up to the one after it, and nothing of what comes behind', () => {
+    expect(batchesOf(oneByOne(batch))).toMatchObject([{ end: 6, events: [{ position: at(0, 5) }] }])
+    expect(batchesOf(oneByOne({ ...batch, events: [] }))).toMatchObject([{ end: 12, events: [] }])
+  })
+
+  test('when the event is applied, the next one is due, and the offset is expected to be stored', () => {
+    const { attempts, results } = nextRound([oneByOne(batch)], { kind: 'applied', next: [at(0, 6)] })
+    expect(attempts).toMatchObject([
+      { mode: 'oneByOne', batch: { expected: 6, events: [{ position: at(0, 9) }] } },
+    ])
+    expect(results).toMatchObject([{ kind: 'applied', at: at(0, 6) }])
+  })
+
+  test('when the event fails, the partition stops at it, and the others are tried', () => {
+    const { attempts, results } = nextRound([oneByOne(batch), alone(pending(1, [1]))], eventFailed)
+    expect(results).toEqual([{ kind: 'stopped', at: at(0, 5), error: cause }])
+    expect(modes(attempts)).toEqual([['alone', [1]]])
+  })
+
+  test('when commits were lost before the event, none behind it is applied: it is read on from there', () => {
+    const { attempts, results } = nextRound([oneByOne(batch)], { kind: 'applied', next: [at(0, 2)] })
+    expect(attempts).toEqual([])
+    expect(results.map(readOnAfter)).toEqual([at(0, 2)])
+  })
+
+  test('when no event is left, the rest of the batch ends it', () => {
+    const rest = [oneByOne({ ...batch, events: [], poison: undefined })]
+    expect(nextRound(rest, { kind: 'applied', next: [at(0, 12)] })).toEqual({
+      attempts: [],
+      results: [{ kind: 'applied', at: at(0, 12), isBatchEnd: true }],
+    })
+    // No event is to blame.
+    expect(nextRound(rest, eventFailed).results).toMatchObject([{ kind: 'failed', at: at(0, 5) }])
+  })
+})
+
+test('an outcome without an attempt is a defect', () => {
+  expect(() => nextRound([], failed)).toThrow('belongs to an attempt')
+})
