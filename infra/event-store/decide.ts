@@ -3,7 +3,7 @@ import type { Actor, Environment } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { unavailable } from '../errors/errors.ts'
 import { type Clock, type Id, type Random, timeOrderedId } from '../ids.ts'
-import { type EventLog, LogUnavailable, type Topic } from '../log/port.ts'
+import { type EventLog, LogUnavailable, type NewRecord, type Position, type Topic } from '../log/port.ts'
 import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { within } from '../timing.ts'
 import type { Applied } from './applied.ts'
@@ -83,37 +83,47 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
     timeoutMs,
   })
 
-  async function see(tx: Tx, { projection, topic, key }: ReadDependency) {
-    const ends = await log.endPositions(topic)
-    const partition = key === undefined ? undefined : await log.partitionOf(topic, key)
-    const read = ends.filter((end) => partition === undefined || end.partition === partition)
-    await catchUp(tx, { applied, projection, records: lastBefore(read), timeoutMs })
-  }
-
-  async function seeAllBefore<S>(tx: Tx, request: DecideRequest<S>) {
-    const { projection, topic, key, reads = 'key', alsoReads = [] } = request
-    await see(tx, { projection, topic, ...(reads === 'key' && { key }) })
-    for (const other of alsoReads) await see(tx, other)
-  }
-
+  /** The five steps of a decision. The locks are held through all of them, so no other decider sees the same state. */
   async function decideLocked<S>(tx: Tx, { request, cause, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
+    // 1. Load the state, from read models that show all that the log had when the locks were taken.
     await lock(tx, request.locks, timeoutMs)
-    await seeAllBefore(tx, request)
-    const decisions = request.decide(await inTime(request.load(tx)))
-    if (decisions.length === 0) return []
-    await codec.prepare(decisions.map(({ event }) => event))
-    const records = decisions.map(({ event, meta }) => codec.toCausedRecord(event, meta, cause))
-    const positions = await log.append(records).catch(async (error) => {
+    await catchUpWith(tx, readsOf(request))
+    const state = await inTime(request.load(tx))
+
+    // 2. Decide. A refusal is thrown here, before anything is written.
+    const decided = request.decide(state)
+    if (decided.length === 0) return []
+    const events = decided.map(({ event }) => event)
+
+    // 3. Append. No expected version is needed, because whoever could have moved the stream waits for the locks.
+    await codec.prepare(events)
+    const records = decided.map(({ event, meta }) => codec.toCausedRecord(event, meta, cause))
+    const positions = await append(records, giveUp)
+    await request.write?.(tx, events)
+
+    // 4. Wait until the read model shows the events. It need not read the other topics.
+    const ofState = positions.filter(({ topic }) => topic === request.topic)
+    await applied.waitFor(request.projection, ofState, { timeoutMs })
+
+    // 5. Answer. The locks end with the transaction, so the next decision sees these events.
+    return events
+  }
+
+  async function catchUpWith(tx: Tx, reads: readonly ReadDependency[]): Promise<void> {
+    for (const { projection, topic, key } of reads) {
+      const ends = await log.endPositions(topic)
+      const partition = key === undefined ? undefined : await log.partitionOf(topic, key)
+      const read = ends.filter((end) => partition === undefined || end.partition === partition)
+      await catchUp(tx, { applied, projection, records: lastBefore(read), timeoutMs })
+    }
+  }
+
+  function append(records: NewRecord[], giveUp: (error: unknown) => void): Promise<Position[]> {
+    return log.append(records).catch(async (error) => {
       giveUp(error)
       await outcomeOf(error)
       throw error
     })
-    const events = decisions.map(({ event }) => event)
-    await request.write?.(tx, events)
-    // The projection need not read other topics.
-    const mine = positions.filter(({ topic }) => topic === request.topic)
-    await applied.waitFor(request.projection, mine, { timeoutMs })
-    return events
   }
 
   function decideFor<S>(cause: KnownCause, request: DecideRequest<S>): Promise<DomainEvent[]> {
@@ -135,6 +145,10 @@ interface Attempt<S> {
   cause: KnownCause
   // Answers the caller, who does not wait for as long as the locks are kept.
   giveUp: (error: unknown) => void
+}
+
+function readsOf<S>({ projection, topic, key, reads = 'key', alsoReads = [] }: DecideRequest<S>) {
+  return [{ projection, topic, ...(reads === 'key' && { key }) }, ...alsoReads]
 }
 
 // Longer than either log's write can live after it was given up, shorter than an idle transaction may last.
