@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -21,7 +21,7 @@ import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhoo
 import { judgeAnswer } from '../../services/gate/approval/decide.ts'
 import { measureGate } from '../../services/gate/metrics.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
-import { codeBlock, docs } from '../support/code-block.ts'
+import { docs } from '../support/code-block.ts'
 import { type Receiver, receiverLanguages, startReceiver } from '../support/docs-receivers.ts'
 import { needs } from '../support/needs.ts'
 
@@ -61,7 +61,7 @@ function approval({
 const answerSchema = z.strictObject({ encrypted_delivery: deliveryEnvelopeSchema })
 
 for (const language of receiverLanguages({ python: needs('python-cryptography') })) {
-  const { name, label, file, needing, prepare } = language
+  const { name, file, needing, prepare } = language
   needing.describe(`the receiver of the page in ${name}`, () => {
     let folder = ''
     let receiver: Receiver
@@ -69,7 +69,7 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
 
     beforeAll(async () => {
       folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-receiver-'))
-      await writeFile(path.join(folder, file), await codeBlock('guide/gate.md', label))
+      await cp(path.join(docs, 'examples/gate', file), path.join(folder, file))
       receiver = await startReceiver(await prepare(path.join(folder, file)), [secret])
     }, 180_000)
     afterAll(async () => {
@@ -131,12 +131,7 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
 }
 
 describe('what the page says of envelopes', () => {
-  let file = ''
-  beforeAll(async () => {
-    file = path.join(await mkdtemp(path.join(tmpdir(), 'tidegate-gate-open-')), 'open.mjs')
-    await writeFile(file, await codeBlock('guide/gate.md', 'open: node'))
-  })
-  afterAll(() => rm(path.dirname(file), { recursive: true, force: true }))
+  const file = path.join(docs, 'examples/gate/open-envelope.mjs')
 
   const open = async (pkcs8: string, envelope: object): Promise<unknown> =>
     JSON.parse((await run(process.execPath, [file, pkcs8, JSON.stringify(envelope)])).stdout)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { hmac } from '@noble/hashes/hmac.js'
@@ -43,7 +43,7 @@ function statusOnly({ post, ...receiver }: Receiver) {
 
 const languages = receiverLanguages()
 
-for (const { name, label, file, needing, prepare } of languages) {
+for (const { name, file, needing, prepare } of languages) {
   needing.describe(`the receiver of the page in ${name}`, () => {
     let folder = ''
     let command: string[] = []
@@ -51,7 +51,7 @@ for (const { name, label, file, needing, prepare } of languages) {
 
     beforeAll(async () => {
       folder = await mkdtemp(path.join(tmpdir(), 'tidegate-receiver-'))
-      await writeFile(path.join(folder, file), await codeBlock(label))
+      await cp(path.join(docs, 'examples/webhooks', file), path.join(folder, file))
       command = await prepare(path.join(folder, file))
       receiver = statusOnly(await startReceiver(command, [newSecret]))
     }, 180_000)

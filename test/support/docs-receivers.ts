@@ -10,7 +10,6 @@ const run = promisify(execFile)
 
 export interface Language {
   name: string
-  label: string
   file: string
   /** What runs it. */
   needing: Needing
@@ -18,26 +17,23 @@ export interface Language {
   prepare(file: string): Promise<string[]>
 }
 
-/** The languages of the receivers on the pages; `python` is what the Python one needs. */
+/** The languages of the receivers in docs/examples/; `python` is what the Python one needs. */
 export function receiverLanguages({ python = needs('python') } = {}): Language[] {
   return [
     {
       name: 'Node.js',
-      label: 'receiver: node',
       file: 'receiver.mjs',
       needing: needs(),
       prepare: async (file) => [process.execPath, file],
     },
     {
       name: 'Python',
-      label: 'receiver: python',
       file: 'receiver.py',
       needing: python,
       prepare: async (file) => ['python3', '-u', file],
     },
     {
       name: 'Go',
-      label: 'receiver: go',
       file: 'receiver.go',
       needing: needs('go'),
       async prepare(file) {

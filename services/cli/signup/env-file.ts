@@ -148,7 +148,10 @@ async function openTarget(target: string, user: number): Promise<FileHandle> {
   }
 }
 
-/** Appends what `additionOf` makes of the text. On disk when it resolves, and then only the file's owner may read it. */
+/**
+ * Appends what `additionOf` makes of the text. On disk when it resolves, and then only the file's owner may read it. A
+ * new file in its place would have to keep links, owner and what others write meanwhile; an append needs none of that.
+ */
 export async function changeText<T extends { lines: string }>(
   { target }: EnvPlace,
   additionOf: (text: string) => Promise<T>,

@@ -10,7 +10,10 @@ interface WhoseSessions {
   limit?: number
 }
 
-/** Who visitors are, for those who correct it. */
+/**
+ * Who visitors are, for those who correct it. They hold scoring for as long as they move sessions, because a consumer of
+ * corrections could not answer what became of one, and would need an order between two topics.
+ */
 export const linkedVisitors = {
   hold: stopScoring,
 

@@ -51,7 +51,10 @@ const tellingLooks: Partial<Record<Uniqueness, LookKind>> = { distinctive: 'mach
 // A second candidate this close, in bits, makes the choice a guess.
 const clearLead = 2
 const hourMs = 60 * 60 * 1000
-// Whoever was there within this time may be there still.
+// Equal machines agree in everything, so that bits cannot tell a machine that lost its storage from a second one. Time
+// can: whoever was there within an hour may be there still, whatever the network, since office machines go home. Both
+// times were chosen on one half of the simulated homes (bench/visitors/), and judged on another. A day of absence for
+// every candidate would make whoever clears storage daily new each time, at nearly the same number of wrong visits.
 const aliveMs = hourMs
 // Within this time of a visitor a second machine of its kind is as likely as that its storage was lost.
 const provenMs = 24 * hourMs

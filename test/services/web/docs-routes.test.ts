@@ -41,7 +41,7 @@ describe('/llms.txt', () => {
 
 describe('pages of docs/', () => {
   test('are Markdown, as they are written', async () => {
-    expect(written.length).toBeGreaterThan(50)
+    expect(written.length).toBeGreaterThan(35)
     for (const page of written) {
       const { statusCode, headers, body } = await get(`/${page}`)
       expect([page, statusCode, headers['content-type'], headers['cache-control']]).toEqual([
@@ -61,7 +61,7 @@ describe('pages of docs/', () => {
         .map((link) => new URL(link, `http://a/${page}`).pathname),
     )
     const targets = new Set((await Promise.all(links)).flat())
-    expect(targets.size).toBeGreaterThan(40)
+    expect(targets.size).toBeGreaterThan(30)
     for (const target of targets) expect([target, (await get(target)).statusCode]).toEqual([target, 200])
   })
 
