@@ -44,7 +44,7 @@ function write(logger: Logger, { level, namespace, log }: LogEntry): void {
 
 /*
  * Two parts of kafkajs 2.2.4 are replaced as it runs. It is pinned and no longer maintained, so that neither can be mended
- * at its source. Both stay because they are measured (docs/adr/0026-tuned-by-hand.md): idle connections would take twenty
+ * at its source. Both stay because they are measured: idle connections would take twenty
  * times the processor time without the first, and each appended record five times as much without the second.
  */
 
