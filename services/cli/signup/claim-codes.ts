@@ -13,16 +13,17 @@ export interface ClaimCodes {
   close(): Promise<void>
 }
 
-interface ClaimCodesOptions {
-  input: Readable
-  /** Default: one in a folder that nobody else can write to. */
-  file?: string | undefined
-}
-
 // Longer text is something else.
 const longest = 40
 
-export function createClaimCodes({ input, file: given }: ClaimCodesOptions): ClaimCodes {
+/** `file`: by default one in a folder that nobody else can write to. */
+export function createClaimCodes({
+  input,
+  file: given,
+}: {
+  input: Readable
+  file?: string | undefined
+}): ClaimCodes {
   const told: string[] = []
   let folder: string | undefined
   let file = given

@@ -33,7 +33,7 @@ export function defineSignup(command: Command): void {
     .action(async (service: string, action: 'login' | undefined, flags: SignupFlags) => {
       refuseOthers(command, service === 'list' && !action ? 'list' : action)
       const { runSignup } = await import('./run.ts')
-      return runSignup({ service, action, flags })
+      return runSignup(service, action, flags)
     })
 }
 

@@ -24,53 +24,51 @@ export interface Addition {
   lines: string
   /** What the file has then, under which name; values that were there already, too. */
   kept: string[]
-  /** What has another value in the file, and keeps it. */
+  /** What it cannot get: it has another value, or a quote that nobody closes. */
   conflicts: string[]
-  /** What such a file cannot hold; see `quoted`. */
-  unquotable: string[]
 }
 
 interface AdditionOptions {
-  // One line each: where the values are from, and what else there is to say. Without values only what else.
-  comment: string
-  notes?: readonly string[]
+  /** One line each: where the values are from, and what else there is to say. */
+  comments: string[]
   overwrites(name: string): boolean
 }
 
-/** How the values go to the end of a `.env` file. Of a variable that is there twice readers take the last one. */
-export function additionTo(text: string, values: Values, options: AdditionOptions): Addition {
+/**
+ * How values that can be `quoted` go to the end of a `.env` file. Of a variable that is there twice readers take the
+ * last one.
+ */
+export function additionTo(
+  text: string,
+  values: Values,
+  { comments, overwrites }: AdditionOptions,
+): Addition {
   const existing = valuesIn(text)
-  const groups = Map.groupBy(values, ([name, value]) =>
-    fate(existing.get(name), { value, overwrite: options.overwrites(name) }),
-  )
-  const added = new Map(groups.get('added'))
-  const lines = linesOf(added, { text, ...options })
-  // Not in a file with quotes that nobody closes, for one.
-  const isClean = isSame(valuesIn(text + lines), new Map([...existing, ...added]))
-  const names = (group: ReturnType<typeof fate>) => (groups.get(group) ?? []).map(([name]) => name)
-  return {
-    lines: isClean ? lines : '',
-    kept: [...names('there'), ...(isClean ? added.keys() : [])],
-    conflicts: [...names('conflict'), ...(isClean ? [] : added.keys())],
-    unquotable: names('unquotable'),
-  }
+  const fates = Map.groupBy(values, ([name, value]) => {
+    const before = existing.get(name)
+    if (before === value) return 'there'
+    return before && !overwrites(name) ? 'conflict' : 'added'
+  })
+  const names = (fate: 'there' | 'conflict') => (fates.get(fate) ?? []).map(([name]) => name)
+  const added = new Map(fates.get('added'))
+  const lines = linesOf(text, added, comments)
+  if (isSame(valuesIn(text + lines), new Map([...existing, ...added])))
+    return { lines, kept: [...names('there'), ...added.keys()], conflicts: names('conflict') }
+  return { lines: '', kept: names('there'), conflicts: [...names('conflict'), ...added.keys()] }
 }
 
-function fate(before: string | undefined, { value, overwrite }: { value: string; overwrite: boolean }) {
-  if (before === value) return 'there'
-  if (before && !overwrite) return 'conflict'
-  return quoted(value) === undefined ? 'unquotable' : 'added'
+/** Whether something can be added: false in a file with a quote that nobody closes, which a value's own could close. */
+export function takesMore(text: string): boolean {
+  const probe = new Map([['TIDEGATE_PROBE', '"`']])
+  return additionTo(text, probe, { comments: [], overwrites: () => true }).conflicts.length === 0
 }
 
-function linesOf(
-  added: Values,
-  { text, comment, notes = [] }: Pick<AdditionOptions, 'comment' | 'notes'> & { text: string },
-): string {
-  if (added.size === 0 && notes.length === 0) return ''
+function linesOf(text: string, added: Values, comments: string[]): string {
+  if (added.size === 0 && comments.length < 2) return ''
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   const begin = text === '' || text.endsWith('\n') ? '' : newline
-  const comments = [comment, ...notes].map((text) => `# ${text.replace(/\p{Cc}/gu, '?')}`)
-  const lines = [...comments, ...[...added].map(([name, value]) => `${name}=${quoted(value)}`), '']
+  const notes = comments.map((comment) => `# ${comment.replace(/\p{Cc}/gu, '?')}`)
+  const lines = [...notes, ...[...added].map(([name, value]) => `${name}=${quoted(value)}`), '']
   return begin + lines.join(newline)
 }
 

@@ -3,6 +3,7 @@ import { NoAnswer } from '../ask-server.ts'
 import { errorJson, errorText } from '../failure.ts'
 import { printable } from '../tables.ts'
 import type { SignupOutcome } from './decision.ts'
+import { printEvent } from './report.ts'
 
 export class SignupFailed extends Error {
   override name = 'SignupFailed'
@@ -67,7 +68,7 @@ export function failureText(error: unknown, options: Record<string, string> = si
 /** Ends the process with code 1: a message on standard error, or one line of JSON on standard output. */
 export function tellSignupFailure(error: unknown, { json }: { json: boolean }): void {
   process.exitCode = 1
-  if (json) console.log(JSON.stringify(failureJson(error)))
+  if (json) printEvent('failed', failureJson(error))
   // Servers have a say in it.
   else console.error(printable(failureText(error)))
 }
@@ -75,5 +76,5 @@ export function tellSignupFailure(error: unknown, { json }: { json: boolean }): 
 function failureJson(error: unknown) {
   const reason = error instanceof SignupFailed ? { reason: error.reason } : {}
   const isLater = error instanceof NoAnswer && { retryable: true }
-  return { event: 'failed', ...reason, error: { ...errorJson(error), ...isLater } }
+  return { ...reason, error: { ...errorJson(error), ...isLater } }
 }

@@ -3,7 +3,7 @@ import yoctoSpinner from 'yocto-spinner'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import type { CreatedSession, RegistryEntry } from './gate-api.ts'
-import { agentTokenVariable, type Skipped, type Stored } from './store.ts'
+import { agentTokenVariable, type Outputs, type Stored } from './store.ts'
 
 export interface ConsentRequest {
   service: RegistryEntry
@@ -18,23 +18,21 @@ export interface Approval {
   accountName: string
   envFile: string
   stored: Stored[]
-  skipped: Skipped[]
+  skipped: Outputs['skipped']
   missing: string[]
   acknowledged: boolean
   committable: string[]
 }
 
-interface WaitingState {
-  remainingMs: number
-  inProgress: boolean
-  isClaiming: boolean
-  problem?: string | undefined
-}
-
 /** How a signup is told: to a person or to a program. Never with a value that was delivered. */
 export interface SignupReport {
   consentRequired(request: ConsentRequest): Promise<void>
-  waiting(state: WaitingState): void
+  waiting(state: {
+    remainingMs: number
+    inProgress: boolean
+    isClaiming: boolean
+    problem?: string | undefined
+  }): void
   /** A person has approved; the code that the page shows is written to the file, or typed. */
   claimRequired(codeFile: string): void
   warning(message: string): void
@@ -42,26 +40,34 @@ export interface SignupReport {
   end(): void
 }
 
+/** One line of `--json`. Every event of the command is printed by this. */
+export function printEvent(event: string, members: object = {}): void {
+  console.log(JSON.stringify({ event, ...members }))
+}
+
+/** Prints where a person has to approve, a signup or a login. */
+export function printConsent(
+  serviceId: string,
+  session: Omit<CreatedSession, 'poll_token'>,
+  about: { account_name?: string } = {},
+): void {
+  const { id, consent_url, confirmation_code, expires_at } = session
+  const place = { consent_url, confirmation_code, expires_at }
+  printEvent('consent_required', { service_id: serviceId, gate_session_id: id, ...about, ...place })
+}
+
 export function jsonReport(): SignupReport {
   let isInProgress = false
-  const print = (event: string, members: object) => console.log(JSON.stringify({ event, ...members }))
   return {
     consentRequired: async ({ service, session, accountName }) =>
-      print('consent_required', {
-        service_id: service.id,
-        gate_session_id: session.id,
-        account_name: accountName,
-        consent_url: session.consent_url,
-        confirmation_code: session.confirmation_code,
-        expires_at: session.expires_at,
-      }),
+      printConsent(service.id, session, { account_name: accountName }),
     waiting({ inProgress }) {
-      if (inProgress && !isInProgress) print('in_progress', {})
+      if (inProgress && !isInProgress) printEvent('in_progress')
       isInProgress ||= inProgress
     },
-    claimRequired: (codeFile) => print('claim_required', { code_file: codeFile }),
-    warning: (message) => print('warning', { message }),
-    approved: (approval) => print('approved', approvalJson(approval)),
+    claimRequired: (codeFile) => printEvent('claim_required', { code_file: codeFile }),
+    warning: (message) => printEvent('warning', { message }),
+    approved: (approval) => printEvent('approved', approvalJson(approval)),
     end: () => {},
   }
 }
@@ -83,11 +89,7 @@ function approvalJson({ service, session, stored, envFile, ...approval }: Approv
   }
 }
 
-export interface TextReportOptions extends PageFlags {
-  loginCommand: string
-}
-
-export function textReport({ loginCommand, ...flags }: TextReportOptions): SignupReport {
+export function textReport({ loginCommand, ...flags }: PageFlags & { loginCommand: string }): SignupReport {
   const say = (text: string) => console.log(printable(text))
   const progress = createProgress()
   return {
@@ -193,12 +195,7 @@ export async function openPage(url: string, flags: PageFlags): Promise<boolean> 
   }
 }
 
-export interface StatusLine {
-  show(text: () => string): void
-  end(): void
-}
-
-export function createProgress(): StatusLine {
+function createProgress() {
   if (!process.stderr.isTTY) return { show: () => {}, end: () => {} }
   // Ctrl-C is this command's own: it cancels the signup.
   const spinner = yoctoSpinner({ handleSignals: false })
@@ -208,7 +205,7 @@ export function createProgress(): StatusLine {
     spinner.text = current()
   }
   return {
-    show(text) {
+    show(text: () => string) {
       current = text
       draw()
       ticking ??= setInterval(draw, 1000).unref()
@@ -222,7 +219,7 @@ export function createProgress(): StatusLine {
   }
 }
 
-export function clockText(ms: number): string {
+function clockText(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }

@@ -22,13 +22,11 @@ export interface SignupFlags {
   codeFile?: string
 }
 
-interface Asked {
-  service: string
-  action: 'login' | undefined
-  flags: SignupFlags
-}
-
-export async function runSignup({ service, action, flags }: Asked): Promise<void> {
+export async function runSignup(
+  service: string,
+  action: 'login' | undefined,
+  flags: SignupFlags,
+): Promise<void> {
   try {
     const api = createGateApi(await serverUrl(flags.baseUrl))
     if (action) return await logIn(api, loginOptions(service, flags))

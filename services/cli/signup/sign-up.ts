@@ -13,7 +13,7 @@ import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
 import { committable, readText, valuesIn } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
-import { openPage, type PageFlags, type SignupReport } from './report.ts'
+import { openPage, type PageFlags, printConsent, type SignupReport } from './report.ts'
 import {
   acceptedOutputs,
   agentTokenVariable,
@@ -188,12 +188,8 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
   if (!service.dashboard_login_url) throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
   const { token, name, place } = await agentToken(options)
   const session = await api.createLogin(serviceId, token)
-  const { consent_url, confirmation_code, expires_at } = session
-  if (flags.json) {
-    const about = { service_id: serviceId, gate_session_id: session.id }
-    const line = { event: 'consent_required', ...about, consent_url, confirmation_code, expires_at }
-    return console.log(JSON.stringify(line))
-  }
+  if (flags.json) return printConsent(serviceId, session)
+  const { consent_url, confirmation_code } = session
   const isOpen = await openPage(consent_url, flags)
   const lines = [
     `To log in to ${service.name} (${serviceId}), to the account of ${name} in ${place}.`,
@@ -204,13 +200,7 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
   console.log(printable(lines.join('\n')))
 }
 
-interface Found {
-  token: string
-  name: string
-  place: string
-}
-
-async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions): Promise<Found> {
+async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions) {
   const values = valuesIn(await readText(envFile))
   const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]
   const found = [

@@ -8,11 +8,12 @@ import {
   isUnderPrefix,
 } from '../../../infra/wire/gate.ts'
 import {
-  type Addition,
   additionTo,
   changeText,
   type EnvPlace,
+  quoted,
   readText,
+  takesMore,
   type Values,
   valuesIn,
   writablePlace,
@@ -47,23 +48,25 @@ export interface Storing extends Owner, Pick<EnvFile, 'overwrite'> {
   accepted: ReadonlySet<string>
 }
 
-interface Announced extends Owner {
-  names: ReadonlySet<string>
-}
-
 function isOwn(name: string, { serviceId, prefix }: Owner): boolean {
   return isUnderPrefix(name, prefix) || isUnderPrefix(name, envPrefixOf(serviceId))
 }
 
 /** Before anything is created: rejects when the file cannot be written, or has a value for one of the names. */
 export async function requireRoom(
-  { names, ...owner }: Announced,
+  { names, ...owner }: Owner & { names: ReadonlySet<string> },
   { file, overwrite }: EnvFile,
 ): Promise<EnvPlace> {
   const place = await writablePlace(file).catch((cause: unknown) => {
     throw new Error(`${file} cannot be written: ${messageOf(cause)}`, { cause })
   })
-  const existing = valuesIn(await readText(place.target))
+  const text = await readText(place.target)
+  const existing = valuesIn(text)
+  if (!takesMore(text))
+    throw new Error(
+      `${file} has a quote that is not closed, so that nothing can be added to it. Nothing was created. ` +
+        'Close it, or name another file with --env-file.',
+    )
   // A variable without a value is a place that waits for it.
   const isWritten = (name: string) =>
     name === agentTokenVariable(owner.serviceId) || !envNameProblem(name, owner)
@@ -79,103 +82,65 @@ export async function requireRoom(
 }
 
 /**
- * Writes to the env file what was announced and accepted, or is under the verified name. What was not goes to an env file
- * of its own beside it. What no such file can hold, or has another value, goes to a file for each. On disk when it
+ * Writes to the env file what was announced and accepted, or is under the verified name. What was not, or has another
+ * value there, goes to an env file of its own beside it, and what no env file can hold to a file for each. On disk when it
  * resolves; rejects when a file cannot be written, and may then be repeated.
  */
 export async function storeValues(storing: Storing): Promise<Stored[]> {
-  const { place, announced, accepted, prefix, values } = storing
-  const fateOf = (name: string) => {
-    if (!announced.has(name)) return 'unannounced'
-    const isLet =
-      accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(storing.serviceId)
-    return isLet ? 'accepted' : 'not_accepted'
-  }
-  const fates = Map.groupBy(values, ([name]) => fateOf(name))
-  const beside: Stored[] = []
-  const { kept } = await changeText(place, (text) =>
-    additionWith(text, { storing, values: new Map(fates.get('accepted')), beside }),
+  const { place, serviceId, gateSessionId, overwrite } = storing
+  const comment = `Signed up for ${serviceId} (${gateSessionId})`
+  const all = [...storing.values]
+  const plain = all.filter(([, value]) => quoted(value) !== undefined)
+  const alone = await writeEach(
+    all.filter(([, value]) => quoted(value) === undefined),
+    place,
+    endingOf(storing),
   )
-  const apart = new Map([...(fates.get('not_accepted') ?? []), ...(fates.get('unannounced') ?? [])])
-  const stored = [...(kept.length > 0 ? [{ file: place.file, names: kept }] : []), ...beside]
-  return [...stored, ...(await storeApart(apart, { storing, fateOf }))]
+  const notes = alone.flatMap(({ file, names: [name = ''] }) =>
+    reasonOf(name, storing) ? [] : [`${name} is in ${path.basename(file)}`],
+  )
+  const { kept, beside } = await changeText(place, async (text) => {
+    const accepted = new Map(plain.filter(([name]) => !reasonOf(name, storing)))
+    const overwrites = (name: string) => overwrite && isOwn(name, storing)
+    const addition = additionTo(text, accepted, { comments: [comment, ...notes], overwrites })
+    const others = new Map(plain.filter(([name]) => !addition.kept.includes(name)))
+    return { ...addition, beside: await storeBeside(others, storing, comment) }
+  })
+  return [...(kept.length > 0 ? [{ file: place.file, names: kept }] : []), ...beside, ...alone]
 }
 
+/** Why a variable does not go into the env file; undefined where it does. */
+function reasonOf(name: string, { announced, accepted, prefix, serviceId }: Storing): Stored['reason'] {
+  if (!announced.has(name)) return 'unannounced'
+  const isLet = accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(serviceId)
+  return isLet ? undefined : 'not_accepted'
+}
+
+// No program reads files of such names by itself, as some do with .env.local.
 const endingOf = ({ serviceId }: Owner) => `.from-${serviceId}`
 
-interface Adding {
-  storing: Storing
-  values: Values
-  /** Gets the files that were written for values that do not go into this one. */
-  beside: Stored[]
-}
-
-// Writes what the file cannot have to files of their own, which the lines name.
-async function additionWith(text: string, { storing, values, beside }: Adding): Promise<Addition> {
-  const { gateSessionId, overwrite, ...owner } = storing
-  const options = {
-    comment: `Signed up for ${owner.serviceId} (${gateSessionId})`,
-    overwrites: (name: string) => overwrite && isOwn(name, owner),
-  }
-  const first = additionTo(text, values, options)
-  beside.push(...(await writeEach(first.conflicts, { storing, values, reason: 'conflict' })))
-  const unquotable = await writeEach(first.unquotable, { storing, values, reason: 'unquotable' })
-  beside.push(...unquotable)
-  const notes = unquotable.map(({ file, names }) => `${names.join()} is in ${path.basename(file)}`)
-  return additionTo(text, values, { ...options, notes })
-}
-
-interface Writing {
-  storing: Storing
-  values: Values
-  reason: NonNullable<Stored['reason']>
-}
-
-async function writeEach(names: readonly string[], { storing, values, reason }: Writing): Promise<Stored[]> {
+async function writeEach(values: [string, string][], place: EnvPlace, ending: string): Promise<Stored[]> {
   const stored: Stored[] = []
-  for (const name of names) {
-    const ending = `${endingOf(storing)}.${name}`
-    const file = await writeBeside(storing.place, { ending, text: values.get(name) ?? '' })
-    stored.push({ file, names: [name], reason })
+  for (const [name, text] of values) {
+    const file = await writeBeside(place, { ending: `${ending}.${name}`, text })
+    stored.push({ file, names: [name], reason: 'unquotable' })
   }
   return stored
 }
 
-interface Apart {
-  storing: Storing
-  fateOf: (name: string) => 'accepted' | 'not_accepted' | 'unannounced'
-}
-
-// No program reads a file of this name by itself, as some do with .env.local.
-async function storeApart(values: Values, { storing, fateOf }: Apart): Promise<Stored[]> {
+async function storeBeside(values: Values, storing: Storing, comment: string): Promise<Stored[]> {
   if (values.size === 0) return []
-  const beside: Stored[] = []
-  const { lines, kept } = await additionWith('', { storing, values, beside })
-  if (kept.length === 0) return beside
-  const file = await writeBeside(storing.place, { ending: endingOf(storing), text: lines })
-  const groups = Map.groupBy(kept, (name) => fateOf(name))
-  const stored = (['not_accepted', 'unannounced'] as const).flatMap((reason) => {
-    const names = groups.get(reason)
-    return names ? [{ file, names, reason }] : []
-  })
-  return [...stored, ...beside]
+  const { lines: text } = additionTo('', values, { comments: [comment], overwrites: () => true })
+  const file = await writeBeside(storing.place, { ending: endingOf(storing), text })
+  const groups = Map.groupBy(values.keys(), (name) => reasonOf(name, storing) ?? 'conflict')
+  return Array.from(groups, ([reason, names]) => ({ file, names, reason }))
 }
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
 
-export interface Skipped {
-  name: string
-  reason: string
-}
-
 export interface Outputs {
   values: Values
-  skipped: Skipped[]
-}
-
-export interface Delivered extends Owner {
-  integrator: DeliveryPayload
-  gate: DeliveryPayload
+  skipped: { name: string; reason: string }[]
 }
 
 /**
@@ -186,7 +151,11 @@ export const agentTokenVariable = (serviceId: string): string =>
   agentTokenEnvName(serviceId).replace(/^(?=\d)/, '_')
 
 /** What of a delivery may become environment variables: nothing that could hand the machine or Gate's token over. */
-export function acceptedOutputs({ integrator, gate, ...owner }: Delivered): Outputs {
+export function acceptedOutputs({
+  integrator,
+  gate,
+  ...owner
+}: Owner & Record<'integrator' | 'gate', DeliveryPayload>): Outputs {
   const { serviceId } = owner
   const delivered = agentTokenEnvName(serviceId)
   const written = agentTokenVariable(serviceId)

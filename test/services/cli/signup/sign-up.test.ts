@@ -175,26 +175,26 @@ describe('what was delivered is written', () => {
 
   test('beside a file that got another value meanwhile', async () => {
     const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n', { mode: 0o644 })
-    await writeFile(env('.env.from-acme.ACME_KEY'), 'not ours')
+    await writeFile(env('.env.from-acme'), 'not ours')
     const { failure, approval } = await run({ onPoll, gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' } })
     expect(failure).toBeUndefined()
     expect(approval?.stored).toEqual([
       { file: env(), names: ['ACME_GATE_AGENT_TOKEN'] },
-      { file: env('.env.from-acme.ACME_KEY.2'), names: ['ACME_KEY'], reason: 'conflict' },
+      { file: env('.env.from-acme.2'), names: ['ACME_KEY'], reason: 'conflict' },
     ])
     expect(parseEnv(await readFile(env(), 'utf8')).ACME_KEY).toBe('mine')
     expect(await modeOf(env())).toBe(0o600)
-    expect(await readFile(env('.env.from-acme.ACME_KEY.2'), 'utf8')).toBe('value')
-    expect(await modeOf(env('.env.from-acme.ACME_KEY.2'))).toBe(0o600)
-    expect(await readFile(env('.env.from-acme.ACME_KEY'), 'utf8')).toBe('not ours')
+    expect(parseEnv(await readFile(env('.env.from-acme.2'), 'utf8'))).toEqual({ ACME_KEY: 'value' })
+    expect(await modeOf(env('.env.from-acme.2'))).toBe(0o600)
+    expect(await readFile(env('.env.from-acme'), 'utf8')).toBe('not ours')
   })
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
     const { approval } = await run({ integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' } })
     expect(approval?.stored).toEqual([
-      { file: env('.env.from-acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
       { file: env('.env.from-acme'), names: ['SITE_URL'], reason: 'unannounced' },
+      { file: env('.env.from-acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
     ])
     expect(await readFile(env('.env.from-acme.ACME_KEY'), 'utf8')).toBe(raw)
     expect(parseEnv(await readFile(env('.env.from-acme'), 'utf8'))).toEqual({
@@ -323,6 +323,13 @@ describe('nothing is created', () => {
     const { failure, calls } = await run()
     expect(failure).toMatch(/has a value for ACME_GATE_AGENT_TOKEN already/)
     expect(calls).toEqual([])
+  })
+
+  test('when nothing can be added, because a quote is not closed', async () => {
+    await writeFile(env(), 'A="open\n')
+    const { failure, calls } = await run()
+    expect(failure).toMatch(/\.env has a quote that is not closed.*Nothing was created/)
+    expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'A="open\n'])
   })
 
   test('when there is no such folder, or no file can be there', async () => {
