@@ -1,5 +1,4 @@
 import type { KeyRecord, Principal } from '../../infra/access/principal.ts'
-import { ApiError } from '../../infra/errors/errors.ts'
 import { asId, type KeyId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Environment } from '../../schemas/events.ts'
@@ -193,17 +192,4 @@ export async function endedGraces(
     [now, limit],
   )
   return rows
-}
-
-/** Who gives a command: an API key of the organization itself, or the operator of the installation. */
-export type CallerKind = 'key' | 'operator'
-
-/**
- * The organization that a command is about; 404 when there is none. 403 for its own keys when it is not
- * active: a key verified shortly before could otherwise still change it, even its status.
- */
-export function organizationFor(organization: OrganizationRow | undefined, by: CallerKind): OrganizationRow {
-  if (!organization) throw new ApiError('request.not_found', { message: 'No such organization exists.' })
-  if (by === 'key' && organization.status !== 'active') throw new ApiError('auth.organization_inactive')
-  return organization
 }

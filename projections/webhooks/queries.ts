@@ -253,9 +253,3 @@ export async function queueReadings(db: Db, now: number): Promise<QueueReadings>
   )
   return rows[0] ?? { oldestDueAt: null, due: 0, failed: 0 }
 }
-
-/**
- * The lock for all decisions about an organization's webhook endpoints, and about services that name one. So
- * neither can miss what the other decides.
- */
-export const endpointsLock = (organizationId: string): string => `webhook-endpoints:${organizationId}`

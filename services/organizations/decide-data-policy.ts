@@ -1,8 +1,8 @@
+import { organizationFor } from '../../infra/access/organization.ts'
 import { checkAll } from '../../infra/errors/check-all.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { organizationFor } from '../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataExpirationRow, DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
 

@@ -1,10 +1,10 @@
+import { type CallerKind, organizationFor } from '../../infra/access/organization.ts'
 import { checkAll } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
-import { type CallerKind, organizationFor } from '../../projections/organizations/queries.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
 import { inputLimits } from './checked-input.ts'
 

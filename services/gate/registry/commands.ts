@@ -1,3 +1,4 @@
+import { endpointsLock } from '../../../infra/access/organization.ts'
 import { checkAll } from '../../../infra/errors/check-all.ts'
 import type { ApiError } from '../../../infra/errors/errors.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
@@ -13,7 +14,7 @@ import {
   verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { endpointsLock, findEndpoint } from '../../../projections/webhooks/queries.ts'
+import { findEndpoint } from '../../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { serviceStream } from '../sessions.ts'
 import {

@@ -1,8 +1,8 @@
+import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
-import { organizationFor } from '../../../projections/organizations/queries.ts'
 import { changeable, membersOf, type ServicePath, type ServiceState, serviceFor } from './decide.ts'
 
 interface VerifyService {

@@ -1,3 +1,4 @@
+import { endpointsLock } from '../../../infra/access/organization.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import { type EndpointId, hexId, type Random } from '../../../infra/ids.ts'
@@ -10,7 +11,7 @@ import {
 } from '../../../infra/wire/webhooks/signature.ts'
 import { servicesToldAt } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { countActiveEndpoints, endpointsLock, findEndpoint } from '../../../projections/webhooks/queries.ts'
+import { countActiveEndpoints, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { type Environment, eventTopics } from '../../../schemas/events.ts'
 import {

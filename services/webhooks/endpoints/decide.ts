@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
@@ -6,7 +7,6 @@ import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { liveSecrets } from '../../../infra/wire/webhooks/signature.ts'
-import { organizationFor } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { DisabledReason, EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
 import type {
