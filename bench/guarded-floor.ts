@@ -3,13 +3,14 @@ import type { KeyRecord } from '../infra/access/principal.ts'
 import { createRateLimiter } from '../infra/access/rate-limit/limiter.ts'
 import {
   createPostgresStore,
-  createRateLimitTables,
+  rateLimitMigrations,
   rateLimitPoolOptions,
 } from '../infra/access/rate-limit/postgres-store.ts'
 import { readConfig } from '../infra/config.ts'
 import { lookupHashes } from '../infra/crypto/api-keys.ts'
 import { createKeyring } from '../infra/crypto/keyring.ts'
 import { asId } from '../infra/ids.ts'
+import { runMigrations } from '../infra/postgres/migrations.ts'
 import { createPool, transaction } from '../infra/postgres/pool.ts'
 import { createRandom } from '../infra/random.ts'
 import { addAppend, openFloor } from './floor-app.ts'
@@ -38,7 +39,7 @@ const record: KeyRecord = {
 }
 const [hash = ''] = lookupHashes(keyring, key)
 const limitPool = createPool({ url, ...rateLimitPoolOptions })
-await transaction(limitPool, createRateLimitTables)
+await transaction(limitPool, (tx) => runMigrations(tx, [rateLimitMigrations]))
 const limiter = createRateLimiter({ store: createPostgresStore(limitPool, { random: createRandom() }) })
 const auth = createAuth({
   findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),

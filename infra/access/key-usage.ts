@@ -1,9 +1,10 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Clock } from '../ids.ts'
-import { unnest } from '../postgres/arrays.ts'
-import { ensureTables } from '../postgres/ensure-tables.ts'
-import type { Db, Tx } from '../postgres/pool.ts'
+import { runTogether } from '../postgres/arrays.ts'
+import { ddlOf, type Migrations } from '../postgres/migrations.ts'
+import type { Db } from '../postgres/pool.ts'
+import { column, primaryKey, table, writeRows } from '../postgres/table.ts'
 
 export interface KeyUsageOptions {
   pool: pg.Pool
@@ -25,20 +26,16 @@ export interface KeyUsage {
 const noteEveryMs = 60_000
 const retryMs = 10_000
 
-const ddl = `
-create table if not exists tidegate.api_key_usage (
-  key_id text collate "C" primary key,
-  last_used_at bigint not null
-);
-`
+const keyUsage = table('tidegate.api_key_usage', {
+  key_id: primaryKey(column.id()),
+  last_used_at: column.bigint(),
+})
 
 /**
  * Last uses are operational state and no read model: nothing is decided by them, and they are in no event. To lose
  * them only means that `last_used_at` starts again.
  */
-export function createKeyUsageTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'key-usage', table: 'tidegate.api_key_usage', ddl })
-}
+export const keyUsageMigrations: Migrations = { name: 'key-usage', create: ddlOf(keyUsage) }
 
 export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsageOptions): KeyUsage {
   const notedAt = new Map<string, number>()
@@ -95,24 +92,16 @@ function forgetOld(notedAt: Map<string, number>, before: number): void {
   for (const [keyId, at] of notedAt) if (at <= before) notedAt.delete(keyId)
 }
 
-type Use = [keyId: string, lastUsedAt: number]
-
-async function write(pool: pg.Pool, uses: Use[]): Promise<void> {
-  // In one order in every process: two that lock the same rows in different orders would wait for each other.
-  const rows = uses.toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const { names, source, values } = unnest<Use>(
-    [
-      { name: 'key_id', type: 'text', of: ([keyId]) => keyId },
-      { name: 'last_used_at', type: 'bigint', of: ([, at]) => at },
-    ],
-    rows,
-  )
-  await pool.query(
-    `insert into tidegate.api_key_usage (${names}) select * from ${source}
-     on conflict (key_id) do update set last_used_at = excluded.last_used_at
-     where api_key_usage.last_used_at < excluded.last_used_at`,
-    values,
-  )
+async function write(pool: pg.Pool, uses: [keyId: string, lastUsedAt: number][]): Promise<void> {
+  const written = writeRows(keyUsage, {
+    as: 'note_key_usage',
+    columns: keyUsage.columns,
+    rows: uses.map(([key_id, last_used_at]) => ({ key_id, last_used_at })),
+    ordered: true,
+    conflict: `on conflict (key_id) do update set last_used_at = excluded.last_used_at
+      where api_key_usage.last_used_at < excluded.last_used_at`,
+  })
+  await runTogether(pool, written)
 }
 
 /** Epoch milliseconds by key, up to a minute late. Keys never used are left out. */

@@ -1,16 +1,17 @@
 import type pg from 'pg'
 import type { EventLog, Position, TopicSpec } from '../log/port.ts'
-import { ensureTables } from '../postgres/ensure-tables.ts'
+import { type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
 
 // What was read from one log means nothing in another: offsets of the first would skip records of the second.
-const ddl = `
-create table if not exists tidegate.bound_log (
-  only_one boolean primary key default true check (only_one),
-  identity text not null,
-  bound_at timestamptz not null default now()
-);
-`
+const boundLogMigrations: Migrations = {
+  name: 'bound-log',
+  create: `create table tidegate.bound_log (
+    only_one boolean primary key default true check (only_one),
+    identity text not null,
+    bound_at timestamptz not null default now()
+  )`,
+}
 
 /** The database holds what was read from another log, or from one that was longer. */
 export class WrongLog extends Error {}
@@ -28,7 +29,7 @@ interface BindOptions {
  * other, before anything is read from it or written to it.
  */
 export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
-  await transaction(pool, (tx) => ensureTables(tx, { name: 'bound-log', table: 'tidegate.bound_log', ddl }))
+  await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations]))
   const identity = await log.identity()
   const bound = adopt ? identity : await bindFirst(pool, identity)
   if (bound !== identity)

@@ -1,38 +1,50 @@
 import type pg from 'pg'
 import type { Position } from '../log/port.ts'
-import { ensureTables } from '../postgres/ensure-tables.ts'
+import { ddlOf, type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
+import { column, constrained, type RowOf, table } from '../postgres/table.ts'
 import type { Projection } from './projection.ts'
 
-const baseTables = `
-  create extension if not exists pg_trgm schema tidegate;
-  create schema if not exists read;
-  create table if not exists tidegate.projection_builds (
-    projection text not null,
-    build integer not null,
-    version integer not null,
-    status text not null check (status in ('building', 'live', 'retired')),
-    schema_name text not null,
-    created_at timestamptz not null default now(),
-    primary key (projection, build)
-  );
-  create unique index if not exists one_live_build on tidegate.projection_builds (projection)
-    where status = 'live';
-  create table if not exists tidegate.projection_offsets (
-    projection text not null,
-    build integer not null,
-    topic text not null,
-    partition integer not null,
-    next_offset bigint not null,
-    primary key (projection, build, topic, partition)
-  ) with (fillfactor = 50);
-  create table if not exists tidegate.erased_sessions (
-    projection text not null,
-    build integer not null,
-    session_id text collate "C" not null,
-    primary key (projection, build, session_id)
-  );
-`
+const builds = table(
+  'tidegate.projection_builds',
+  {
+    projection: column.text(),
+    build: column.integer(),
+    version: column.integer(),
+    status: constrained(
+      column.text<'building' | 'live' | 'retired'>(),
+      "check (status in ('building', 'live', 'retired'))",
+    ),
+    schema: { ...column.text(), name: 'schema_name' },
+  },
+  { key: ['projection', 'build'] },
+)
+
+const offsets = table(
+  'tidegate.projection_offsets',
+  {
+    projection: column.text(),
+    build: column.integer(),
+    topic: column.text(),
+    partition: column.integer(),
+    next_offset: column.bigint(),
+  },
+  { key: ['projection', 'build', 'topic', 'partition'], storage: 'fillfactor = 50' },
+)
+
+const erasedSessions = table(
+  'tidegate.erased_sessions',
+  { projection: column.text(), build: column.integer(), session_id: column.id() },
+  { key: ['projection', 'build', 'session_id'] },
+)
+
+const buildMigrations: Migrations = {
+  name: 'projections',
+  create: `create extension if not exists pg_trgm schema tidegate;
+    create schema read;
+    ${ddlOf(builds, offsets, erasedSessions)}
+    create unique index one_live_build on tidegate.projection_builds (projection) where status = 'live'`,
+}
 
 /**
  * Makes what every projection needs and the first build of each. Any number of processes may run it at once.
@@ -41,7 +53,7 @@ const baseTables = `
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
     // Its lock lasts to the end of the transaction: the first builds are made by one process, too.
-    await ensureTables(tx, { name: 'projections', table: 'tidegate.projection_builds', ddl: baseTables })
+    await runMigrations(tx, [buildMigrations])
     const builds: Build[] = []
     for (const projection of projections) builds.push(await firstBuild(tx, projection))
     return builds
@@ -58,15 +70,9 @@ async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
 }
 
 /** One set of a projection's tables, in a Postgres schema of its own. At most one build of a projection is live. */
-export interface Build {
-  projection: string
-  build: number
-  version: number
-  status: 'building' | 'live' | 'retired'
-  schema: string
-}
+export type Build = RowOf<typeof builds>
 
-const buildColumns = `projection, build, version, status, schema_name as schema`
+export const buildColumns = builds.select('projection_builds')
 
 export async function liveBuild(db: Db, projection: string): Promise<Build | undefined> {
   const { rows } = await db.query<Build>(

@@ -39,8 +39,7 @@ export async function backUpDataKeys(db: Db, { file, now }: { file: string; now:
 async function* keyPages(db: Db): AsyncGenerator<DataKeyRow[]> {
   for (let after = ''; ; ) {
     const { rows } = await db.query<DataKeyRow>(
-      // Programs of before restore no line without an organization.
-      `select session_id, organization_id, made_at::float8 as made_at, sealed_key
+      `select session_id, made_at::float8 as made_at, sealed_key
        from tidegate_keys.session_keys where session_id > $1 and sealed_key is not null
        order by session_id limit ${pageSize}`,
       [after],

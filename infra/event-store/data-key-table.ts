@@ -2,65 +2,58 @@ import type { VisitorErased } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { dataKeyBytes, headerBytes, keyIdBytes, open, seal } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
-import { type Column, type Part, unnest } from '../postgres/arrays.ts'
-import { ensureTables } from '../postgres/ensure-tables.ts'
-import type { Db, PoolOptions, Tx } from '../postgres/pool.ts'
+import type { Part } from '../postgres/arrays.ts'
+import { ddlOf, type Migrations } from '../postgres/migrations.ts'
+import type { Db, PoolOptions } from '../postgres/pool.ts'
+import {
+  column,
+  constrained,
+  insertInto,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+  writeRows,
+} from '../postgres/table.ts'
 
 // One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
-// without the key, so that nothing gives it another one. Programs of before write the organization, which nothing reads.
-const ddl = `
-create schema if not exists tidegate_keys;
-create table if not exists tidegate_keys.session_keys (
-  session_id text collate "C" primary key,
-  organization_id text collate "C" not null default '',
-  made_at bigint not null,
-  sealed_key bytea,
-  is_ended boolean not null default false
-);
-alter table tidegate_keys.session_keys alter column organization_id set default '';
-create index if not exists ended_session_keys on tidegate_keys.session_keys (made_at) where is_ended;
-`
+// without the key, so that nothing gives it another one.
+const sessionKeys = table(
+  'tidegate_keys.session_keys',
+  {
+    session_id: primaryKey(column.id()),
+    made_at: column.bigint(),
+    /** null = the session was erased. */
+    sealed_key: nullable(column.bytea()),
+    is_ended: constrained(column.boolean(), 'default false'),
+  },
+  { indexes: ['(made_at) where is_ended'] },
+)
 
-export function createDataKeyTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'session-keys', table: 'tidegate_keys.session_keys', ddl })
+export const dataKeyMigrations: Migrations = {
+  name: 'session-keys',
+  create: `create schema tidegate_keys;\n${ddlOf(sessionKeys)}`,
 }
 
-export interface DataKeyRow {
-  session_id: string
-  // Epoch milliseconds.
-  made_at: number
-  // null = the session was erased.
-  sealed_key: Buffer | null
-}
-
-const columns: Column<DataKeyRow>[] = [
-  { name: 'session_id', type: 'text', of: (row) => row.session_id },
-  { name: 'made_at', type: 'bigint', of: (row) => row.made_at },
-  { name: 'sealed_key', type: 'bytea', of: (row) => row.sealed_key },
-]
-const { names, source } = unnest(columns, [])
+/** `made_at` is in epoch milliseconds. */
+export type DataKeyRow = Omit<RowOf<typeof sessionKeys>, 'is_ended'>
+const columns = sessionKeys.columnsWithout('is_ended')
 
 // Writes the rows whose session has none. Returns the sessions that it wrote.
 export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<string>> {
   const written = await db.query<{ session_id: string }>({
     name: 'insert-data-keys',
-    // In the order of the key: two that write the same ones cannot deadlock.
-    text: `insert into tidegate_keys.session_keys (${names}) select * from ${source} as given (${names})
-      order by session_id on conflict do nothing returning session_id`,
-    values: unnest(columns, rows).values,
+    ...insertInto(sessionKeys, {
+      ...{ columns, rows, ordered: true },
+      conflict: 'on conflict do nothing returning session_id',
+    }),
   })
   return new Set(written.rows.map(({ session_id }) => session_id))
 }
 
 // Those of sessions that nobody else knows: none has one yet.
 export function putDataKeys(rows: DataKeyRow[]): Part[] {
-  if (rows.length === 0) return []
-  const at = (first: number) => {
-    const given = unnest(columns, rows, first)
-    const text = `insert into tidegate_keys.session_keys (${names}) select * from ${given.source}`
-    return { text, values: given.values }
-  }
-  return [{ as: 'put_data_keys', at }]
+  return writeRows(sessionKeys, { as: 'put_data_keys', columns, rows })
 }
 
 export type FoundKey = Pick<DataKeyRow, 'session_id' | 'sealed_key'>
@@ -145,9 +138,10 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   const distinct = [...new Map(rows.map((row) => [row.session_id, row])).values()]
   return db.query({
     name: 'erase-data-keys',
-    text: `insert into tidegate_keys.session_keys (${names}) select * from ${source} as given (${names})
-      order by session_id on conflict (session_id) do update set sealed_key = null`,
-    values: unnest(columns, distinct).values,
+    ...insertInto(sessionKeys, {
+      ...{ columns, rows: distinct, ordered: true },
+      conflict: 'on conflict (session_id) do update set sealed_key = null',
+    }),
   })
 }
 

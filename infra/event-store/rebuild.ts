@@ -6,6 +6,7 @@ import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { isTransient } from './apply-batch.ts'
 import {
   type Build,
+  buildColumns,
   buildLock,
   buildOffsets,
   createBuild,
@@ -216,7 +217,7 @@ async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: ()
 
 async function dropUnfinished(pool: pg.Pool, projection: string): Promise<void> {
   const { rows } = await pool.query<Build>(
-    `select projection, build, version, status, schema_name as schema from tidegate.projection_builds
+    `select ${buildColumns} from tidegate.projection_builds
      where projection = $1 and status = 'building'`,
     [projection],
   )

@@ -15,13 +15,13 @@ import {
 import { idempotencyKeyOf, inFlight, keyReused, requestText } from './identity.ts'
 import {
   begin,
-  type CommandLock,
+  type CommandLease,
   complete,
   find,
   forgetCommand,
+  release,
   resume,
   type StoredCommand,
-  unlock,
 } from './store.ts'
 
 /** A command makes its ids and secrets from these, so that a repetition is the same command. */
@@ -74,7 +74,7 @@ interface Known {
 }
 
 interface Attempt {
-  lock: CommandLock
+  lease: CommandLease
   secrets: CommandSecrets
   createdAt: number
 }
@@ -93,7 +93,7 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     if (!row) return undefined
     const secrets = secretsOf(row, named)
     if (!row.requestMac.equals(secrets.mac(named.text))) throw keyReused()
-    if (!row.answer && row.lockedUntil > now) throw inFlight()
+    if (!row.answer && row.expiresAt > now) throw inFlight()
     return { row, secrets, answer: row.answer && secrets.open(row.answer) }
   }
 
@@ -107,32 +107,32 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
   async function begun(named: NamedRequest): Promise<Attempt> {
     const [seed, now] = [random(16), clock()]
     const secrets = commandSecrets(keyring.current, { ...named, seed })
-    const lock = { id: commandId(named), seed, token: random(16) }
+    const lease = { id: commandId(named), seed, owner: random(16) }
     const row = { masterKeyId: keyring.current.id, requestMac: secrets.mac(named.text) }
-    if (!(await begin(pool, { ...lock, ...row, now }))) throw inFlight()
-    return { lock, secrets, createdAt: now }
+    if (!(await begin(pool, { ...lease, ...row, now }))) throw inFlight()
+    return { lease, secrets, createdAt: now }
   }
 
   async function resumed(id: Buffer, { row, secrets }: Known): Promise<Attempt> {
-    const lock = { id, seed: row.seed, token: random(16) }
-    if (!(await resume(pool, { ...lock, now: clock() }))) throw inFlight()
-    return { lock, secrets, createdAt: row.createdAt }
+    const lease = { id, seed: row.seed, owner: random(16) }
+    if (!(await resume(pool, { ...lease, now: clock() }))) throw inFlight()
+    return { lease, secrets, createdAt: row.createdAt }
   }
 
-  async function attempt({ lock, secrets, createdAt }: Attempt, work: Work): Promise<StoredAnswer> {
+  async function attempt({ lease, secrets, createdAt }: Attempt, work: Work): Promise<StoredAnswer> {
     let answer: StoredAnswer
     try {
       answer = answered(await work({ random: secrets.random, now: createdAt }))
     } catch (error) {
-      await afterFailure(lock, toApiError(error).status)
+      await afterFailure(lease, toApiError(error).status)
       throw error
     }
     if (answer.status >= 300) {
-      await afterFailure(lock, answer.status)
+      await afterFailure(lease, answer.status)
       return answer
     }
     try {
-      const kept = await complete(pool, { ...lock, answer: secrets.seal(answer, random) })
+      const kept = await complete(pool, { ...lease, answer: secrets.seal(answer, random) })
       return kept ? secrets.open(kept) : answer
     } catch (err) {
       // The effect is durable: the caller gets the answer, and a repetition finds the effect.
@@ -141,10 +141,10 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     }
   }
 
-  /** Best effort: the lock ends by itself, and the caller has to learn what failed first. */
-  async function afterFailure(lock: CommandLock, status: number): Promise<void> {
-    const end = status < 500 ? forgetCommand : unlock
-    await end(pool, lock).catch((err) => logger.warn({ err }, 'an idempotent command was not let go'))
+  /** Best effort: the lease ends by itself, and the caller has to learn what failed first. */
+  async function afterFailure(lease: CommandLease, status: number): Promise<void> {
+    const end = status < 500 ? forgetCommand : release
+    await end(pool, lease).catch((err) => logger.warn({ err }, 'an idempotent command was not let go'))
   }
 
   return {
@@ -154,7 +154,7 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
       if (!named) return send(reply, answered(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
       const begun = await started(named)
-      return 'lock' in begun ? send(reply, await attempt(begun, work)) : sendAgain(reply, begun)
+      return 'lease' in begun ? send(reply, await attempt(begun, work)) : sendAgain(reply, begun)
     },
     async replay(options) {
       const named = nameOf(options)

@@ -1,5 +1,6 @@
-import { ensureTables } from '../postgres/ensure-tables.ts'
-import type { Db, Tx } from '../postgres/pool.ts'
+import { ddlOf, type Migrations } from '../postgres/migrations.ts'
+import type { Db } from '../postgres/pool.ts'
+import { column, insertInto, nullable, primaryKey, type RowOf, replacing, table } from '../postgres/table.ts'
 
 const hour = 60 * 60 * 1000
 
@@ -10,45 +11,62 @@ export const answerKeptMs = 24 * hour
  * Nobody else starts the command for so long. It is longer than commands take, and so short that a killed process is
  * soon forgotten. A slow command that is taken over although it still runs does no harm: both are the same command.
  */
-export const lockMs = 9000
+export const leaseMs = 9000
 
-/** The row of the request that first came with a key. Times are epoch milliseconds. */
-export interface StoredCommand {
-  masterKeyId: string
-  requestMac: Buffer
-  /** 16 random bytes, which name the command. */
-  seed: Buffer
-  createdAt: number
-  /** The request that runs now has the row until then; 0 = none runs. */
-  lockedUntil: number
-  answer: Buffer | null
-}
+// Times are epoch milliseconds. `id` is a hash of scope and key; the rest tells nothing without the key and a master
+// key.
+const commands = table(
+  'tidegate.idempotency_keys',
+  {
+    id: primaryKey(column.bytea()),
+    masterKeyId: { ...column.text(), name: 'master_key_id' },
+    requestMac: { ...column.bytea(), name: 'request_mac' },
+    /** 16 random bytes, which name the command. */
+    seed: column.bytea(),
+    createdAt: { ...column.bigint(), name: 'created_at' },
+    keptUntil: { ...column.bigint(), name: 'kept_until' },
+    /** The attempt that has the lease. */
+    owner: column.bytea(),
+    /** When the lease of the attempt that runs now expires; 0 = none runs. */
+    expiresAt: { ...column.bigint(), name: 'expires_at' },
+    /** An earlier attempt may have had its effect. */
+    inDoubt: { ...column.boolean(), name: 'in_doubt' },
+    answer: nullable(column.bytea()),
+  },
+  { indexes: ['(kept_until)'] },
+)
+
+export const idempotencyMigrations: Migrations = { name: 'idempotency', create: ddlOf(commands) }
+
+/** The row of the request that first came with a key. */
+export type StoredCommand = Pick<
+  RowOf<typeof commands>,
+  'masterKeyId' | 'requestMac' | 'seed' | 'createdAt' | 'expiresAt' | 'answer'
+>
 
 /** An attempt at a command. */
-export interface CommandLock {
+export interface CommandLease {
   id: Buffer
   seed: Buffer
   /** 16 random bytes, which name the attempt. */
-  token: Buffer
+  owner: Buffer
 }
 
-export interface BeginCommand extends CommandLock, Pick<StoredCommand, 'masterKeyId' | 'requestMac'> {
+export interface BeginCommand extends CommandLease, Pick<StoredCommand, 'masterKeyId' | 'requestMac'> {
   now: number
 }
 
-/** Makes the row with its lock, or makes one anew whose time is over. false: there is one, and it stays as it is. */
+/** Makes the row with its lease, or makes one anew whose time is over. false: there is one, and it stays as it is. */
 export async function begin(db: Db, command: BeginCommand): Promise<boolean> {
-  const { id, seed, token, masterKeyId, requestMac, now } = command
-  const { rowCount } = await db.query(
-    `insert into tidegate.idempotency_keys as known
-       (id, master_key_id, request_mac, seed, created_at, expires_at, lease, locked_until)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (id) do update set (master_key_id, request_mac, seed, created_at, expires_at, lease,
-       locked_until, in_doubt, answer) = (excluded.master_key_id, excluded.request_mac, excluded.seed,
-       excluded.created_at, excluded.expires_at, excluded.lease, excluded.locked_until, false, null)
-     where known.expires_at <= $5 and known.locked_until <= $5`,
-    [id, masterKeyId, requestMac, seed, now, now + answerKeptMs, token, now + lockMs],
-  )
+  const { now, ...named } = command
+  const times = { createdAt: now, keptUntil: now + answerKeptMs, expiresAt: now + leaseMs }
+  const { text, values } = insertInto(commands, {
+    columns: commands.columns,
+    rows: [{ ...named, ...times, inDoubt: false, answer: null }],
+    conflict: `${replacing(commands)}
+      where idempotency_keys.kept_until <= excluded.created_at and idempotency_keys.expires_at <= excluded.created_at`,
+  })
+  const { rowCount } = await db.query(text, values)
   return rowCount === 1
 }
 
@@ -58,9 +76,8 @@ export async function find(
   { id, now }: { id: Buffer; now: number },
 ): Promise<StoredCommand | undefined> {
   const { rows } = await db.query<StoredCommand>(
-    `select master_key_id as "masterKeyId", request_mac as "requestMac", seed, answer,
-       created_at::float8 as "createdAt", locked_until::float8 as "lockedUntil"
-     from tidegate.idempotency_keys where id = $1 and (expires_at > $2 or locked_until > $2)`,
+    `select ${commands.selectWithout('c', 'id', 'keptUntil', 'owner', 'inDoubt')}
+     from tidegate.idempotency_keys c where id = $1 and (kept_until > $2 or expires_at > $2)`,
     [id, now],
   )
   return rows[0]
@@ -69,12 +86,12 @@ export async function find(
 /** Takes over a command that nobody runs: an earlier attempt may have had its effect. false: another one was first. */
 export async function resume(
   db: Db,
-  { id, seed, token, now }: CommandLock & { now: number },
+  { id, seed, owner, now }: CommandLease & { now: number },
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update tidegate.idempotency_keys set lease = $3, locked_until = $4, in_doubt = true
-     where id = $1 and seed = $2 and answer is null and locked_until <= $5`,
-    [id, seed, token, now + lockMs, now],
+    `update tidegate.idempotency_keys set owner = $3, expires_at = $4, in_doubt = true
+     where id = $1 and seed = $2 and answer is null and expires_at <= $5`,
+    [id, seed, owner, now + leaseMs, now],
   )
   return rowCount === 1
 }
@@ -85,10 +102,10 @@ export async function resume(
  */
 export async function complete(
   db: Db,
-  { id, seed, answer }: CommandLock & { answer: Buffer },
+  { id, seed, answer }: CommandLease & { answer: Buffer },
 ): Promise<Buffer | undefined> {
   const { rows } = await db.query<{ answer: Buffer }>(
-    `update tidegate.idempotency_keys set answer = coalesce(answer, $3), locked_until = 0
+    `update tidegate.idempotency_keys set answer = coalesce(answer, $3), expires_at = 0
      where id = $1 and seed = $2 returning answer`,
     [id, seed, answer],
   )
@@ -96,10 +113,10 @@ export async function complete(
 }
 
 /** The next request may go on with the command at once. It is the same command. */
-export async function unlock(db: Db, { id, token }: CommandLock): Promise<void> {
-  await db.query('update tidegate.idempotency_keys set locked_until = 0 where id = $1 and lease = $2', [
+export async function release(db: Db, { id, owner }: CommandLease): Promise<void> {
+  await db.query('update tidegate.idempotency_keys set expires_at = 0 where id = $1 and owner = $2', [
     id,
-    token,
+    owner,
   ])
 }
 
@@ -107,33 +124,12 @@ export async function unlock(db: Db, { id, token }: CommandLock): Promise<void> 
  * The key of a refused command is free for a corrected request. One with an attempt of unknown outcome is kept: a
  * later attempt would be another command and could have the effect once more.
  */
-export async function forgetCommand(db: Db, lock: CommandLock): Promise<void> {
+export async function forgetCommand(db: Db, lease: CommandLease): Promise<void> {
   const { rowCount } = await db.query(
-    'delete from tidegate.idempotency_keys where id = $1 and lease = $2 and not in_doubt',
-    [lock.id, lock.token],
+    'delete from tidegate.idempotency_keys where id = $1 and owner = $2 and not in_doubt',
+    [lease.id, lease.owner],
   )
-  if (rowCount === 0) await unlock(db, lock)
-}
-
-// `id` is a hash of scope and key; the rest tells nothing without the key and a master key.
-const ddl = `
-create table if not exists tidegate.idempotency_keys (
-  id bytea primary key,
-  master_key_id text not null,
-  request_mac bytea not null,
-  seed bytea not null,
-  created_at bigint not null,
-  expires_at bigint not null,
-  lease bytea not null,
-  locked_until bigint not null,
-  in_doubt boolean not null default false,
-  answer bytea
-);
-create index if not exists idempotency_keys_expiry on tidegate.idempotency_keys (expires_at);
-`
-
-export function createIdempotencyTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'idempotency', table: 'tidegate.idempotency_keys', ddl })
+  if (rowCount === 0) await release(db, lease)
 }
 
 const purgeAtOnce = 1000
@@ -142,8 +138,8 @@ const purgeAtOnce = 1000
 export async function purgeIdempotencyKeys(db: Db, now: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from tidegate.idempotency_keys where id in (
-       select id from tidegate.idempotency_keys where expires_at <= $1 and locked_until <= $1
-       order by expires_at limit $2 for update skip locked)`,
+       select id from tidegate.idempotency_keys where kept_until <= $1 and expires_at <= $1
+       order by kept_until limit $2 for update skip locked)`,
     [now, purgeAtOnce],
   )
   return rowCount ?? 0

@@ -118,7 +118,7 @@ export function table<R extends object>(
 
   function selected(alias: string, field: keyof R): string {
     const { read = (sql) => sql } = definitions[field]
-    return `${read(`${alias}.${columnName(field)}`)} as ${String(field)}`
+    return `${read(`${alias}.${columnName(field)}`)} as "${String(field)}"`
   }
 
   const written = <F extends keyof R>(field: F): Column<Pick<R, F>> => ({
@@ -128,7 +128,10 @@ export function table<R extends object>(
   })
 
   const keys = key ?? fields.filter((field) => definitions[field].constraint.includes('primary key'))
-  const lines = [...fields.flatMap(ddlOf), ...(key ? [`primary key (${key.join(', ')})`] : [])]
+  const lines = [
+    ...fields.flatMap(ddlOf),
+    ...(key ? [`primary key (${key.map(columnName).join(', ')})`] : []),
+  ]
   function without<F extends keyof R>(others: F[]) {
     const isOther = new Set<keyof R>(others)
     return fields.filter((field): field is Exclude<typeof field, F> => !isOther.has(field))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { asId, type GateSessionId } from '../../infra/ids.ts'
+import { databaseNow } from '../../infra/postgres/lease.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Environment } from '../../schemas/events.ts'
 import {
@@ -212,7 +213,7 @@ export async function startedApprovals(
        from read.gate_sessions s
        where s.status = 'pending' and s.approval_started_at is not null and not exists (
          select from tidegate.gate_leases l where l.gate_session_id = s.gate_session_id
-           and l.leased_until > extract(epoch from clock_timestamp()) * 1000)) as free
+           and l.expires_at > ${databaseNow})) as free
      where turn <= $1 order by turn, approval_started_at, id limit $2`,
     [each, limit],
   )

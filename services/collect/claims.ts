@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { createGroupCommit } from '../../infra/log/group-commit.ts'
-import { type Column, unnest } from '../../infra/postgres/arrays.ts'
-import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import type { Db, PoolOptions, Tx } from '../../infra/postgres/pool.ts'
+import { unnest } from '../../infra/postgres/arrays.ts'
+import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
+import type { Db, PoolOptions } from '../../infra/postgres/pool.ts'
+import { column, table } from '../../infra/postgres/table.ts'
 
 /** That a body has a sequence number of its document. A later number takes the place of an earlier one. */
 export interface Claim {
@@ -70,20 +71,19 @@ export function createClaims(store: ClaimStore): Claims {
 // One row for each document that took a body and has not ended. Documents of one time stand together, so one index is
 // enough for finding a document and for deleting what has ended. The free part of a page is for updates, which then
 // touch no index.
-const ddl = `
-create table if not exists tidegate.collect_claims (
-  expires_at bigint not null,
-  document bytea not null,
-  seq integer not null,
-  body bytea not null,
-  received_at bigint not null,
-  primary key (expires_at, document)
-) with (fillfactor = 70);
-`
+const claims = table<Claim>(
+  'tidegate.collect_claims',
+  {
+    expiresAt: { ...column.bigint(), name: 'expires_at' },
+    documentIdHash: { ...column.hex(), name: 'document' },
+    seq: column.integer(),
+    bodyHash: { ...column.hex(), name: 'body' },
+    receivedAt: { ...column.bigint(), name: 'received_at' },
+  },
+  { key: ['expiresAt', 'documentIdHash'], storage: 'fillfactor = 70' },
+)
 
-export function createClaimTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'collect-claims', table: 'tidegate.collect_claims', ddl })
-}
+export const claimMigrations: Migrations = { name: 'collect-claims', create: ddlOf(claims) }
 
 /**
  * Commits do not wait for the disk: a crash of Postgres forgets the claims of its last fraction of a second. On the
@@ -99,25 +99,18 @@ export const claimPoolOptions = {
 
 export function createClaimTable(pool: pg.Pool): ClaimStore {
   return {
-    async write(claims) {
+    async write(given) {
       const { rows } = await pool.query<Claim>({
         name: 'collect-claim',
         text: writeClaims,
-        values: unnest(columns, claims.toSorted(inOneOrder)).values,
+        values: unnest(claims.columns, given.toSorted(inOneOrder)).values,
       })
       return rows
     },
   }
 }
 
-const columns: Column<Claim>[] = [
-  { name: 'expires_at', type: 'bigint', of: ({ expiresAt }) => expiresAt },
-  { name: 'document', type: 'bytea', of: ({ documentIdHash }) => Buffer.from(documentIdHash, 'hex') },
-  { name: 'seq', type: 'integer', of: ({ seq }) => seq },
-  { name: 'body', type: 'bytea', of: ({ bodyHash }) => Buffer.from(bodyHash, 'hex') },
-  { name: 'received_at', type: 'bigint', of: ({ receivedAt }) => receivedAt },
-]
-const { names, source } = unnest(columns, [])
+const { names, source } = unnest(claims.columns, [])
 
 // Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost.
 const writeClaims = `
@@ -130,8 +123,7 @@ written as (
     received_at = case when excluded.seq > known.seq then excluded.received_at else known.received_at end
   returning *
 )
-select encode(document, 'hex') as "documentIdHash", expires_at::float8 as "expiresAt", w.seq,
-  encode(w.body, 'hex') as "bodyHash", w.received_at::float8 as "receivedAt"
+select ${claims.select('w')}
 from written w join given g using (expires_at, document)
 where (w.seq, w.body, w.received_at) <> (g.seq, g.body, g.received_at)`
 

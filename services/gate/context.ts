@@ -56,7 +56,7 @@ export interface GateOptions {
   random: Random
   logger: Logger
   /** How long an approval stays hidden from other processes after its process died. */
-  visibilityTimeoutMs: number
+  leaseMs: number
   integratorTimeoutMs: number
   directCalls: DirectCalls
   endCalls?: () => Promise<void>

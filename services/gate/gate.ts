@@ -8,14 +8,14 @@ import { createPages } from './store.ts'
 import { purgeGate, runTimeOuts } from './time-outs.ts'
 import { createVault } from './vault.ts'
 
-export { createGateTables } from './store.ts'
+export { gateMigrations } from './store.ts'
 
 export interface Gate {
   parts: GateParts
   stop(): Promise<void>
 }
 
-/** Runs Gate's workers until it is stopped. Needs the tables of `createGateTables`. */
+/** Runs Gate's workers until it is stopped. Needs the tables of `gateMigrations`. */
 export function startGate(options: GateOptions): Gate {
   const shared = {
     ...options,

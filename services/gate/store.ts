@@ -1,43 +1,48 @@
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { generateToken, type Token, tokenHashes } from '../../infra/crypto/tokens.ts'
 import { asId, type Clock, type GateSessionId, type Random } from '../../infra/ids.ts'
-import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import type { Db, Tx } from '../../infra/postgres/pool.ts'
+import { databaseNow, leaseColumns } from '../../infra/postgres/lease.ts'
+import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import { vaultDdl } from './vault.ts'
 
 // What Gate stores beside the log, and what happens without a row of it. gate_approve_tokens: the consent page is
 // reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the service is asked again.
-const ddl = `
-${vaultDdl}
-create table if not exists tidegate.gate_pages (
-  gate_session_id text collate "C" primary key,
-  approve_token_hash text not null,
-  issued_at bigint not null,
-  closed_at bigint
-);
-create index if not exists gate_pages_closed_at on tidegate.gate_pages (closed_at) where closed_at is not null;
-create index if not exists gate_pages_issued_at on tidegate.gate_pages (issued_at);
-create table if not exists tidegate.gate_approve_tokens (
-  approve_token_hash text collate "C" primary key,
-  gate_session_id text collate "C" not null,
-  issued_at bigint not null
-);
-create index if not exists gate_approve_tokens_issued_at on tidegate.gate_approve_tokens (issued_at);
-create table if not exists tidegate.gate_leases (
-  gate_session_id text collate "C" primary key,
-  holder text not null,
-  leased_until bigint not null
-);
-create unlogged table if not exists tidegate.gate_limits (
-  key varchar(255) primary key,
-  points integer not null default 0,
-  expire bigint
-);
-create index if not exists gate_limits_expire on tidegate.gate_limits (expire);
-`
 
-export function createGateTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'gate', table: 'tidegate.gate_vault', ddl })
+const pages = table(
+  'tidegate.gate_pages',
+  {
+    gate_session_id: primaryKey(column.id()),
+    approve_token_hash: column.text(),
+    issued_at: column.bigint(),
+    closed_at: nullable(column.bigint()),
+  },
+  { indexes: ['(closed_at) where closed_at is not null', '(issued_at)'] },
+)
+
+const approveTokens = table(
+  'tidegate.gate_approve_tokens',
+  { approve_token_hash: primaryKey(column.id()), gate_session_id: column.id(), issued_at: column.bigint() },
+  { indexes: ['(issued_at)'] },
+)
+
+const leases = table('tidegate.gate_leases', { gate_session_id: primaryKey(column.id()), ...leaseColumns })
+
+/** As `rate-limiter-flexible` wants it. */
+const limits = table(
+  'tidegate.gate_limits',
+  {
+    key: primaryKey(column.text()),
+    points: constrained(column.integer(), 'default 0'),
+    expire: nullable(column.bigint()),
+  },
+  { unlogged: true, indexes: ['(expire)'] },
+)
+
+export const gateMigrations: Migrations = {
+  name: 'gate',
+  create: vaultDdl + ddlOf(pages, approveTokens, leases, limits),
 }
 
 interface PagesOptions {
@@ -53,9 +58,6 @@ export interface Pages {
   /** Does nothing when `token` is not the page's newest: then a reload has opened the page again. */
   close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
 }
-
-// The clocks of two processes may differ by the few seconds that count here.
-const databaseNow = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 
 export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
   return {

@@ -1,5 +1,6 @@
 import type { Decide } from '../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../infra/ids.ts'
+import { databaseNow } from '../../infra/postgres/lease.ts'
 import { type Db, type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { dueGateSessions } from '../../projections/gate/queries.ts'
@@ -221,7 +222,7 @@ const removals: Removal[] = [
   // Rows of processes that died. By the database's clock.
   {
     from: 'gate_leases',
-    where: 't.leased_until < extract(epoch from clock_timestamp()) * 1000 - $1',
+    where: `t.expires_at < ${databaseNow} - $1`,
     value: () => clockSkewMs,
   },
   // The limiter counts by the clock of this process.

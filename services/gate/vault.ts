@@ -3,26 +3,26 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { createDataKey, type DataKey, dataKeyBytes, open, seal } from '../../infra/crypto/sealing.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
+import { column, primaryKey, table } from '../../infra/postgres/table.ts'
 import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
+
+const vault = table(
+  'tidegate.gate_vault',
+  {
+    gate_session_id: primaryKey(column.id()),
+    data_key_sealed: column.bytea(),
+    created_at: column.bigint(),
+  },
+  { unlogged: true, indexes: ['(created_at)'] },
+)
 
 /**
  * The only copies of the keys that deliveries are sealed under: to delete one is to delete the delivery, in the log too.
  * Unlogged: nothing of it is in the WAL, in a replica or in a base backup, and a crash of Postgres empties it (ADR
- * 0012). Statistics would copy values into a table that is logged; a new type, though the same, drops those that a
- * logged table of an earlier version had.
+ * 0012). Statistics would copy values into a table that is logged.
  */
-export const vaultDdl = `
-create unlogged table if not exists tidegate.gate_vault (
-  gate_session_id text collate "C" primary key,
-  data_key_sealed bytea not null,
-  created_at bigint not null
-);
-alter table tidegate.gate_vault set unlogged;
-alter table tidegate.gate_vault alter column data_key_sealed type bytea;
-alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;
-create index if not exists gate_vault_created_at on tidegate.gate_vault (created_at);
-`
+export const vaultDdl = `${vault.ddl}alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;\n`
 
 interface VaultOptions {
   pool: Db

@@ -38,7 +38,7 @@ import {
 export interface KeyRouteOptions {
   /**
    * The one that decisions use: a new secret is shown once, and its answer must not wait behind slow searches. The
-   * tables of `createKeyUsageTables` are in it.
+   * tables of `keyUsageMigrations` are in it.
    */
   pool: pg.Pool
   decideAs: DecideAs

@@ -2,13 +2,14 @@ import type pg from 'pg'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
+import { runMigrations } from '../../infra/postgres/migrations.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { runPeriodically } from '../../infra/timing.ts'
 import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
 import { idleAfterMs } from './decide.ts'
-import { createScoringTables } from './tables.ts'
+import { scoringMigrations } from './tables.ts'
 
 interface SchedulerOptions {
   log: EventLog
@@ -29,7 +30,7 @@ const maxSessions = 500
  */
 export async function runSessionScheduler(options: SchedulerOptions): Promise<{ stop(): Promise<void> }> {
   const { pool, logger, intervalMs = 5000 } = options
-  await transaction(pool, createScoringTables)
+  await transaction(pool, (tx) => runMigrations(tx, [scoringMigrations]))
   return runPeriodically({
     intervalMs,
     look: async () => (await endSessions(options)) === maxSessions,

@@ -1,5 +1,4 @@
-import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
+import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import { column, constrained, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import type { SessionState } from './session-state.ts'
 import type { Profile } from './visitors/profile.ts'
@@ -85,9 +84,7 @@ alter table scoring.sessions alter column state set storage main, alter column c
   set (toast_tuple_target = 4080);
 `
 
-const tables = [offsets, sessions, visitors, links, visitorKeys]
-const ddl = `create schema scoring;\n${tables.map((one) => one.ddl).join('')}${sessionStorage}`
-
-export function createScoringTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'scoring', table: 'scoring.sessions', ddl })
+export const scoringMigrations: Migrations = {
+  name: 'scoring',
+  create: `create schema scoring;\n${ddlOf(offsets, sessions, visitors, links, visitorKeys)}${sessionStorage}`,
 }

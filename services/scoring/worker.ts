@@ -8,6 +8,7 @@ import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
+import { runMigrations } from '../../infra/postgres/migrations.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
@@ -19,7 +20,7 @@ import { scoreBatches } from './batch.ts'
 import type { AllowsMinimal } from './facts.ts'
 import { restoreVisitors } from './restore.ts'
 import { createWrittenStates, readOffset } from './store.ts'
-import { createScoringTables } from './tables.ts'
+import { scoringMigrations } from './tables.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
 
 interface ScoringOptions {
@@ -48,7 +49,7 @@ const topic = eventTopics.BatchReceived
  */
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
   const { log, pool, codec, logger, skips, group = 'tidegate-scoring' } = options
-  await transaction(pool, createScoringTables)
+  await transaction(pool, (tx) => runMigrations(tx, [scoringMigrations]))
   const restored = await restoreVisitors({ pool, log, codec, skips })
   if (restored?.visitors) logger.info(restored, 'visitors were restored from the log')
   const recovery = createRecovery(options)

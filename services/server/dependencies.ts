@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { createKeyUsageTables } from '../../infra/access/key-usage.ts'
-import { createRateLimitTables } from '../../infra/access/rate-limit/postgres-store.ts'
+import { keyUsageMigrations } from '../../infra/access/key-usage.ts'
+import { rateLimitMigrations } from '../../infra/access/rate-limit/postgres-store.ts'
 import type { Config } from '../../infra/config.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
 import { bindLog, refuseBoundToKafka } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { type CodecOptions, createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
-import { createDataKeyTables, dataKeyPoolOptions } from '../../infra/event-store/data-key-table.ts'
+import { dataKeyMigrations, dataKeyPoolOptions } from '../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
-import { createIdempotencyTables } from '../../infra/idempotency/store.ts'
+import { idempotencyMigrations } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import {
@@ -26,6 +26,7 @@ import {
 } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Tracing } from '../../infra/otlp/port.ts'
+import { runMigrations } from '../../infra/postgres/migrations.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import type { Logger } from '../../infra/telemetry.ts'
@@ -41,13 +42,13 @@ import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import ids from '../../schemas/ids.json' with { type: 'json' }
-import { createClaimTables } from '../collect/claims.ts'
-import { createGateTables } from '../gate/gate.ts'
+import { claimMigrations } from '../collect/claims.ts'
+import { gateMigrations } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
-import { createScoringTables } from '../scoring/tables.ts'
-import { createQueueTables } from '../webhooks/dispatch/queue-table.ts'
+import { scoringMigrations } from '../scoring/tables.ts'
+import { queueMigrations } from '../webhooks/dispatch/queue-table.ts'
 import type { Connections } from './connections.ts'
-import { createProbeTable, probeTopicSpec } from './write-probe.ts'
+import { probeMigrations, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
   createErasuresProjection([eraseStates]),
@@ -168,20 +169,21 @@ async function whileUnavailable(
   }
 }
 
-export async function createServingTables(pool: pg.Pool): Promise<void> {
-  const sets = [
-    createRateLimitTables,
-    createKeyUsageTables,
-    createIdempotencyTables,
-    createClaimTables,
-    createDataKeyTables,
-    // Collect looks how far scoring is, wherever that runs.
-    createScoringTables,
-    createQueueTables,
-    createGateTables,
-    createProbeTable,
-  ]
-  for (const create of sets) await transaction(pool, create)
+const servingMigrations = [
+  rateLimitMigrations,
+  keyUsageMigrations,
+  idempotencyMigrations,
+  claimMigrations,
+  dataKeyMigrations,
+  // Collect looks how far scoring is, wherever that runs.
+  scoringMigrations,
+  queueMigrations,
+  gateMigrations,
+  probeMigrations,
+]
+
+export function createServingTables(pool: pg.Pool): Promise<void> {
+  return transaction(pool, (tx) => runMigrations(tx, servingMigrations))
 }
 
 interface LogOptions {

@@ -232,7 +232,7 @@ export function gateOptions(
     ...core,
     publicUrl,
     network,
-    visibilityTimeoutMs: config.WEBHOOK_LEASE_MS,
+    leaseMs: config.WEBHOOK_LEASE_MS,
     integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,

@@ -1,20 +1,16 @@
 import type { NewRecord, TopicSpec } from '../../infra/log/port.ts'
-import { ensureTables } from '../../infra/postgres/ensure-tables.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
+import type { Migrations } from '../../infra/postgres/migrations.ts'
 
 export const probeTopic = 'tidegate.probe.v1'
 /** Nobody reads what is written to see whether it can be. */
 export const probeTopicSpec: TopicSpec = { topic: probeTopic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
-const ddl = `
-create table if not exists tidegate.write_probe (
-  only_one boolean primary key default true check (only_one),
-  written_at timestamptz not null default now()
-) with (fillfactor = 10);
-`
-
-export function createProbeTable(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'write-probe', table: 'tidegate.write_probe', ddl })
+export const probeMigrations: Migrations = {
+  name: 'write-probe',
+  create: `create table tidegate.write_probe (
+    only_one boolean primary key default true check (only_one),
+    written_at timestamptz not null default now()
+  ) with (fillfactor = 10)`,
 }
 
 export const probeRecord: NewRecord = { topic: probeTopic, key: 'probe', value: Buffer.alloc(0), headers: {} }

@@ -146,7 +146,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     ...deps,
     applied,
     publicUrl,
-    visibilityTimeoutMs: 10_000,
+    leaseMs: 10_000,
     integratorTimeoutMs: 10_000,
     consentKeys,
     domainLooks: showingDomains({ pool, keyring }),

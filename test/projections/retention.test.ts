@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../infra/event-store/applied.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { createDataKeyTables, insertDataKeys } from '../../infra/event-store/data-key-table.ts'
+import { insertDataKeys } from '../../infra/event-store/data-key-table.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import type { EventLog } from '../../infra/log/port.ts'
-import { transaction } from '../../infra/postgres/pool.ts'
 import type { Periodic } from '../../infra/timing.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
@@ -138,7 +137,6 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     applied = await world.openApplied()
     for (const projection of [policiesProjection, ...pruned]) await world.run(log, projection, { applied })
     const { pool } = world.database
-    await transaction(pool, createDataKeyTables)
     await insertDataKeys(
       pool,
       stories.map(({ session, at }) => ({

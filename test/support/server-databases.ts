@@ -1,8 +1,7 @@
 import pg from 'pg'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { createLogSchema } from '../../infra/log/postgres/tables.ts'
-import { createPool, transaction } from '../../infra/postgres/pool.ts'
-import { createScoringTables } from '../../services/scoring/tables.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
 import { createServingTables, projections } from '../../services/server/dependencies.ts'
 
 /** The database with all tables of a server, of which tests get copies. */
@@ -15,7 +14,6 @@ export async function createTemplate(serverUrl: string): Promise<void> {
   await createLogSchema(pool, 'tidegate_log')
   await migrate(pool, projections)
   await createServingTables(pool)
-  await transaction(pool, createScoringTables)
   await pool.end()
 }
 

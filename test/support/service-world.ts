@@ -83,7 +83,7 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
       return rows[0]?.count ?? 0
     },
     /** As when the process died before it stored its answers. */
-    loseAnswers: () => pool.query('update tidegate.idempotency_keys set answer = null, locked_until = 0'),
+    loseAnswers: () => pool.query('update tidegate.idempotency_keys set answer = null, expires_at = 0'),
     async close(): Promise<void> {
       await world.stopRunners()
       await log.close()

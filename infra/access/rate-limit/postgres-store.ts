@@ -1,25 +1,20 @@
 import type pg from 'pg'
 import type { Random } from '../../ids.ts'
-import { ensureTables } from '../../postgres/ensure-tables.ts'
-import type { Tx } from '../../postgres/pool.ts'
+import type { Migrations } from '../../postgres/migrations.ts'
 import type { Balance } from './bucket.ts'
 import type { BucketStore } from './limiter.ts'
 
 // Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
 // Half of a page stays free, so that an update finds room beside the old version and touches no index. `parts` and `at`
 // (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
-const ddl = `
-drop table if exists tidegate.rate_limit_buckets;
-create unlogged table if not exists tidegate.rate_limits (
-  bucket text primary key,
-  parts bigint not null,
-  at bigint not null,
-  reservations jsonb not null
-) with (fillfactor = 50);
-`
-
-export function createRateLimitTables(tx: Tx): Promise<void> {
-  return ensureTables(tx, { name: 'rate-limits', table: 'tidegate.rate_limits', ddl })
+export const rateLimitMigrations: Migrations = {
+  name: 'rate-limits',
+  create: `create unlogged table tidegate.rate_limits (
+    bucket text primary key,
+    parts bigint not null,
+    at bigint not null,
+    reservations jsonb not null
+  ) with (fillfactor = 50)`,
 }
 
 export const rateLimitPoolOptions = {

@@ -1,31 +1,31 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { ensureTables } from '../../postgres/ensure-tables.ts'
+import { type Migrations, runMigrations } from '../../postgres/migrations.ts'
 import { transaction } from '../../postgres/pool.ts'
 import { LogUnavailable, type Topic, type TopicSpec } from '../port.ts'
 
 // Offsets of a partition are given out under the lock of its row in `partitions`, until the transaction ends.
 // So they are gapless and become visible in order, and a reader can never miss one.
 const ddl = (schema: string) => `
-create schema if not exists ${schema};
-create table if not exists ${schema}.identity (
+create schema ${schema};
+create table ${schema}.identity (
   only_one boolean primary key default true check (only_one),
   id uuid not null default gen_random_uuid()
 );
-insert into ${schema}.identity default values on conflict do nothing;
-create table if not exists ${schema}.topics (
+insert into ${schema}.identity default values;
+create table ${schema}.topics (
   topic text primary key,
   id smallint generated always as identity unique,
   partitions integer not null,
   retention_ms bigint
 );
-create table if not exists ${schema}.partitions (
+create table ${schema}.partitions (
   topic text not null references ${schema}.topics,
   partition integer not null,
   next_offset bigint not null default 0,
   primary key (topic, partition)
 ) with (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-create table if not exists ${schema}.records (
+create table ${schema}.records (
   topic text not null,
   partition integer not null,
   "offset" bigint not null,
@@ -39,7 +39,7 @@ create table if not exists ${schema}.records (
 alter table ${schema}.records alter column value set storage external;
 -- Most fit on a page. Each that is stored apart costs two more writes and two more reads.
 alter table ${schema}.records set (toast_tuple_target = 8160);
-create table if not exists ${schema}.group_offsets (
+create table ${schema}.group_offsets (
   group_name text not null,
   topic text not null,
   partition integer not null,
@@ -53,7 +53,7 @@ ${appendFunction(schema)}`
 // partition (from 0), and its content. Returns the time of the records (epoch milliseconds), then the first offset
 // of each partition.
 const appendFunction = (schema: string) => `
-create or replace function ${schema}.append_records(
+create function ${schema}.append_records(
   part_topics text[], part_numbers integer[], part_counts integer[],
   parts integer[], places integer[], keys text[], headers text[], record_values bytea[]
 ) returns bigint[] language plpgsql as $$
@@ -84,8 +84,8 @@ end $$;`
 
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
   if (!/^[a-z_][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema name: ${schema}`)
-  const tables = { name: `log:${schema}`, table: `${schema}.records`, ddl: ddl(schema) }
-  await transaction(pool, (tx) => ensureTables(tx, tables))
+  const migrations: Migrations = { name: `log:${schema}`, create: ddl(schema) }
+  await transaction(pool, (tx) => runMigrations(tx, [migrations]))
 }
 
 export interface TopicInfo {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createRowWaiter } from '../../../infra/event-store/row-waiter.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
+import { databaseNow } from '../../../infra/postgres/lease.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { runPeriodically, within } from '../../../infra/timing.ts'
 import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
@@ -25,20 +26,12 @@ const sleepUntilAborted: Sleep = async (ms, signal) => delay(Math.max(0, ms), un
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
-  const {
-    pool,
-    applied,
-    random,
-    visibilityTimeoutMs,
-    logger,
-    sleep = sleepUntilAborted,
-    pollIntervalMs = 2000,
-  } = options
+  const { pool, applied, random, leaseMs, logger, sleep = sleepUntilAborted, pollIntervalMs = 2000 } = options
   const { concurrency = { max: 64, each: 16 } } = options
-  const inFlight = createInFlightApprovals({
+  const leases = createApprovalLeases({
     pool,
-    visibilityTimeoutMs,
-    processId: random(12).toString('hex'),
+    leaseMs,
+    owner: random(12).toString('hex'),
   })
   const outcomes = createOutcomes({
     find: (id) => findGateSession(pool, id),
@@ -49,23 +42,23 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   const stopping = new AbortController()
 
   async function work(gateSessionId: GateSessionId, conclude: typeof concludeApproval): Promise<void> {
-    if (!(await inFlight.receive(gateSessionId))) return
+    if (!(await leases.take(gateSessionId))) return
     const lost = new AbortController()
     const signal = AbortSignal.any([stopping.signal, lost.signal])
-    const renewing = setInterval(() => void renew(gateSessionId, lost), visibilityTimeoutMs / 3)
+    const renewing = setInterval(() => void renew(gateSessionId, lost), leaseMs / 3)
     try {
       await conclude({ ...options, sleep }, { gateSessionId, signal })
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
       clearInterval(renewing)
-      await inFlight.release(gateSessionId).catch(() => {})
+      await leases.release(gateSessionId).catch(() => {})
     }
   }
 
   async function renew(gateSessionId: GateSessionId, lost: AbortController): Promise<void> {
-    // A database that does not answer lets no other process receive it.
-    const isOurs = await inFlight.renew(gateSessionId).catch(() => true)
+    // A database that does not answer lets no other process take it.
+    const isOurs = await leases.renew(gateSessionId).catch(() => true)
     if (!isOurs) lost.abort()
   }
 
@@ -110,61 +103,53 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
       stopping.abort()
       await looking.stop()
       await within(Promise.all(running.values()), stopWithinMs).catch(() => {})
-      await inFlight.releaseAll().catch(() => {})
+      await leases.releaseAll().catch(() => {})
       outcomes.close()
     },
   }
 }
 
-interface InFlightOptions {
+interface LeaseOptions {
   pool: Db
-  processId: string
-  visibilityTimeoutMs: number
+  owner: string
+  leaseMs: number
 }
 
-// Approvals in flight and the process of each, by the database's clock. It keeps two processes from asking a service
-// at once; the session's end is decided once even so.
-interface InFlightApprovals {
-  // False while it is in flight elsewhere.
-  receive(gateSessionId: GateSessionId): Promise<boolean>
-  // False once another process has received it.
+// Which process works on which approval. Leases keep two processes from asking a service at once; the session's end is
+// decided once even so.
+interface ApprovalLeases {
+  // False while another process has it.
+  take(gateSessionId: GateSessionId): Promise<boolean>
+  // False once another process has taken it.
   renew(gateSessionId: GateSessionId): Promise<boolean>
   release(gateSessionId: GateSessionId): Promise<void>
   releaseAll(): Promise<void>
 }
 
-const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
-
-export function createInFlightApprovals({
-  pool,
-  processId,
-  visibilityTimeoutMs,
-}: InFlightOptions): InFlightApprovals {
+export function createApprovalLeases({ pool, owner, leaseMs }: LeaseOptions): ApprovalLeases {
   return {
-    async receive(gateSessionId) {
+    async take(gateSessionId) {
       const { rowCount } = await pool.query(
-        `insert into tidegate.gate_leases as l values ($1, $2, ${now} + $3)
-         on conflict (gate_session_id) do update set holder = excluded.holder, leased_until = excluded.leased_until
-         where l.leased_until <= ${now}`,
-        [gateSessionId, processId, visibilityTimeoutMs],
+        `insert into tidegate.gate_leases as l values ($1, $2, ${databaseNow} + $3)
+         on conflict (gate_session_id) do update set owner = excluded.owner, expires_at = excluded.expires_at
+         where l.expires_at <= ${databaseNow}`,
+        [gateSessionId, owner, leaseMs],
       )
       return rowCount === 1
     },
     async renew(gateSessionId) {
       const { rowCount } = await pool.query(
-        `update tidegate.gate_leases set leased_until = ${now} + $3 where gate_session_id = $1 and holder = $2`,
-        [gateSessionId, processId, visibilityTimeoutMs],
+        `update tidegate.gate_leases set expires_at = ${databaseNow} + $3 where gate_session_id = $1 and owner = $2`,
+        [gateSessionId, owner, leaseMs],
       )
       return rowCount === 1
     },
     async release(gateSessionId) {
-      await pool.query('delete from tidegate.gate_leases where gate_session_id = $1 and holder = $2', [
-        gateSessionId,
-        processId,
-      ])
+      const text = 'delete from tidegate.gate_leases where gate_session_id = $1 and owner = $2'
+      await pool.query(text, [gateSessionId, owner])
     },
     async releaseAll() {
-      await pool.query('delete from tidegate.gate_leases where holder = $1', [processId])
+      await pool.query('delete from tidegate.gate_leases where owner = $1', [owner])
     },
   }
 }

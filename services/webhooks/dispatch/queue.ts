@@ -1,8 +1,12 @@
 import { derivedHexId } from '../../../infra/ids.ts'
+import { databaseNow } from '../../../infra/postgres/lease.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { insertInto } from '../../../infra/postgres/table.ts'
 import type { WebhookEventRaised } from '../../../schemas/events.ts'
 import { type DueEndpoint, maxPerEndpoint, type Quota } from './concurrency.ts'
-import { queueLock } from './queue-table.ts'
+import { queue, queueLock } from './queue-table.ts'
+
+const columns = queue.columnsWithout('owner', 'expires_at')
 
 /**
  * Queues the deliveries of events, before they are on the log. Nothing is sent before the read model shows it.
@@ -13,24 +17,19 @@ export async function enqueue(
   events: readonly WebhookEventRaised[],
   traces?: ReadonlyMap<string, string | undefined>,
 ): Promise<void> {
-  const rows = events.flatMap(({ route, event_id, endpoint_ids, organization_id, created_at }) =>
+  const rows = events.flatMap(({ route, event_id, endpoint_ids, organization_id, created_at: due_at }) =>
     route === 'queued'
-      ? endpoint_ids.map((endpointId) => ({ event_id, endpointId, organization_id, created_at }))
+      ? endpoint_ids.map((endpoint_id) => ({
+          delivery_id: derivedHexId('wdlv', event_id, endpoint_id),
+          ...{ endpoint_id, organization_id, due_at, attempts: 0 },
+          traceparent: traces?.get(event_id) ?? null,
+        }))
       : [],
   )
   if (rows.length === 0) return
   await db.query({
     name: 'webhook-enqueue',
-    text: `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, traceparent, attempts)
-           select *, 0 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
-           on conflict do nothing`,
-    values: [
-      rows.map(({ event_id, endpointId }) => derivedHexId('wdlv', event_id, endpointId)),
-      rows.map(({ endpointId }) => endpointId),
-      rows.map(({ organization_id }) => organization_id),
-      rows.map(({ created_at }) => created_at),
-      rows.map(({ event_id }) => traces?.get(event_id) ?? null),
-    ],
+    ...insertInto(queue, { columns, rows, conflict: 'on conflict do nothing' }),
   })
 }
 
@@ -117,7 +116,7 @@ export interface TakeRequest {
   now: number
 }
 
-/** Takes due deliveries, one of each endpoint before a second of any, for the visibility timeout. */
+/** Takes due deliveries, one of each endpoint before a second of any, with a lease. */
 export async function take(db: Db, request: TakeRequest): Promise<TakenDelivery[]> {
   const { owner, leaseMs, quotas, free, now } = request
   const { rows } = await db.query<{ taken: TakenDelivery[] | null }>({
@@ -147,14 +146,14 @@ interface OwnDeliveries {
   deliveryIds: readonly string[]
 }
 
-/** Starts the visibility timeouts anew, expired ones too; returns the deliveries that are still the owner's. */
+/** Renews leases, expired ones too; returns the deliveries that are still the owner's. */
 export async function renew(
   db: Db,
   { owner, deliveryIds, leaseMs }: OwnDeliveries & { leaseMs: number },
 ): Promise<Set<string>> {
   const { rows } = await db.query<{ delivery_id: string }>({
     name: 'webhook-renew',
-    text: `update tidegate.webhook_queue set leased_until = clock_timestamp() + $3 * interval '1 millisecond'
+    text: `update tidegate.webhook_queue set expires_at = ${databaseNow} + $3
            where delivery_id in (${ownRows}) returning delivery_id`,
     values: [owner, deliveryIds, leaseMs],
   })
@@ -165,7 +164,7 @@ export async function renew(
 export async function putBack(db: Db, { owner, deliveryIds }: OwnDeliveries): Promise<void> {
   await db.query({
     name: 'webhook-put-back',
-    text: `update tidegate.webhook_queue set owner = null, leased_until = null where delivery_id in (${ownRows})`,
+    text: `update tidegate.webhook_queue set owner = null, expires_at = null where delivery_id in (${ownRows})`,
     values: [owner, deliveryIds],
   })
 }
@@ -188,7 +187,7 @@ export async function finish(
         delete from tidegate.webhook_queue q using own, unnest($2::text[], $3::bigint[]) as f(delivery_id, due_at)
         where q.delivery_id = own.delivery_id and f.delivery_id = own.delivery_id and f.due_at is null)
       update tidegate.webhook_queue q
-      set due_at = f.due_at, attempts = q.attempts + 1, owner = null, leased_until = null
+      set due_at = f.due_at, attempts = q.attempts + 1, owner = null, expires_at = null
       from own, unnest($2::text[], $3::bigint[]) as f(delivery_id, due_at)
       where q.delivery_id = own.delivery_id and f.delivery_id = own.delivery_id and f.due_at is not null`,
     values: [

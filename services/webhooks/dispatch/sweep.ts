@@ -3,6 +3,7 @@ import type { Applied } from '../../../infra/event-store/applied.ts'
 import { catchUp, lastBefore, notApplied } from '../../../infra/event-store/catch-up.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
+import { databaseNow } from '../../../infra/postgres/lease.ts'
 import { type Db, type Tx, transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { runPeriodically } from '../../../infra/timing.ts'
@@ -97,7 +98,7 @@ async function findExpired(db: Db, except: readonly string[]): Promise<Wrong[]> 
     text: `
       select q.delivery_id as "deliveryId", d.event_id as "eventId"
       from tidegate.webhook_queue q left join read.webhook_deliveries d using (delivery_id)
-      where q.owner is not null and q.leased_until < clock_timestamp() and q.delivery_id <> all($1)
+      where q.owner is not null and q.expires_at < ${databaseNow} and q.delivery_id <> all($1)
       limit ${pageSize}`,
     values: [except],
   })
@@ -128,12 +129,12 @@ async function findLate(db: Db, { lateSince, missingUntil }: Late): Promise<Wron
   return rows
 }
 
-// A row whose timeout was renewed meanwhile stays.
+// A row whose lease was renewed meanwhile stays.
 async function remake(tx: Tx, deliveryIds: readonly string[]): Promise<void> {
   await lockQueue(tx)
   await tx.query(
     `delete from tidegate.webhook_queue
-     where delivery_id = any($1) and (owner is null or leased_until < clock_timestamp())`,
+     where delivery_id = any($1) and (owner is null or expires_at < ${databaseNow})`,
     [deliveryIds],
   )
   await enqueuePending(tx, deliveryIds)
@@ -149,7 +150,7 @@ interface KeepOptions extends SweepOptions {
 
 const sweepEveryMs = 1000
 
-/** Renews the visibility timeouts of this process, three times before one could expire, and puts the queue right. */
+/** Renews the leases of this process, three times before one could expire, and puts the queue right. */
 export function keepQueue(options: KeepOptions): { stop(): Promise<void> } {
   const { pool, owner, leaseMs, work, logger, onSwept } = options
   const sweep = createSweep(options)

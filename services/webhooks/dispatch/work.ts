@@ -61,7 +61,7 @@ export function createWork(options: WorkOptions): Dispatch {
     if (hasMore) options.onFree()
   }
 
-  /** Nothing is known of it, so it is made again when its visibility timeout expires. */
+  /** Nothing is known of it, so it is made again when its lease expires. */
   function unexpected(err: unknown, { delivery: { id: deliveryId } }: Job): undefined {
     if (!signal.aborted) logger.error({ err, deliveryId }, 'a webhook delivery ended in an unexpected error')
   }
@@ -82,7 +82,7 @@ export function createWork(options: WorkOptions): Dispatch {
   }
 
   /**
-   * Nothing is sent when half the visibility timeout has passed, as in a process that was suspended: another process may
+   * Nothing is sent when half the lease has passed, as in a process that was suspended: another process may
    * have made the delivery since.
    */
   async function start(taken: readonly TakenDelivery[], takenAt: number): Promise<void> {

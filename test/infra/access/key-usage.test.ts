@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createKeyUsage, createKeyUsageTables, lastUsedAt } from '../../../infra/access/key-usage.ts'
-import { createPool, transaction } from '../../../infra/postgres/pool.ts'
+import { createKeyUsage, lastUsedAt } from '../../../infra/access/key-usage.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -13,17 +13,12 @@ let now: number
 beforeEach(async () => {
   now = start
   database = await createTestDatabase()
-  await transaction(database.pool, createKeyUsageTables)
 })
 afterEach(() => database.drop())
 
 const usage = (lingerMs = 10_000_000) =>
   createKeyUsage({ pool: database.pool, clock: () => now, logger, lingerMs })
 const stored = async () => Object.fromEntries(await lastUsedAt(database.pool, ['a', 'b', 'c']))
-
-test('the tables can be created again', async () => {
-  await transaction(database.pool, createKeyUsageTables)
-})
 
 test('what is noted is written soon, and no key is written twice in a minute', async () => {
   const keys = usage(10)

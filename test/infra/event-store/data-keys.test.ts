@@ -11,16 +11,12 @@ import {
   resealDataKeys,
   restoreDataKeys,
 } from '../../../infra/event-store/data-key-backup.ts'
-import {
-  createDataKeyTables,
-  eraseDataKeys,
-  findDataKeys,
-} from '../../../infra/event-store/data-key-table.ts'
+import { eraseDataKeys, findDataKeys } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
 import { restoreUnerased } from '../../../infra/event-store/erased.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
-import { createPool, transaction } from '../../../infra/postgres/pool.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import { countingKeyId } from '../../../projections/answers/digests.ts'
 import { purgeCountingKeys } from '../../../services/scoring/learned.ts'
 import { visitorErased } from '../../support/erased.ts'
@@ -35,7 +31,6 @@ const clock = () => 1_800_000_000_000
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await transaction(database.pool, createDataKeyTables)
 })
 afterAll(() => database.drop())
 
@@ -141,7 +136,7 @@ test('the database has no key that opens without the master key, or for another 
   const keys = open()
   await keys.ensure(['sid_3'])
   await database.pool.query(
-    `insert into tidegate_keys.session_keys select 'sid_4', '', made_at, sealed_key
+    `insert into tidegate_keys.session_keys select 'sid_4', made_at, sealed_key
      from tidegate_keys.session_keys where session_id = 'sid_3'`,
   )
   const others = open(randomBytes(32).toString('base64'))

@@ -5,11 +5,9 @@ import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
 import { causedNames, eventTopics } from '../../../schemas/events.ts'
 import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { rebuildVisitors } from '../../../services/scoring/restore.ts'
-import { createScoringTables } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { projections } from '../../../services/server/dependencies.ts'
 import { runPlanner } from '../../../services/webhooks/planner/planner.ts'
@@ -27,7 +25,6 @@ let skips: Skips
 
 beforeAll(async () => {
   world = await openProjectionWorld()
-  await transaction(world.database.pool, createScoringTables)
   log = createMemoryLog()
   skips = createSkips({ log, codec: world.codec, logger: silent })
   const topics = [...new Set(Object.values(eventTopics))]

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAuth } from '../../../infra/access/auth.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { type CommandAnswer, createIdempotency } from '../../../infra/idempotency/idempotency.ts'
-import { lockMs } from '../../../infra/idempotency/store.ts'
+import { leaseMs } from '../../../infra/idempotency/store.ts'
 import { findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
 import { type Organizations, startOrganizations } from '../../services/organizations/support.ts'
@@ -59,7 +59,7 @@ async function repeated({ url, key, body }: Repeated) {
   const send = () => world.send({ method: 'POST', url, key, body, headers: idempotency })
   const early = await send()
   expect([early.status, early.headers['retry-after']]).toEqual([409, '1'])
-  world.now.ms += lockMs
+  world.now.ms += leaseMs
   const [first, second] = [await send(), await send()]
   expect([first.status, first.headers['idempotent-replayed']]).toEqual([201, undefined])
   expect([second.status, second.headers['idempotent-replayed']]).toEqual([201, 'true'])

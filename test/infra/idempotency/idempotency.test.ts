@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
-import { lockMs, purgeIdempotencyKeys } from '../../../infra/idempotency/store.ts'
+import { leaseMs, purgeIdempotencyKeys } from '../../../infra/idempotency/store.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { masterKey, startShop } from './idempotency-app.ts'
 
@@ -201,7 +201,7 @@ describe('at the same time', () => {
     await expect.poll(() => shop.runs).toBe(1)
     shop.work = started.order
     Object.assign(shop, { runs: 0, running: 0, mostAtOnce: 0 })
-    shop.clock.now += lockMs
+    shop.clock.now += leaseMs
     const answers = await Promise.all(Array.from({ length: 64 }, () => post({ key })))
     expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
     expect(answers.filter(({ status, replayed }) => status === 201 && !replayed)).toHaveLength(1)
@@ -261,7 +261,7 @@ describe('after a failure', () => {
     void post({ key })
     await expect.poll(() => shop.orders.size).toBe(1)
     shop.work = order
-    shop.clock.now += lockMs - 1
+    shop.clock.now += leaseMs - 1
     expect((await post({ key })).status).toBe(409)
     shop.clock.now += 1
     const again = await post({ key })
@@ -280,7 +280,7 @@ describe('after a failure', () => {
     void post({ key })
     await expect.poll(() => shop.runs).toBe(2)
     shop.work = started.order
-    shop.clock.now += lockMs - 1
+    shop.clock.now += leaseMs - 1
     expect((await post({ key })).status).toBe(409)
     expect((await post({ key, body: { other: 1 } })).status).toBe(422)
     shop.clock.now += 1
@@ -315,7 +315,7 @@ describe('after a failure', () => {
     const slow = post({ key })
     await expect.poll(() => shop.runs).toBe(1)
     shop.work = order
-    shop.clock.now += lockMs
+    shop.clock.now += leaseMs
     const quick = await post({ key })
     goOn()
     expect((await slow).text).toBe(quick.text)
@@ -335,7 +335,7 @@ describe('after a failure', () => {
     )
     expect(first.status).toBe(201)
     shop.work = order
-    shop.clock.now += lockMs
+    shop.clock.now += leaseMs
     expect((await post({ key })).text).toBe(first.text)
     expect(shop.orders.size).toBe(1)
   })

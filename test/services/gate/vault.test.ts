@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { createGateTables } from '../../../services/gate/gate.ts'
 import { createVault } from '../../../services/gate/vault.ts'
 import { dumpDatabaseFiles, dumpWal, walPosition } from '../../support/dump.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
@@ -146,35 +145,3 @@ function findingsIn(places: Place[], keys: Secret[]): Finding[] {
   const { scan } = createScanner([...keys, logged])
   return places.flatMap((place) => scan(place))
 }
-
-test('a table of an earlier version moves: its keys can be found, and nothing of it is logged any more', async () => {
-  const old = await createTestDatabase()
-  try {
-    await old.pool.query(`drop table tidegate.gate_vault;
-      create table tidegate.gate_vault (
-        gate_session_id text collate "C" primary key, data_key_sealed bytea not null, created_at bigint not null);
-      create index gate_vault_created_at on tidegate.gate_vault (created_at);
-      update tidegate.table_sets set ddl_hash = 'of an earlier version' where name = 'gate'`)
-    const vault = createVault({ ...options(), pool: old.pool })
-    const sessions = Array.from({ length: 200 }, newSession)
-    for (const session of sessions) await vault.make(session)
-    await old.pool.query('analyze tidegate.gate_vault')
-    expect(await statistics()).toBe(1)
-    await transaction(old.pool, createGateTables)
-    expect(await statistics()).toBe(0)
-    for (const session of sessions) expect(await vault.find(session)).toBeDefined()
-    const { rows } = await old.pool.query(
-      `select relname as name from pg_class where relname like 'gate\\_vault%' and relpersistence <> 'u'`,
-    )
-    expect(rows).toEqual([])
-  } finally {
-    await old.drop()
-  }
-
-  async function statistics(): Promise<number> {
-    const { rows } = await old.pool.query<{ n: number }>(
-      `select count(*)::int as n from pg_stats where tablename = 'gate_vault' and attname = 'data_key_sealed'`,
-    )
-    return rows[0]?.n ?? 0
-  }
-})

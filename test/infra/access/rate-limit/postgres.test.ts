@@ -10,11 +10,10 @@ import {
 } from '../../../../infra/access/rate-limit/limiter.ts'
 import {
   createPostgresStore,
-  createRateLimitTables,
   rateLimitPoolOptions,
 } from '../../../../infra/access/rate-limit/postgres-store.ts'
 import { toApiError } from '../../../../infra/http/error-response.ts'
-import { createPool, transaction } from '../../../../infra/postgres/pool.ts'
+import { createPool } from '../../../../infra/postgres/pool.ts'
 import { createRandom } from '../../../../infra/random.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 import { startTcpProxy } from '../../../support/tcp-proxy.ts'
@@ -27,8 +26,6 @@ console.log(`rate limiter in Postgres: SEED=${seed}`)
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
-  const tables = () => transaction(database.pool, createRateLimitTables)
-  await Promise.all([tables(), tables(), tables()])
 })
 afterAll(() => database.drop())
 
@@ -161,22 +158,6 @@ test('many processes that see a bucket first at once make one bucket of it', asy
   )
   expect(taken.filter((one) => one?.admitted)).toHaveLength(8)
   await Promise.all(processes.map((one) => one.close()))
-})
-
-test('a database of the version before gets the table of this one', async () => {
-  const { url, pool, drop } = await createTestDatabase({ empty: true })
-  await transaction(pool, createRateLimitTables)
-  await pool.query(`
-    drop table tidegate.rate_limits;
-    create unlogged table tidegate.rate_limit_buckets (bucket text primary key, state text not null);
-    update tidegate.table_sets set ddl_hash = 'of before' where name = 'rate-limits'`)
-  await transaction(pool, createRateLimitTables)
-  const { limiter, close } = createProcess(url)
-  expect(await limiter.consume(requestOf('updated', 100))).toMatchObject({ remaining: 99 })
-  await close()
-  const { rows } = await pool.query(`select to_regclass('tidegate.rate_limit_buckets') as old`)
-  expect(rows).toEqual([{ old: null }])
-  await drop()
 })
 
 /** A process behind a proxy, which has just shared a bucket. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   type ApprovalsOptions,
-  createInFlightApprovals,
+  createApprovalLeases,
   startApprovals,
 } from '../../../../services/gate/approval/approvals.ts'
 import type { Approvals } from '../../../../services/gate/context.ts'
@@ -91,12 +91,8 @@ test('a rejection is an outcome, too', async () => {
 
 test('what somebody works on is left to him until his lease has run out', async () => {
   const signup = await world.started(owner)
-  const inFlight = createInFlightApprovals({
-    pool: world.pool,
-    processId: 'killed',
-    visibilityTimeoutMs: 600,
-  })
-  expect(await inFlight.receive(signup.id)).toBe(true)
+  const leases = createApprovalLeases({ pool: world.pool, owner: 'killed', leaseMs: 600 })
+  expect(await leases.take(signup.id)).toBe(true)
   const approvals = startProcess({ pollIntervalMs: 50 })
   const leasedUntil = await until(signup.id)
   expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
@@ -107,12 +103,12 @@ test('what somebody works on is left to him until his lease has run out', async 
 test('a lease is renewed while the service takes longer than it lasts', async () => {
   const { asked, letGo } = holdAnswers()
   const signup = await world.started(owner)
-  const slow = startProcess({ visibilityTimeoutMs: 300 })
+  const slow = startProcess({ leaseMs: 300 })
   slow.run(signup.id)
   await asked
   const first = await until(signup.id)
   const other = startProcess({ pollIntervalMs: 30 })
-  // Two visibility timeouts later the other still has not received it.
+  // Two leases later the other still has not taken it.
   while ((await databaseTime()) < first + 600) await other.outcome(signup.id, 50)
   letGo()
   expect(await other.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
@@ -124,7 +120,7 @@ test('who has lost an approval in flight stops waiting and leaves the rest to it
   const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<AbortSignal>()
   const signup = await world.started(owner)
   const loser = startProcess({
-    visibilityTimeoutMs: 300,
+    leaseMs: 300,
     async sleep(ms, signal) {
       if (ms <= 0) return
       isWaiting(signal)
@@ -135,17 +131,17 @@ test('who has lost an approval in flight stops waiting and leaves the rest to it
   })
   loser.run(signup.id)
   const signal = await waiting
-  await world.pool.query(`update tidegate.gate_leases set holder = 'another' where gate_session_id = $1`, [
+  await world.pool.query(`update tidegate.gate_leases set owner = 'another' where gate_session_id = $1`, [
     signup.id,
   ])
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
   await loser.stop()
   expect(world.sentTo(signup.id)).toHaveLength(1)
   const { rows } = await world.pool.query(
-    'select holder from tidegate.gate_leases where gate_session_id = $1',
+    'select owner from tidegate.gate_leases where gate_session_id = $1',
     [signup.id],
   )
-  expect(rows).toEqual([{ holder: 'another' }])
+  expect(rows).toEqual([{ owner: 'another' }])
 })
 
 test('a process that stops ends its waits, and another goes on at once', async () => {
@@ -155,7 +151,7 @@ test('a process that stops ends its waits, and another goes on at once', async (
     return responding(500)(sent)
   }
   const signup = await world.started(owner)
-  const first = startProcess({ visibilityTimeoutMs: 600_000 })
+  const first = startProcess({ leaseMs: 600_000 })
   first.run(signup.id)
   await waiting
   await first.stop()
@@ -170,7 +166,7 @@ test('a process that stops ends its waits, and another goes on at once', async (
 test('an answer that comes after its process has stopped changes nothing that another decided', async () => {
   const { asked, letGo } = holdAnswers()
   const signup = await world.started(owner)
-  const first = startProcess({ visibilityTimeoutMs: 600_000 })
+  const first = startProcess({ leaseMs: 600_000 })
   first.run(signup.id)
   await asked
   await first.stop()
@@ -223,7 +219,7 @@ test('a step that fails is made again by the next look', async () => {
 
 async function until(id: string): Promise<number> {
   const { rows } = await world.pool.query<{ until: number }>(
-    'select leased_until::float8 as until from tidegate.gate_leases where gate_session_id = $1',
+    'select expires_at::float8 as until from tidegate.gate_leases where gate_session_id = $1',
     [id],
   )
   return rows[0]?.until ?? Number.NaN

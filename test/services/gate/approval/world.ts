@@ -87,7 +87,7 @@ export async function openApprovalWorld() {
     codec,
     log,
     publicUrl,
-    visibilityTimeoutMs: 3000,
+    leaseMs: 3000,
     integratorTimeoutMs: 10_000,
     directCalls: createDirectCalls({
       ...deps,

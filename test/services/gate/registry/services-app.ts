@@ -1,9 +1,7 @@
-import { transaction } from '../../../../infra/postgres/pool.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { domainRoutes } from '../../../../services/gate/registry/domain-routes.ts'
 import { registryRoutes } from '../../../../services/gate/registry/routes.ts'
 import { serviceRoutes } from '../../../../services/gate/registry/service-routes.ts'
-import { createGateTables } from '../../../../services/gate/store.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 
@@ -11,7 +9,6 @@ import { openServiceWorld } from '../../../support/service-world.ts'
 export async function startServices() {
   const world = await openServiceWorld()
   const { app, context, send } = await createServiceApp(world)
-  await transaction(world.pool, createGateTables)
   // What domains show; nobody is asked.
   const shown: { txt: Record<string, string[]>; asked: number } = { txt: {}, asked: 0 }
   const domainLooks = {

@@ -7,8 +7,8 @@ import { startWebhookReceiver, type WebhookReceiver } from '../../../support/web
 import { countEnds, holdAttempts, refuseAppends } from './gates.ts'
 import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
 
-const visibilityTimeoutMs = 1000
-const env = { WEBHOOK_LEASE_MS: String(visibilityTimeoutMs), WEBHOOK_RETRY_SECONDS: '0,3600' }
+const leaseMs = 1000
+const env = { WEBHOOK_LEASE_MS: String(leaseMs), WEBHOOK_RETRY_SECONDS: '0,3600' }
 
 describe.each(openTestLogs())('$name', (testLog) => {
   let world: DispatchWorld
@@ -27,10 +27,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   const received = () => receiver.requests.map(({ eventId }) => eventId)
 
-  /** When the visibility timeout of the delivery ends, as the database prints it; null when there is none. */
+  /** When the lease of the delivery expires, as the database prints it; null when there is none. */
   async function leaseEnd(eventId: string, endpoint: Endpoint): Promise<string | null> {
     const { rows } = await world.pool.query<{ at: string }>(
-      'select leased_until::text as at from tidegate.webhook_queue where delivery_id = $1',
+      'select expires_at::text as at from tidegate.webhook_queue where delivery_id = $1',
       [derivedHexId('wdlv', eventId, endpoint.id)],
     )
     return rows[0]?.at ?? null
@@ -114,8 +114,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received().slice(5)).toEqual([marker])
   })
 
-  test('a visibility timeout is renewed while its request lasts, so that nobody else makes it', async () => {
-    behaviour = acceptAfter(2.5 * visibilityTimeoutMs)
+  test('a lease is renewed while its request lasts, so that nobody else makes it', async () => {
+    behaviour = acceptAfter(2.5 * leaseMs)
     await world.project()
     const endpoint = await world.endpoint(receiver.url('/'))
     await Promise.all([world.start({ env }), world.start({ env })])

@@ -201,23 +201,13 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     await world.append(log, [{ event: { type: 'WebhookDeliveryAttempted', data }, meta }])
   }
 
-  /** A delivery in flight at a dispatcher that died; its timeout expires after `visibilityTimeoutMs`, or before if negative. */
-  async function inFlightOfDead(
-    eventId: string,
-    endpoint: Endpoint,
-    visibilityTimeoutMs: number,
-  ): Promise<void> {
+  /** A delivery in flight at a dispatcher that died; its lease expires after `leaseMs`, or before if negative. */
+  async function inFlightOfDead(eventId: string, endpoint: Endpoint, leaseMs: number): Promise<void> {
     await pool.query(
-      `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, leased_until)
-       values ($1, $2, $3, $4, 0, 'dead', clock_timestamp() + $5 * interval '1 millisecond')
-       on conflict (delivery_id) do update set owner = excluded.owner, leased_until = excluded.leased_until`,
-      [
-        derivedHexId('wdlv', eventId, endpoint.id),
-        endpoint.id,
-        endpoint.organizationId,
-        Date.now(),
-        visibilityTimeoutMs,
-      ],
+      `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, expires_at)
+       values ($1, $2, $3, $4, 0, 'dead', extract(epoch from clock_timestamp()) * 1000 + $5)
+       on conflict (delivery_id) do update set owner = excluded.owner, expires_at = excluded.expires_at`,
+      [derivedHexId('wdlv', eventId, endpoint.id), endpoint.id, endpoint.organizationId, Date.now(), leaseMs],
     )
   }
 

@@ -150,8 +150,8 @@ describe('an event', () => {
     const lease = (id: string) =>
       world.pool.query(
         `insert into tidegate.webhook_queue
-           (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, leased_until)
-         values ($1, $2, 'org', 0, 0, 'test', now() + interval '1 hour')`,
+           (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, expires_at)
+         values ($1, $2, 'org', 0, 0, 'test', extract(epoch from now()) * 1000 + 3600000)`,
         [derivedHexId('wdlv', id, first), first],
       )
     await lease(raised.event_id)

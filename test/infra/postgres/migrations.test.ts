@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Migrations, NewerTables, runMigrations } from '../../../infra/postgres/migrations.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(() =>
+  database.pool.query(`drop table if exists public.things;
+    delete from tidegate.schema_migrations where name = 'things'`),
+)
+afterAll(() => database?.drop())
+
+const first: Migrations = { name: 'things', create: 'create table public.things (id integer primary key)' }
+const second: Migrations = {
+  name: 'things',
+  create: 'create table public.things (id integer primary key, name text)',
+  changes: ['alter table public.things add column name text'],
+}
+const third: Migrations = {
+  name: 'things',
+  create: 'create table public.things (id integer primary key, name text, color text)',
+  changes: [...(second.changes ?? []), 'alter table public.things add column color text'],
+}
+const run = (...all: Migrations[]) => transaction(database.pool, (tx) => runMigrations(tx, all))
+const columns = async () => {
+  const { rows } = await database.pool.query(
+    `select column_name from information_schema.columns where table_name = 'things' order by ordinal_position`,
+  )
+  return rows.map((row) => row.column_name)
+}
+
+test('many processes at once make the tables once', async () => {
+  await Promise.all(Array.from({ length: 8 }, () => run(first)))
+  expect(await columns()).toEqual(['id'])
+})
+
+test('a process that starts takes no lock on tables that another one works with', async () => {
+  await run(first)
+  await transaction(database.pool, async (tx) => {
+    await tx.query('insert into public.things values (1)')
+    // Would wait for the end of this transaction, and so for ever.
+    await run(first)
+  })
+})
+
+test.each([{ from: [] }, { from: [first] }, { from: [second] }, { from: [first, second] }])(
+  'a database that has seen $from.length versions has the tables of the newest at the end',
+  async ({ from }) => {
+    for (const version of from) await run(version)
+    await run(third)
+    expect(await columns()).toEqual(['id', 'name', 'color'])
+  },
+)
+
+test('a step that fails leaves all as it was, of other tables too', async () => {
+  await run(first)
+  const others = { name: 'others', create: 'create table public.others (id integer)' }
+  const broken = { ...second, changes: ['alter table public.things add column name text; select 1 / 0'] }
+  await expect(run(others, broken)).rejects.toThrow('division by zero')
+  expect(await columns()).toEqual(['id'])
+  const { rows } = await database.pool.query(`select to_regclass('public.others') as others`)
+  expect(rows).toEqual([{ others: null }])
+})
+
+test('a database of a later version is refused, and stays as it is', async () => {
+  await run(third)
+  await expect(run(second)).rejects.toThrow(NewerTables)
+  await expect(run(first)).rejects.toThrow(
+    'The tables of "things" are at step 3, and this version knows steps up to 1',
+  )
+  expect(await columns()).toEqual(['id', 'name', 'color'])
+})
