@@ -26,8 +26,8 @@ export function movedLink(move: SessionMove): LinkedVisitor {
   return { id, confidence, identified_at: movedAt(move), method, basis: null }
 }
 
-/** The event that tells receivers again who the session's visitor is. */
-export const toldAgain = ({ event_id }: SessionMove): string =>
+/** The event that notifies receivers again of who the session's visitor is. */
+export const movedEventId = ({ event_id }: SessionMove): string =>
   webhookEventId('session.fingerprint.calculated', event_id)
 
 // One partition has all of a session's events, so its decisions of before are there.
@@ -112,7 +112,7 @@ function told(move: SessionMove, decision_id: string | null | undefined): RowOf<
   const { session_id, organization_id, environment } = move
   const type = 'session.fingerprint.calculated' as const
   const about = { session_id, organization_id, environment, type, decision_id }
-  return [{ ...about, id: toldAgain(move), created_at: movedAt(move), visitor: movedLink(move) }]
+  return [{ ...about, id: movedEventId(move), created_at: movedAt(move), visitor: movedLink(move) }]
 }
 
 interface Gathered {

@@ -125,10 +125,14 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
   const about = { organization_id, environment, created_at, decision_id, visitor: null, session_id: null }
-  return toldTypes(data).map((type) => ({ id: webhookEventId(type, data.session_id), type, ...about }))
+  return eventTypesOf(data).map((type) => ({
+    id: webhookEventId(type, data.session_id),
+    type,
+    ...about,
+  }))
 }
 
-export function toldTypes({ visitor, is_provisional }: SessionScored): SessionEventType[] {
+export function eventTypesOf({ visitor, is_provisional }: SessionScored): SessionEventType[] {
   return [
     ...(visitor ? (['session.fingerprint.calculated'] as const) : []),
     ...(is_provisional ? [] : (['session.result.persisted'] as const)),

@@ -85,14 +85,17 @@ function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow
   return { ...row, ...about, visitor: row.visitor ?? visitor }
 }
 
-/** Of these events, those that an earlier decision than the named one told already. */
-export async function earlierTold(db: Db, told: { id: string; decisionId: string }[]): Promise<Set<string>> {
+/** Of these events, those that an earlier decision than the named one gave rise to. */
+export async function ofEarlierDecisions(
+  db: Db,
+  events: { id: string; decisionId: string }[],
+): Promise<Set<string>> {
   const { rows } = await db.query<{ event_id: string }>({
-    name: 'earlier-told',
+    name: 'events-of-earlier-decisions',
     text: `select e.event_id from read.session_events e
-      join unnest($1::text[], $2::text[]) as told (event_id, decision_id) using (event_id)
-      where e.decision_id <> told.decision_id`,
-    values: [told.map(({ id }) => id), told.map(({ decisionId }) => decisionId)],
+      join unnest($1::text[], $2::text[]) as later (event_id, decision_id) using (event_id)
+      where e.decision_id <> later.decision_id`,
+    values: [events.map(({ id }) => id), events.map(({ decisionId }) => decisionId)],
   })
   return new Set(rows.map((row) => row.event_id))
 }

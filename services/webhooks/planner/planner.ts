@@ -2,29 +2,31 @@ import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { type CaughtUp, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
-import type { EventCodec, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import { consumeEvents, type EventConsumer } from '../../../infra/event-store/consumer.ts'
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
 import { type EventBatch, EventFailed } from '../../../infra/event-store/event-batch.ts'
 import type { Skips } from '../../../infra/event-store/skips.ts'
 import type { Clock } from '../../../infra/ids.ts'
-import { webhookEventId } from '../../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
-import { isMove, type MoveEvent, movedAt, toldAgain } from '../../../projections/sessions/apply-moves.ts'
-import { toldTypes } from '../../../projections/sessions/projection.ts'
-import { earlierTold, findSessionEvents } from '../../../projections/sessions/session-events.ts'
-import type { SessionEventType } from '../../../projections/sessions/tables.ts'
-import {
-  raisedEventIds,
-  type Subscriber,
-  subscribedEndpoints,
-} from '../../../projections/webhooks/queries.ts'
-import { eventTopics, type SessionScored, type WebhookEventRaised } from '../../../schemas/events.ts'
+import { isMove, type MoveEvent } from '../../../projections/sessions/apply-moves.ts'
+import { findSessionEvents, ofEarlierDecisions } from '../../../projections/sessions/session-events.ts'
+import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
+import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 import { enqueue } from '../dispatch/queue.ts'
-import { isRecent, type Raised, raise, raiseAgain } from './raise.ts'
+import {
+  candidateOfMove,
+  candidatesOf,
+  type EventCandidate,
+  firstOfEach,
+  type Known,
+  movesByEvent,
+  stageOf,
+  subscriptionOf,
+} from './candidates.ts'
 
 export const plannerGroup = 'tidegate.webhooks.planner'
 
@@ -55,14 +57,14 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
     { projection: 'sessions', topic: eventTopics.SessionScored },
   ]
   const caughtUp = createCaughtUp({ ...options, db: options.pool, readModels })
-  const raiseBatch = createRaiseBatch({ ...options, caughtUp })
-  const stopListening = options.applied.onAdvance('webhooks', raiseBatch.forgetQuiet)
+  const raising = createRaising({ ...options, caughtUp })
+  const stopListening = options.applied.onAdvance('webhooks', raising.forgetUnsubscribed)
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    const again = await toldAgainBy(options, events.filter(isMove))
-    await raiseBatch.raise([...events.flatMap((event) => candidatesOf(event, now)), ...again], now)
+    const ofMoves = await candidatesOfMoves(options, events.filter(isMove))
+    await raising.raise([...events.flatMap((event) => candidatesOf(event, now)), ...ofMoves], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
@@ -87,169 +89,111 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   }
 }
 
-// An event that may be raised, and the decision that tells it.
-interface Candidate {
-  id: string
-  type: SessionEventType
-  decision: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment' | 'evaluated_at'>
-  raise: (now: number) => Raised
-  traceparent: string | undefined
-}
-
-function candidatesOf(event: RecordedEvent, now: number): Candidate[] {
-  // Closed: it was erased, and nobody is told of it.
-  if (event.type !== 'SessionScored' || event.closed !== undefined || !isRecent(event.data, now)) return []
-  const { data: scored, meta } = event
-  return toldTypes(scored).map((type) => ({
-    id: webhookEventId(type, scored.session_id),
-    type,
-    decision: scored,
-    raise: (now) => raise(scored, type, now),
-    traceparent: meta.traceparent,
-  }))
-}
-
-// Of a session that was given another visitor, the read model has what there is to tell.
-async function toldAgainBy(
+async function candidatesOfMoves(
   { pool, applied }: Pick<PlannerOptions, 'pool' | 'applied'>,
   events: MoveEvent[],
-): Promise<Candidate[]> {
+): Promise<EventCandidate[]> {
   if (events.length === 0) return []
-  await applied.waitFor(
-    'sessions',
-    events.map(({ position }) => position),
-  )
-  const moves = new Map(events.map(({ data }) => [toldAgain(data), data]))
+  const positions = events.map(({ position }) => position)
+  await applied.waitFor('sessions', positions)
+  const moves = movesByEvent(events)
   const rows = await findSessionEvents(pool, [...moves.keys()])
   return rows.flatMap((row) => {
     const move = moves.get(row.id)
-    if (!move) return []
-    const { organization_id, environment } = move
-    const decision = { organization_id, environment, evaluated_at: movedAt(move), event_id: row.event_id }
-    return [{ ...row, decision, raise: () => raiseAgain(row, move), traceparent: undefined }]
+    return move ? [candidateOfMove(row, move)] : []
   })
 }
 
-interface RaiseDeps {
+interface RaisingOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
   caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp'>
 }
 
-interface RaiseBatch {
-  raise(candidates: Candidate[], now: number): Promise<void>
-  // An endpoint may have come, or changed what it is subscribed to.
-  forgetQuiet(): void
-}
-
-interface Seen {
-  // Ids of events that were raised, or that an earlier decision told when nobody was subscribed.
-  known: Set<string>
-  subscribers: Map<string, Subscriber[]>
+interface Raising {
+  raise(candidates: EventCandidate[], now: number): Promise<void>
+  /** An endpoint may have come, or changed what it is subscribed to. */
+  forgetUnsubscribed(): void
 }
 
 // A session's decisions mostly follow each other within minutes; one that is forgotten costs a look-up.
 const maxRemembered = 50_000
-const quietMs = 1000
+const unsubscribedMs = 1000
 
 // An event must be raised once, however often its decision is read. The append and the consumer's offset are two commits,
 // and after a crash between them the decision is read again. So the event's id follows from the session, and of an id the
 // read model takes the first record, with the endpoints that it names. What is dropped here only keeps second records
 // rare.
 //
-// The first decision that tells an event is final: an endpoint that was not subscribed then never gets it. An endpoint's
-// creator was answered when the read model showed the endpoint, so the subscriptions are complete once the read model
-// has caught up. Until then nothing is raised.
-function createRaiseBatch({ log, pool, codec, caughtUp }: RaiseDeps): RaiseBatch {
-  const recent = new LRUCache<string, true>({ max: maxRemembered })
-  // Subscriptions that nobody had. All processes hear of a change when whoever made it does; the time bounds the rest.
-  const quiet = new LRUCache<string, true>({ max: maxRemembered, ttl: quietMs })
+// An endpoint that was not subscribed at the first decision never gets the event. An endpoint's creator was answered when
+// the read model showed the endpoint, so the subscriptions are complete once the read model has caught up. Until then
+// nothing is raised.
+function createRaising({ log, pool, codec, caughtUp }: RaisingOptions): Raising {
+  const settled = new LRUCache<string, true>({ max: maxRemembered })
+  // All processes hear of a change when whoever made it does; the time bounds the rest.
+  const unsubscribed = new LRUCache<string, true>({ max: maxRemembered, ttl: unsubscribedMs })
   let changes = 0
 
-  async function raiseNew(candidates: Candidate[], now: number): Promise<void> {
+  async function findDue(pending: EventCandidate[]): Promise<Due[]> {
     const before = changes
-    const { wanted, known, subscribers } = await look(candidates)
+    await caughtUp.waitUntilCaughtUp()
+    const subscribers = await subscribedEndpoints(pool, pending.map(subscriptionOf))
+    const known = { settled, unsubscribed, subscribers }
+    const subscribed = pending.filter((one) => stageOf(one, known).name === 'subscribed')
+    const raised = subscribed.length > 0 ? await raisedBefore(pool, subscribed) : new Set<string>()
     const isSame = changes === before
-    for (const [name, endpoints] of subscribers) if (isSame && endpoints.length === 0) quiet.set(name, true)
-    const raised = wanted.filter(({ id }) => !known.has(id))
-    if (raised.length === 0) return
-    const events = await eventsOf({ raised, subscribers, now })
-    const traces = new Map(raised.map(({ id, traceparent }) => [id, traceparent]))
+    for (const [name, endpoints] of subscribers)
+      if (isSame && endpoints.length === 0) unsubscribed.set(name, true)
+    return subscribed.flatMap((one) => dueOf(one, { ...known, raised }))
+  }
+
+  async function append(due: Due[], now: number): Promise<void> {
+    const events = await eventsOf(due, now)
+    const traces = new Map(due.map(({ candidate }) => [candidate.id, candidate.traceparent]))
     await enqueue(pool, events, traces)
     await codec.prepare(events.map((data) => ({ type: 'WebhookEventRaised', data })))
     await log.append(events.map((event) => recordOf(codec, event, traces.get(event.event_id))))
   }
 
-  async function look(candidates: Candidate[]): Promise<Seen & { wanted: Candidate[] }> {
-    await caughtUp.waitUntilCaughtUp()
-    const subscribers = await subscribedEndpoints(pool, candidates.map(subscriptionOf))
-    const wanted = candidates.filter((event) => toldEndpoints(event, subscribers).length > 0)
-    const known = wanted.length > 0 ? await toldBefore(pool, wanted) : new Set<string>()
-    return { wanted, subscribers, known }
-  }
-
   return {
     async raise(candidates, now) {
-      const unknown = firstOfEach(candidates.filter(({ id }) => !recent.has(id)))
-      const heard = unknown.filter((candidate) => !quiet.has(subscriptionName(candidate)))
-      if (heard.length > 0) await raiseNew(heard, now)
+      const fresh = firstOfEach(candidates)
+      const pending = fresh.filter((one) => stageOf(one, { settled, unsubscribed }).name === 'pending')
+      const due = pending.length > 0 ? await findDue(pending) : []
+      if (due.length > 0) await append(due, now)
       // Not before the log has it: an append that failed is made again.
-      for (const { id } of unknown) recent.set(id, true)
+      for (const { id } of fresh) settled.set(id, true)
     },
-    forgetQuiet() {
+    forgetUnsubscribed() {
       changes += 1
-      quiet.clear()
+      unsubscribed.clear()
     },
   }
 }
 
-// Of these events, those that were raised, or that an earlier decision told when nobody was subscribed.
-async function toldBefore(db: Db, candidates: Candidate[]): Promise<Set<string>> {
-  const told = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
-  const ids = told.map(({ id }) => id)
-  const [raised, earlier] = await Promise.all([raisedEventIds(db, ids), earlierTold(db, told)])
+interface Due {
+  candidate: EventCandidate
+  endpointIds: string[]
+}
+
+function dueOf(candidate: EventCandidate, known: Known): Due[] {
+  const stage = stageOf(candidate, known)
+  return stage.name === 'due' ? [{ candidate, endpointIds: stage.endpointIds }] : []
+}
+
+async function raisedBefore(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
+  const events = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
+  const ids = events.map(({ id }) => id)
+  const [raised, earlier] = await Promise.all([raisedEventIds(db, ids), ofEarlierDecisions(db, events)])
   return new Set([...raised, ...earlier])
 }
 
-function firstOfEach(candidates: Candidate[]): Candidate[] {
-  const first = new Map<string, Candidate>()
-  for (const candidate of candidates) if (!first.has(candidate.id)) first.set(candidate.id, candidate)
-  return [...first.values()]
-}
-
-const subscriptionOf = ({ decision, type }: Candidate) => ({
-  organizationId: decision.organization_id,
-  environment: decision.environment,
-  type,
-})
-
-// As `subscribedEndpoints` names it.
-const subscriptionName = ({ decision, type }: Candidate) =>
-  `${decision.organization_id} ${decision.environment} ${type}`
-
-// By the clocks of two servers.
-const clockDifferenceMs = 60_000
-
-// The ids of the endpoints that are told. None of them was made after the decision, which counts where the topic is read
-// again.
-function toldEndpoints(candidate: Candidate, subscribers: Seen['subscribers']): string[] {
-  const all = subscribers.get(subscriptionName(candidate)) ?? []
-  const before = candidate.decision.evaluated_at + clockDifferenceMs
-  return all.filter(({ created_at }) => created_at <= before).map(({ id }) => id)
-}
-
-interface ToRaise extends Pick<Seen, 'subscribers'> {
-  raised: Candidate[]
-  now: number
-}
-
-async function eventsOf({ raised, subscribers, now }: ToRaise): Promise<WebhookEventRaised[]> {
+async function eventsOf(due: Due[], now: number): Promise<WebhookEventRaised[]> {
   const breathe = createBreather()
   const events: WebhookEventRaised[] = []
-  for (const candidate of raised) {
-    const endpoint_ids = toldEndpoints(candidate, subscribers)
-    events.push(orFailed(() => ({ ...candidate.raise(now), endpoint_ids })))
+  for (const { candidate, endpointIds } of due) {
+    events.push(orFailed(() => ({ ...candidate.raise(now), endpoint_ids: endpointIds })))
     await breathe()
   }
   return events

@@ -30,7 +30,7 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
     type,
     subject_type: 'session',
     subject_id: session_id,
-    data: sessionEventData(type, toldOf(scored)),
+    data: sessionEventData(type, notifiedOf(scored)),
     created_at: createdAt(scored, now),
     route: 'queued',
   }
@@ -44,7 +44,7 @@ export function raiseAgain(row: SessionEventRow, move: SessionMove): Raised {
   return { ...about, subject_type: 'session', data: sessionEventData(type, row), route: 'queued' }
 }
 
-function toldOf(scored: SessionScored): ToldDecision {
+function notifiedOf(scored: SessionScored): NotifiedDecision {
   const { created_at: session_created_at, evaluated_at: at, device } = scored
   return { ...scored, session_created_at, at, platform: device.operating_system.name }
 }
@@ -66,19 +66,22 @@ export function isRecent({ created_at }: SessionScored, now: number): boolean {
 }
 
 // What an event says of the decision that gave rise to it, as the log or the read model has it.
-type ToldDecision = Omit<SessionEventRow, 'id' | 'type'>
+type NotifiedDecision = Omit<SessionEventRow, 'id' | 'type'>
 
-function sessionEventData(type: SessionEventType, decision: ToldDecision): string {
+function sessionEventData(type: SessionEventType, decision: NotifiedDecision): string {
   return JSON.stringify(payloadOf(type, decision))
 }
 
-function payloadOf(type: SessionEventType, decision: ToldDecision): FingerprintCalculated | ResultPersisted {
+function payloadOf(
+  type: SessionEventType,
+  decision: NotifiedDecision,
+): FingerprintCalculated | ResultPersisted {
   if (type === 'session.result.persisted') return resultPayloadOf(decision)
   if (!decision.visitor) throw new Error(`the decision ${decision.event_id} has no visitor`)
   return fingerprintPayloadOf(decision, decision.visitor)
 }
 
-function fingerprintPayloadOf(decision: ToldDecision, visitor: LinkedVisitor): FingerprintCalculated {
+function fingerprintPayloadOf(decision: NotifiedDecision, visitor: LinkedVisitor): FingerprintCalculated {
   return {
     object: 'session_fingerprint',
     session: { id: decision.session_id },
@@ -88,7 +91,7 @@ function fingerprintPayloadOf(decision: ToldDecision, visitor: LinkedVisitor): F
   }
 }
 
-function resultPayloadOf(decision: ToldDecision): ResultPersisted {
+function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
   const { event_id, phase, is_provisional, verdict, risk_score, manipulation, visitor } = decision
   return {
     object: 'session_result',
@@ -110,7 +113,7 @@ function resultPayloadOf(decision: ToldDecision): ResultPersisted {
 }
 
 // Unlike elsewhere, `is_touch_capable` cannot be null here.
-function requestSummary({ request, platform, session_created_at, at }: ToldDecision): RequestSummary {
+function requestSummary({ request, platform, session_created_at, at }: NotifiedDecision): RequestSummary {
   const { is_touch_capable, url, ...rest } = requestOf(request)
   return {
     url: uriOf(url),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { uriOf } from '../../../../infra/wire/webhooks/events.ts'
-import { toldTypes } from '../../../../projections/sessions/projection.ts'
+import { eventTypesOf } from '../../../../projections/sessions/projection.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/schemas.ts'
 import { fingerprintPayload, resultPayload } from '../../../../services/webhooks/events/schemas.ts'
@@ -18,7 +18,7 @@ const attribution = {
   behaviors: [],
 }
 const raisedAt = (scored: SessionScored, now: number) =>
-  toldTypes(scored).map((type) => raiseAt(scored, type, now))
+  eventTypesOf(scored).map((type) => raiseAt(scored, type, now))
 const raise = (scored: SessionScored) => raisedAt(scored, 1_760_000_060_000)
 const typesOf = (raised: Raised[]) => raised.map(({ type }) => type)
 const dataOf = (raised: Raised[], type: Raised['type']) =>
