@@ -10,12 +10,6 @@ import type { Logger } from 'pino'
 import { freePort } from './free-port.ts'
 import { findPostgresPrograms, type RunProgram } from './postgres-programs.ts'
 
-export interface EmbeddedPostgresOptions {
-  dataDir: string
-  port?: number
-  logger: Logger
-}
-
 export interface EmbeddedPostgres {
   /** By TCP, as every client takes it. */
   url: string
@@ -51,7 +45,11 @@ const longestSocket = 103
  * requests are still answered. The socket is in the data directory and not in `/tmp`, where any user could take its
  * name first. By the socket a statement takes a quarter less time on the clock than by TCP.
  */
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: {
+  dataDir: string
+  port?: number
+  logger: Logger
+}): Promise<EmbeddedPostgres> {
   const dataDir = path.resolve(options.dataDir)
   const run = await findPostgresPrograms()
   const password = (await readPassword(dataDir)) ?? (await createDataDir(run, dataDir))

@@ -14,12 +14,6 @@ type OperatorCore = ReturnType<typeof asOperator>
 const slug = 'development'
 const fileName = 'credentials.json'
 
-interface DevelopmentOptions {
-  core: Core
-  dataDir: string
-  baseUrl: string
-}
-
 /**
  * The development organization's keys: those in credentials.json, and new ones for what is not in it (a secret key
  * cannot be shown twice). Made by the deciders that the API uses.
@@ -28,7 +22,11 @@ export async function developmentCredentials({
   core,
   dataDir,
   baseUrl,
-}: DevelopmentOptions): Promise<DevelopmentCredentials> {
+}: {
+  core: Core
+  dataDir: string
+  baseUrl: string
+}): Promise<DevelopmentCredentials> {
   const file = path.join(dataDir, fileName)
   const known: StoredCredentials = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : {}
   const credentials = isComplete(known) ? known : await completed(asOperator(core, 'dev'), known)
@@ -73,12 +71,6 @@ async function developmentOrganization(core: OperatorCore): Promise<string> {
   return known?.id ?? (await createOrganization(core, { name: 'Development', slug })).organizationId
 }
 
-interface KeyOwner {
-  core: OperatorCore
-  organizationId: string
-  environment: Environment
-}
-
 const keyKinds = {
   publishable_key: { type: 'publishable' },
   secret_key: { type: 'secret', scopes: ['*'] },
@@ -94,7 +86,11 @@ const keyNames: (keyof EnvironmentKeys)[] = [
 
 async function completedKeys(
   known: Partial<EnvironmentKeys> = {},
-  { core, organizationId, environment }: KeyOwner,
+  {
+    core,
+    organizationId,
+    environment,
+  }: { core: OperatorCore; organizationId: string; environment: Environment },
 ): Promise<EnvironmentKeys> {
   const issue = { organizationId, environment, name: `Development ${environment}`, by: 'operator' } as const
   const key = async (name: keyof EnvironmentKeys) =>

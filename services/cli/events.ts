@@ -41,13 +41,11 @@ export function defineEvents(command: Command): void {
     })
 }
 
-interface Stores {
-  log: EventLog
-  codec: EventCodec
-}
-
 /** Prints them as JSON lines, oldest first within a partition. */
-export async function printEvents({ log, codec }: Stores, options: EventsOptions): Promise<void> {
+export async function printEvents(
+  { log, codec }: { log: EventLog; codec: EventCodec },
+  options: EventsOptions,
+): Promise<void> {
   const { topic, partition, offset, limit = Number.POSITIVE_INFINITY, follow } = options
   if (limit === 0) return
   const { promise: enough, resolve } = Promise.withResolvers<void>()

@@ -24,12 +24,6 @@ import { openOperatorCore } from './operator/core.ts'
 import { recordFact, userName } from './operator/facts.ts'
 import { printable } from './tables.ts'
 
-interface Flags {
-  port: number
-  host: string
-  by: string
-}
-
 export function defineLearn(command: Command): void {
   command
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
@@ -43,7 +37,7 @@ const weekMs = 7 * 24 * 60 * 60 * 1000
 // Questions are replaced week by week. Those of the next half year are answered as well, so that it holds for so long.
 const ahead = 26 * weekMs
 
-async function learn(flags: Flags): Promise<void> {
+async function learn(flags: { port: number; host: string; by: string }): Promise<void> {
   const start = async (undo: AsyncDisposableStack) => {
     const core = await openOperatorCore()
     undo.defer(core.close)

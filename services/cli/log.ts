@@ -49,19 +49,13 @@ async function listSkipped(): Promise<void> {
   await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
-interface Stores {
-  log: EventLog
-  codec: EventCodec
-}
-
-interface Skip extends Decision {
-  place: Position
-}
-
 // Of a record that is as large as the log takes, a fact with all of it would be larger.
 const keptBytes = 64 * 1024
 
-export async function skip({ log, codec }: Stores, { place, reason, by }: Skip): Promise<void> {
+export async function skip(
+  { log, codec }: { log: EventLog; codec: EventCodec },
+  { place, reason, by }: Decision & { place: Position },
+): Promise<void> {
   const record = await readRecord(log, place)
   const why = unreadableBecause(codec, record)
   const now = Date.now()

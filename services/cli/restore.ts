@@ -5,16 +5,12 @@ import type { Core } from '../server/dependencies.ts'
 import { withCore } from './operator/operate.ts'
 import { textTable } from './tables.ts'
 
-interface Flags {
-  json: boolean
-}
-
 export function defineRestore(command: Command): void {
   command.option('--json', 'print the report as JSON', false).action(run)
 }
 
 // Can be repeated: what is filled already is brought up to date.
-async function run({ json }: Flags): Promise<void> {
+async function run({ json }: { json: boolean }): Promise<void> {
   const report = await withCore(async (core) => {
     const { projections } = await import('../server/dependencies.ts')
     const { restoreVisitors } = await import('../scoring/restore.ts')

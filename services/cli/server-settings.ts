@@ -7,14 +7,6 @@ import { hasConsentAddress } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
 import { connectionsOfServer, networkFor } from '../server/server.ts'
 
-interface ServerSettings {
-  config: Config
-  databaseUrl: string
-  masterKeys: string
-  roles: Role[]
-  warnings: string[]
-}
-
 /** What a server needs of the settings. Throws what stops its start, before anything is opened. */
 export async function readServerSettings({
   env,
@@ -22,7 +14,7 @@ export async function readServerSettings({
 }: {
   env: NodeJS.ProcessEnv
   roles: string
-}): Promise<ServerSettings> {
+}): Promise<{ config: Config; databaseUrl: string; masterKeys: string; roles: Role[]; warnings: string[] }> {
   const config = readConfig(env)
   const { DATABASE_URL: databaseUrl } = config
   if (!databaseUrl) throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')

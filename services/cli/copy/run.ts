@@ -19,14 +19,6 @@ export interface CopyFlags {
   json: boolean
 }
 
-interface Stores {
-  config: Config
-  url: string
-  pool: pg.Pool
-  target: ReceivingLog
-  logger: Logger
-}
-
 interface Report {
   log: string
   bound: boolean
@@ -72,7 +64,11 @@ async function refuseOthers(pool: pg.Pool, target: string, { bind }: CopyFlags):
     )
 }
 
-async function copyFrom(source: EventLog, stores: Stores, { bind }: CopyFlags): Promise<Report> {
+async function copyFrom(
+  source: EventLog,
+  stores: { config: Config; url: string; pool: pg.Pool; target: ReceivingLog; logger: Logger },
+  { bind }: CopyFlags,
+): Promise<Report> {
   const { config, pool, target, logger } = stores
   await prepareStores({ config, pool, log: source, logger })
   const codec = await openCodec(config, { logger })

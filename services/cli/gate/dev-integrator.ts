@@ -97,16 +97,9 @@ function listen(options: Parameters<typeof serveLoopback>[0]): Promise<LoopbackS
   })
 }
 
-interface Running {
-  flags: Flags
-  target: Target
-  accounts: Accounts
-  secret: string
-}
-
 async function answer(
   request: LoopbackRequest,
-  { flags, target, ...running }: Running,
+  { flags, target, ...running }: { flags: Flags; target: Target; accounts: Accounts; secret: string },
 ): Promise<LoopbackAnswer> {
   const { pathname, searchParams } = new URL(request.url, target.baseUrl)
   const { serviceId, fail, name } = flags

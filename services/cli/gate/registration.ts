@@ -79,13 +79,10 @@ function change(target: Target, { serviceId, changes }: { serviceId: string; cha
   return ask(target, { method: 'PATCH', path: `/${serviceId}`, body: changes })
 }
 
-interface Asked {
-  method: 'GET' | 'POST' | 'PATCH'
-  path: string
-  body?: object
-}
-
-function ask({ baseUrl, secretKey: bearer }: Target, { path, ...request }: Asked) {
+function ask(
+  { baseUrl, secretKey: bearer }: Target,
+  { path, ...request }: { method: 'GET' | 'POST' | 'PATCH'; path: string; body?: object },
+) {
   return askServer({ ...request, baseUrl, bearer, path: `/v1/gate/services${path}`, schema: serviceSchema })
 }
 

@@ -5,19 +5,13 @@ import { atMost, instant, jsonFlag } from '../arguments.ts'
 import { shownTime, textTable } from '../tables.ts'
 import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
-interface Flags extends OperatorOptions {
-  organization?: string
-  limit: number
-  since?: number
-}
-
 export function defineAudit(audit: Command): void {
   audit
     .option('--organization <organization>', 'only what happened in it; its id or slug (default: all)')
     .option('--limit <n>', 'how many at most', atMost, 100)
     .option('--since <time>', 'only what happened from this time on, as 2026-11-23T12:00:00Z', instant)
     .option(...jsonFlag)
-    .action((flags: Flags) =>
+    .action((flags: OperatorOptions & { organization?: string; limit: number; since?: number }) =>
       operate(flags, async (core) => {
         const { organization, limit, since } = flags
         const organizationId = organization && (await requireOrganization(core.pool, organization)).id

@@ -29,16 +29,12 @@ export async function openOperatorCore(): Promise<Core> {
   })
 }
 
-interface Stores extends Pick<Core, 'config' | 'pool' | 'log' | 'logger'> {
-  codec: EventCodec
-}
-
 /**
  * Opens the log and the database of the settings as they are: makes nothing, and needs no master keys but to open what is
  * encrypted.
  */
 export async function withStores<T>(
-  work: (stores: Stores) => Promise<T>,
+  work: (stores: Pick<Core, 'config' | 'pool' | 'log' | 'logger'> & { codec: EventCodec }) => Promise<T>,
   { opensKeys = false }: { opensKeys?: boolean } = {},
 ): Promise<T> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })

@@ -3,14 +3,9 @@ import { userInfo } from 'node:os'
 import type { DomainEvent, EventCodec } from '../../../infra/event-store/codec.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 
-interface Stores {
-  log: Pick<EventLog, 'append'>
-  codec: Pick<EventCodec, 'toCausedRecord'>
-}
-
 /** Records what an operator's command did that is of no organization. `idPrefix` begins the event's id. */
 export async function recordFact(
-  { log, codec }: Stores,
+  { log, codec }: { log: Pick<EventLog, 'append'>; codec: Pick<EventCodec, 'toCausedRecord'> },
   event: DomainEvent,
   { command, idPrefix, now }: { command: string; idPrefix: string; now: number },
 ): Promise<void> {

@@ -25,13 +25,6 @@ import {
   storeValues,
 } from './store.ts'
 
-export interface SignupOptions {
-  serviceId: string
-  accountName: string
-  metadata: Record<string, string>
-  envFile: EnvFile
-}
-
 export interface SignupParts extends Patience {
   api: GateApi
   report: SignupReport
@@ -44,7 +37,10 @@ export interface SignupParts extends Patience {
  * Asks for an account, waits for a person's decision, and writes what the service gives out to the env file. Rejects
  * with SignupFailed, as askServer does, or with what is wrong with the file.
  */
-export async function signUp(options: SignupOptions, parts: SignupParts): Promise<void> {
+export async function signUp(
+  options: { serviceId: string; accountName: string; metadata: Record<string, string>; envFile: EnvFile },
+  parts: SignupParts,
+): Promise<void> {
   const { api, report } = parts
   const { serviceId, accountName, metadata, envFile } = options
   const service = await requireService(api, serviceId)

@@ -15,7 +15,10 @@ export type HttpClient = ReturnType<typeof createHttpClient>
 export function createHttpClient({ connections }: { connections: number }) {
   const agent = new Agent({ connections, headersTimeout: 30_000, bodyTimeout: 30_000 })
   return {
-    async request(url: string, sent: Request): Promise<HttpAnswer> {
+    async request(
+      url: string,
+      sent: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Uint8Array },
+    ): Promise<HttpAnswer> {
       const { origin, pathname, search } = new URL(url)
       const { statusCode, headers, body } = await agent.request({ origin, path: pathname + search, ...sent })
       const get = (name: string) => [headers[name.toLowerCase()]].flat()[0] ?? null
@@ -23,10 +26,4 @@ export function createHttpClient({ connections }: { connections: number }) {
     },
     close: () => void agent.destroy(),
   }
-}
-
-interface Request {
-  method: 'GET' | 'POST'
-  headers: Record<string, string>
-  body?: string | Uint8Array
 }

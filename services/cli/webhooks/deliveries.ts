@@ -124,13 +124,11 @@ function reasonOf(error: unknown): string {
   throw error
 }
 
-interface Wanted {
-  endpointId: string
-  organizationId: string | undefined
-}
-
 /** That there is the endpoint, so that nobody takes an empty list for good news. ApiError: 404. */
-export async function requireEndpoint(db: Db, { endpointId, organizationId }: Wanted): Promise<void> {
+export async function requireEndpoint(
+  db: Db,
+  { endpointId, organizationId }: { endpointId: string; organizationId: string | undefined },
+): Promise<void> {
   const endpoint = (await findEndpoints(db, [endpointId])).get(endpointId)
   if (endpoint && (organizationId ?? endpoint.organization_id) === endpoint.organization_id) return
   const where = organizationId ? ' in this organization' : ''

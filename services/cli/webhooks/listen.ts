@@ -141,11 +141,6 @@ const defaultListener = { file: 'webhook-listener.json', name: 'tidegate webhook
 const remembered = z.record(z.string(), z.object({ endpoint_id: z.string(), signing_secret: z.string() }))
 type Remembered = z.infer<typeof remembered>
 
-export interface RegisteredEndpoint {
-  endpointId: string
-  signingSecret: string
-}
-
 interface Wanted {
   url: string
   eventTypes: SubscribableType[]
@@ -157,7 +152,11 @@ interface Wanted {
  * An active endpoint at `url`: the one of the last time, moved, or a new one. Its id and secret are remembered in a
  * file of DATA_DIR that only its owner may read, so that not every start makes another endpoint.
  */
-export async function register(api: Api, target: Target, wanted: Wanted): Promise<RegisteredEndpoint> {
+export async function register(
+  api: Api,
+  target: Target,
+  wanted: Wanted,
+): Promise<{ endpointId: string; signingSecret: string }> {
   const place = `${target.organizationId} ${target.environment}`
   const { file } = wanted.listener ?? defaultListener
   const all = await readRemembered(file)

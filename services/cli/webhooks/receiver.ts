@@ -11,12 +11,13 @@ export type { LoopbackAnswer } from '../loopback-server.ts'
 export type Received = Pick<LoopbackRequest, 'headers' | 'body'>
 export type Receiver = LoopbackServer
 
-interface ReceiverOptions {
+export function startReceiver({
+  port,
+  answer,
+}: {
   port: number
   answer: (received: Received) => Promise<LoopbackAnswer>
-}
-
-export function startReceiver({ port, answer }: ReceiverOptions): Promise<Receiver> {
+}): Promise<Receiver> {
   return serveLoopback({
     port,
     answer: async ({ method, ...received }) => (method === 'POST' ? answer(received) : { status: 405 }),
@@ -52,17 +53,14 @@ export interface Inspection {
   payload: unknown
 }
 
-interface InspectOptions {
-  secrets: string[]
-  now: number
-  seen: Map<string, number>
-}
-
 const plain = [wire.webhookTimestampHeader, wire.webhookSignatureHeader]
 const standard = Object.values(standardHeaders)
 
 /** Verifies each form of signature by itself, as receivers of only that form would. */
-export function inspect({ headers, body }: Received, { secrets, now, seen }: InspectOptions): Inspection {
+export function inspect(
+  { headers, body }: Received,
+  { secrets, now, seen }: { secrets: string[]; now: number; seen: Map<string, number> },
+): Inspection {
   const formOf = (names: string[]) => {
     const own = Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]]))
     const result = verifySignature({ headers: own, body, secrets, now })

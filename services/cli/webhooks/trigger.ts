@@ -68,15 +68,9 @@ async function activeEndpoints(api: Api): Promise<string[]> {
   return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
 }
 
-interface SessionTrigger {
-  type: Triggered
-  target: Target
-  publishableKey: string | undefined
-}
-
 async function runSession(
   api: Api,
-  { type, target, publishableKey }: SessionTrigger,
+  { type, target, publishableKey }: { type: Triggered; target: Target; publishableKey: string | undefined },
 ): Promise<CommandOutcome> {
   const key = publishableKey ?? target.publishableKey
   if (!key) throw new Error('--publishable-key is needed with a --secret-key that is not of credentials.json')

@@ -67,14 +67,11 @@ function visitorOf(seed: string, index: number, mix: TrafficMix): number {
   return visitorOf(seed, random.int(0, index - visitGap - 1), mix)
 }
 
-interface Device {
-  client: Client
-  family: DeviceFamily
-  actor: Driver
-  snapshot: Snapshot
-}
-
-function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix): Device {
+function deviceOf(
+  seed: string,
+  visitor: number,
+  { clients, bots }: TrafficMix,
+): { client: Client; family: DeviceFamily; actor: Driver; snapshot: Snapshot } {
   const random = createSeededRandom(seed, 'device', visitor)
   const client = random.weighted<Client>([
     ['web', clients.web],
