@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { lookupHashes, parseApiKey } from '../crypto/api-keys.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { createConcurrencyLimit } from '../event-store/decide.ts'
+import { createConcurrencyLimit } from '../flow/limit.ts'
 import type { Clock } from '../ids.ts'
 import { type Budget, createBudget, overBudget } from './budget.ts'
 import type { KeyRecord } from './principal.ts'

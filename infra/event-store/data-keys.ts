@@ -4,8 +4,8 @@ import type pg from 'pg'
 import type { Keyring } from '../crypto/keyring.ts'
 import { dataKeyBytes } from '../crypto/sealing.ts'
 import { unavailable } from '../errors/errors.ts'
+import { createGroupCommit } from '../flow/group-commit.ts'
 import { type Clock, type Random, type SessionId, timeOrderedId } from '../ids.ts'
-import { createGroupCommit } from '../log/group-commit.ts'
 import type { Part } from '../postgres/arrays.ts'
 import {
   type DataKeyRow,

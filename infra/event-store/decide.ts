@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Actor, Environment } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { unavailable } from '../errors/errors.ts'
+import { createConcurrencyLimit } from '../flow/limit.ts'
 import { type Clock, type Id, type Random, timeOrderedId } from '../ids.ts'
 import { type EventLog, LogUnavailable, type NewRecord, type Position, type Topic } from '../log/port.ts'
 import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
@@ -210,66 +211,4 @@ export function newId<P extends string>(
   { random, idTime, now }: Pick<CommandDeps, 'random' | 'idTime'> & { now: number },
 ): Id<P> {
   return timeOrderedId(prefix, idTime ?? now, random)
-}
-
-export interface ConcurrencyLimitOptions {
-  max: number
-  timeoutMs: number
-}
-
-interface Waiting {
-  names: string[]
-  start: () => void
-}
-
-/**
- * Runs at most `max` commands of this process at once, and one at a time for each name, first come first
- * served.
- */
-export function createConcurrencyLimit({ max, timeoutMs }: ConcurrencyLimitOptions) {
-  const locked = new Set<string>()
-  const queue = new Set<Waiting>()
-  let running = 0
-
-  function startNext(): void {
-    for (const waiting of queue) {
-      if (running >= max) return
-      if (waiting.names.some((name) => locked.has(name))) continue
-      queue.delete(waiting)
-      running++
-      for (const name of waiting.names) locked.add(name)
-      waiting.start()
-    }
-  }
-
-  function acquire(names: string[]): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => {
-      queue.delete(waiting)
-      reject(unavailable(new Error('too many commands are waiting for their turn')))
-    }, timeoutMs)
-    const waiting: Waiting = {
-      names,
-      start() {
-        clearTimeout(timer)
-        resolve()
-      },
-    }
-    queue.add(waiting)
-    startNext()
-    return promise
-  }
-
-  return {
-    async run<T>(names: string[], work: () => Promise<T>): Promise<T> {
-      await acquire(names)
-      try {
-        return await work()
-      } finally {
-        running--
-        for (const name of names) locked.delete(name)
-        startNext()
-      }
-    },
-  }
 }

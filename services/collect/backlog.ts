@@ -1,5 +1,5 @@
+import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Position } from '../../infra/log/port.ts'
-import { runPeriodically } from '../../infra/timing.ts'
 
 // Age is measured and not the number of records, because how many are too many depends on the machine, and age is what a
 // caller waits. It is taken by our own clock: the log's times are those of the database or of the sender.

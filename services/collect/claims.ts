@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createGroupCommit } from '../../infra/log/group-commit.ts'
+import { createGroupCommit } from '../../infra/flow/group-commit.ts'
 import { unnest } from '../../infra/postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db, PoolOptions } from '../../infra/postgres/pool.ts'

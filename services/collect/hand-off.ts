@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, unavailable } from '../../infra/errors/errors.ts'
-import { createRowWaiter } from '../../infra/event-store/row-waiter.ts'
+import { createRowWaiter } from '../../infra/flow/row-waiter.ts'
 import type { Clock, KeyId } from '../../infra/ids.ts'
 import {
   decisionOf,

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
+import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { runPeriodically } from '../../infra/timing.ts'
 import { endedGraces } from '../../projections/organizations/queries.ts'
 import { endGrace } from './commands.ts'
 

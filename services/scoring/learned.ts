@@ -3,10 +3,10 @@ import type pg from 'pg'
 import { bankIdOf, bankNumberAt, bankNumberOf, frequentSize } from '../../infra/challenges/bank.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
+import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { runPeriodically } from '../../infra/timing.ts'
 import {
   answerDigest,
   classDigest,

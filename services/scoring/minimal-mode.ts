@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Applied } from '../../infra/event-store/applied.ts'
+import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { runPeriodically } from '../../infra/timing.ts'
 import { allowingMinimalMode } from '../../projections/policies/queries.ts'
 import type { AllowsMinimal } from './facts.ts'
 

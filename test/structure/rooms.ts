@@ -5,6 +5,7 @@ const floors = [
   ['schemas'],
   ['infra'],
   ['infra/errors', 'infra/crypto', 'infra/ip', 'infra/postgres'],
+  ['infra/flow'],
   ['infra/wire', 'infra/log', 'infra/safe-http'],
   ['infra/challenges', 'infra/event-store', 'infra/local', 'infra/otlp'],
   ['infra/access'],

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import { createGroupCommit } from '../group-commit.ts'
+import { createGroupCommit } from '../../flow/group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
 import {
   backoffMs,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
+import { createGroupCommit } from '../../flow/group-commit.ts'
 import { arrayParameter, type Part, statementOf } from '../../postgres/arrays.ts'
 import { createPool } from '../../postgres/pool.ts'
 import { within } from '../../timing.ts'
-import { createGroupCommit } from '../group-commit.ts'
 import { type PlacedRecord, valueBytes } from '../partition.ts'
 import { type LogRecord, LogUnavailable, type Position, type Topic } from '../port.ts'
 

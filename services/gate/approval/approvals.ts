@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createRowWaiter } from '../../../infra/event-store/row-waiter.ts'
+import { createConcurrencyLimit } from '../../../infra/flow/limit.ts'
+import { runPeriodically } from '../../../infra/flow/periodic.ts'
+import { createRowWaiter } from '../../../infra/flow/row-waiter.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { databaseNow } from '../../../infra/postgres/lease.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { runPeriodically, within } from '../../../infra/timing.ts'
+import { within } from '../../../infra/timing.ts'
 import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Approvals, GateParts } from '../context.ts'
@@ -18,7 +20,7 @@ export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
    * Concurrency limit of approvals that no request started (default 64, and 16 of an organization). A slow service
    * then blocks its own organization only.
    */
-  concurrency?: ApprovalConcurrency
+  concurrency?: { max: number; each: number }
 }
 
 const sleepUntilAborted: Sleep = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
@@ -37,7 +39,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     find: (id) => findGateSession(pool, id),
     onAdvance: (listener) => applied.onAdvance('gate', () => listener()),
   })
-  const limit = createApprovalLimit(concurrency)
+  const limit = createConcurrencyLimit(concurrency)
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
@@ -74,8 +76,8 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   /** What another process left, where the concurrency limit allows it. */
   function runInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
-    const name = organization_id ?? 'this server'
-    if (isIdle(id) && limit.tryStart(name)) void start(id).finally(() => limit.end(name))
+    const leave = isIdle(id) ? limit.tryEnter([organization_id ?? 'this server']) : undefined
+    if (leave) void start(id).finally(leave)
   }
 
   const looking = runPeriodically({
@@ -151,38 +153,6 @@ export function createApprovalLeases({ pool, owner, leaseMs }: LeaseOptions): Ap
     async releaseAll() {
       await pool.query('delete from tidegate.gate_leases where owner = $1', [owner])
     },
-  }
-}
-
-interface ApprovalConcurrency {
-  max: number
-  each: number
-}
-
-// A concurrency limit in all and for each name.
-interface ApprovalLimit {
-  tryStart(name: string): boolean
-  end(name: string): void
-}
-
-export function createApprovalLimit({ max, each }: ApprovalConcurrency): ApprovalLimit {
-  const started = new Map<string, number>()
-  let inAll = 0
-
-  function change(name: string, by: number): void {
-    const count = (started.get(name) ?? 0) + by
-    if (count === 0) started.delete(name)
-    else started.set(name, count)
-    inAll += by
-  }
-
-  return {
-    tryStart(name) {
-      if (inAll >= max || (started.get(name) ?? 0) >= each) return false
-      change(name, 1)
-      return true
-    },
-    end: (name) => change(name, -1),
   }
 }
 

@@ -1,5 +1,5 @@
+import { type Periodic, runPeriodically } from '../../../infra/flow/periodic.ts'
 import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
-import { type Periodic, runPeriodically } from '../../../infra/timing.ts'
 import { agedSessions } from '../../../projections/gate/queries.ts'
 import type { GateOptions } from '../context.ts'
 

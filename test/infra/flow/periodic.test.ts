@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { runPeriodically } from '../../infra/timing.ts'
-import { eventually } from '../support/eventually.ts'
+import { runPeriodically } from '../../../infra/flow/periodic.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const never = () => {
   throw new Error('no failure was expected')

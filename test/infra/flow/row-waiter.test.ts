@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createRowWaiter, type RowWaiter } from '../../../infra/event-store/row-waiter.ts'
+import { createRowWaiter, type RowWaiter } from '../../../infra/flow/row-waiter.ts'
 
 let waiter: RowWaiter<string, string> | undefined
 afterEach(() => waiter?.close())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGroupCommit } from '../../../infra/log/group-commit.ts'
+import { createGroupCommit } from '../../../infra/flow/group-commit.ts'
 import { type PlacedRecord, valueBytes } from '../../../infra/log/partition.ts'
 import type { Position } from '../../../infra/log/port.ts'
 

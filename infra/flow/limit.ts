@@ -1,0 +1,93 @@
+import { unavailable } from '../errors/errors.ts'
+
+export interface ConcurrencyLimitOptions {
+  /** Of all work at once, in this process. */
+  max: number
+  /** Of all work at once that has one name (default 1). */
+  each?: number
+  /** How long `run` waits for a place, milliseconds (default 5000). */
+  timeoutMs?: number
+}
+
+export interface ConcurrencyLimit {
+  /**
+   * Runs the work once there is a place for it under each of its names. First come, first served, but for work whose
+   * names are taken. Rejects with 503 where that takes too long.
+   */
+  run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
+  /** Takes a place if there is one now. What it returns gives the place back, and is to be called once. */
+  tryEnter(names: readonly string[]): (() => void) | undefined
+}
+
+interface Waiting {
+  names: readonly string[]
+  start: () => void
+}
+
+export function createConcurrencyLimit(options: ConcurrencyLimitOptions): ConcurrencyLimit {
+  const { max, each = 1, timeoutMs = 5000 } = options
+  const running = new Map<string, number>()
+  const queue = new Set<Waiting>()
+  let total = 0
+
+  function change(names: readonly string[], by: number): void {
+    total += by
+    for (const name of names) {
+      const count = (running.get(name) ?? 0) + by
+      if (count === 0) running.delete(name)
+      else running.set(name, count)
+    }
+  }
+
+  const isFree = (names: readonly string[]) =>
+    total < max && names.every((name) => (running.get(name) ?? 0) < each)
+
+  function startNext(): void {
+    for (const waiting of queue) {
+      if (total >= max) return
+      if (!isFree(waiting.names)) continue
+      queue.delete(waiting)
+      change(waiting.names, 1)
+      waiting.start()
+    }
+  }
+
+  function leave(names: readonly string[]): void {
+    change(names, -1)
+    startNext()
+  }
+
+  function enter(names: readonly string[]): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      queue.delete(waiting)
+      reject(unavailable(new Error('too many commands are waiting for their turn')))
+    }, timeoutMs)
+    const waiting: Waiting = {
+      names,
+      start() {
+        clearTimeout(timer)
+        resolve()
+      },
+    }
+    queue.add(waiting)
+    startNext()
+    return promise
+  }
+
+  return {
+    async run(names, work) {
+      await enter(names)
+      try {
+        return await work()
+      } finally {
+        leave(names)
+      }
+    },
+    tryEnter(names) {
+      if (!isFree(names)) return undefined
+      change(names, 1)
+      return () => leave(names)
+    },
+  }
+}
