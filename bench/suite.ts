@@ -1,7 +1,6 @@
 import type { Environment } from './environment.ts'
 import type { Measurement } from './measurement.ts'
 import { measureCollect } from './measures/collect.ts'
-import { measureDataKeys } from './measures/data-keys.ts'
 import { measureGuard } from './measures/guard.ts'
 import { measureHostile } from './measures/hostile.ts'
 import { measureLog } from './measures/log.ts'
@@ -27,7 +26,6 @@ export const stepNames = [
   'readback',
   'overload',
   'roles',
-  'data-keys',
   'webhooks',
   'rebuild',
   'collect',
@@ -68,8 +66,6 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
   const overload = { environment, peak, seconds: scale.overloadSeconds }
   await step('overload', () => measureOverload(overload))
   await step('roles', () => measureRoles(environment, scale.costSessions))
-  const keyed = { sessions: scale.costSessions, rounds: scale.logRounds }
-  await step('data-keys', () => measureDataKeys(environment, keyed))
   await step('webhooks', () => measureWebhooks(environment, scale))
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))

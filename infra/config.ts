@@ -60,8 +60,6 @@ const settings = z.object({
   KAFKA_MIN_INSYNC_REPLICAS: z.coerce.number().int().min(1).max(15).optional(),
   KAFKA_COMPRESSION_TYPE: z.enum(['none', 'gzip', 'zstd']).default('none'),
   SCHEMA_REGISTRY_URL: z.url().optional(),
-  /** Not set = the newest version of every event. */
-  WRITE_SCHEMAS_UP_TO: z.coerce.number().int().min(1).optional(),
   TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
   // Of organizations without days of their own; not set = for ever.

@@ -20,6 +20,7 @@ type AvroSource =
 export interface AvroMember {
   type: AvroSource
   default?: null
+  null_if?: 'sealed'
   doc?: string
 }
 type Field = { name: string } & AvroMember
@@ -41,6 +42,11 @@ export const hash: AvroMember = { type: ['null', 'string', 'double'], default: n
 
 export function orNull({ type }: AvroMember): AvroMember {
   return { type: ['null', type], default: null }
+}
+
+/** Personal, and in every event: null only where it is encrypted. The generated type leaves the null out. */
+export function nullIfSealed(member: AvroMember): AvroMember {
+  return { ...orNull(member), null_if: 'sealed' }
 }
 
 export function listOf({ type }: AvroMember): AvroMember {
@@ -78,7 +84,27 @@ export function avscText({ type }: AvroMember): string {
     known.add(value.name)
     return value
   }
-  return JSON.stringify(type, once, 2)
+  return `${jsonText(JSON.parse(JSON.stringify(type, once)))}\n`
+}
+
+const widestLine = 110
+
+/** JSON as the formatter of this repository writes it, and members that fit on one line on one line. */
+export function jsonText(value: unknown, indent = ''): string {
+  const short = oneLine(value)
+  if (indent.length + short.length < widestLine || typeof value !== 'object' || value === null) return short
+  const inner = `${indent}  `
+  const [open, close, parts] = Array.isArray(value)
+    ? ['[', ']', value.map((one) => jsonText(one, inner))]
+    : ['{', '}', Object.entries(value).map(([name, one]) => `"${name}": ${jsonText(one, inner)}`)]
+  return `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${indent}${close}`
+}
+
+function oneLine(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(oneLine).join(', ')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).map(([name, one]) => `"${name}": ${oneLine(one)}`)
+  return `{ ${members.join(', ')} }`
 }
 
 function isNamed(value: unknown): value is NamedType {

@@ -2,15 +2,15 @@
 
 export type ActorType = 'key' | 'operator' | 'person' | 'agent' | 'service' | 'scheduler' | 'other'
 
-/** Who caused an event. Events that were recorded before actors have none. */
+/** Who caused an event. */
 export interface Actor {
   type: ActorType
-  /** Of a key its id, of an operator the command; docs/glossary.md has the others. */
+  /** Of a key its id, of an operator the command; docs/internals/glossary.md has the others. */
   id: string
 }
 
 export interface Cause {
-  actor: null | Actor
+  actor: Actor
   request_id: null | string
 }
 
@@ -117,6 +117,525 @@ export interface SessionOpened {
   continuity_ids: string[]
   /** The id that this session hands out for the next visit. */
   continuity_id: string
+}
+
+export type CorrectionKind = 'split' | 'merge' | 'other'
+
+/** Somebody said that sessions of one visitor are of another. What becomes of each session is in tidegate.sessions.v1. */
+export interface VisitorCorrected {
+  organization_id: string
+  environment: Environment
+  kind: CorrectionKind
+  /** split: who loses sessions. merge: who gets them. */
+  visitor_id: string
+  /** split: the new visitor. merge: the one that is no more. */
+  other_visitor_id: string
+  /** The sessions that are of another visitor from then on. */
+  session_ids: string[]
+  reason: string
+  corrected_at: number
+}
+
+/** Sessions of a person were erased: their data keys, and all rows and states made of them. It has nothing of what was erased. */
+export interface VisitorErased {
+  event_id: string
+  organization_id: string
+  environment: Environment
+  /** Of all events of one erasure; each has some of the sessions. */
+  erasure_id: string
+  /** Whose erasure was asked for; null where it was a user's. */
+  visitor_id: null | string
+  /** HMAC of the client user id, hex; null where it was a visitor's. */
+  user_digest: null | string
+  session_ids: string[]
+  erased_visitor_ids: string[]
+  /** Visitors of whom other sessions are left; of those before, none is. */
+  changed_visitor_ids: string[]
+  counts: Record<string, number>
+  erased_at: number
+}
+
+/** A token that is in use is good for longer. */
+export interface AgentTokenRenewed {
+  /** Of the signup that issued it. */
+  gate_session_id: string
+  gate_account_id: string
+  expires_at: number
+  renewed_at: number
+}
+
+/** A token works no more. */
+export interface AgentTokenRevoked {
+  /** Of the signup that issued it. */
+  gate_session_id: string
+  gate_account_id: string
+  revoked_at: number
+}
+
+/** The credentials have arrived; they are not delivered again. */
+export interface GateDeliveryAcknowledged {
+  gate_session_id: string
+  /** Of the request that acknowledged it; a repetition of that request has the same. */
+  acknowledgement_id: string
+  acknowledged_at: number
+}
+
+/** Nobody acknowledged the credentials in time; they are not delivered any more. */
+export interface GateDeliveryExpired {
+  gate_session_id: string
+  expired_at: number
+}
+
+/** Postgres lost the key of a delivery that waited. The service was asked again, and this takes the place of what was to be delivered. */
+export interface GateDeliveryReplaced {
+  gate_session_id: string
+  gate_account_id: string
+  /** As of GateSessionApproved, under a new data key. */
+  delivery_sealed: Buffer
+  ack_token_hash: string
+  /** HMAC of the agt_ token that replaces the first one; null = the service has no dashboard login. */
+  agent_token_hash: null | string
+  agent_token_expires_at: null | number
+  replaced_at: number
+}
+
+export interface GateEnvVar {
+  name: string
+  key: string
+  secret: boolean
+}
+
+export interface GateSdk {
+  label: string
+  install: string
+  url: string
+}
+
+export interface GateBranding {
+  logo_url: null | string
+  primary_color: null | string
+  secondary_color: null | string
+  ascii_art: null | string
+}
+
+export interface GateConsentLinks {
+  terms_url: null | string
+  privacy_url: null | string
+}
+
+/** What an organization says about its service. */
+export interface GateServiceDefinition {
+  name: string
+  description: string
+  website: string
+  discoverable: boolean
+  /** we_..., told of approvals; null only of the built-in service. */
+  webhook_endpoint_id: null | string
+  /** null = no dashboard login, and no agent tokens. */
+  dashboard_login_url: null | string
+  docs_url: null | string
+  env_vars: GateEnvVar[]
+  sdks: GateSdk[]
+  branding: GateBranding
+  consent: GateConsentLinks
+  /** Whether every approval is claimed with the code that the consent page shows. */
+  claim_required: boolean
+  /** human: nobody else approves; null = inconclusive, too. */
+  minimum_verdict: null | string
+}
+
+/** A service is described anew, as a whole. */
+export interface GateServiceChanged {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  definition: GateServiceDefinition
+  changed_at: number
+}
+
+/** A service takes no signups and logins any more. Its id stays taken. */
+export interface GateServiceDisabled {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  disabled_at: number
+}
+
+/** The service has shown that it holds the registrable domain of its website; ends with another website. */
+export interface GateServiceDomainVerified {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  /** acme.dev of https://www.acme.dev/mail. */
+  domain: string
+  /** Where the challenge was found: dns or file. */
+  proof: string
+  verified_at: number
+}
+
+/** An organization registered a service, active from the start. */
+export interface GateServiceRegistered {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  definition: GateServiceDefinition
+  registered_at: number
+}
+
+/** The operator does not vouch for a service any more. */
+export interface GateServiceVerificationWithdrawn {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  withdrawn_at: number
+}
+
+/** The operator vouches for who is behind a service, by its name, website and logo as they are. */
+export interface GateServiceVerified {
+  service_id: string
+  organization_id: string
+  environment: Environment
+  verified_at: number
+}
+
+/** A person approved the signup; the service is asked for the account. The session stays pending until it has answered. */
+export interface GateSessionApprovalStarted {
+  gate_session_id: string
+  gate_account_id: string
+  /** we_... that is asked; null = the built-in service. */
+  webhook_endpoint_id: null | string
+  approve_token_hash: string
+  /** Of the session that approved: human or inconclusive. */
+  verdict: string
+  risk_score: number
+  /** sid_... of the consent page. */
+  proof_session_id: string
+  /** evt_... of its decision. */
+  proof_decision_id: string
+  started_at: number
+}
+
+/** The account exists and what is delivered is ready. Says in one event all that an approval makes, so that none of it exists without the rest. */
+export interface GateSessionApproved {
+  gate_session_id: string
+  gate_account_id: string
+  /** Both envelopes under a data key that is kept in the vault only, until the delivery has ended. */
+  delivery_sealed: Buffer
+  delivery_expires_at: number
+  ack_token_hash: string
+  /** HMAC of the agt_ token; null = the service has no dashboard login. */
+  agent_token_hash: null | string
+  agent_token_expires_at: null | number
+  approved_at: number
+}
+
+/** The agent told the right code; the service is asked for the account. */
+export interface GateSessionClaimed {
+  gate_session_id: string
+  gate_account_id: string
+  /** we_... that is asked; null = the built-in service. */
+  webhook_endpoint_id: null | string
+  claimed_at: number
+}
+
+/** The agent told a wrong code. */
+export interface GateSessionClaimFailed {
+  gate_session_id: string
+  gate_account_id: string
+  failed_at: number
+}
+
+/** A person approved the signup; the service is asked once the agent has told the code that the consent page shows. The session stays pending. */
+export interface GateSessionClaimRequested {
+  gate_session_id: string
+  gate_account_id: string
+  approve_token_hash: string
+  claim_code_hash: string
+  /** Of the session that approved: human or inconclusive. */
+  verdict: string
+  risk_score: number
+  /** sid_... of the consent page. */
+  proof_session_id: string
+  /** evt_... of its decision. */
+  proof_decision_id: string
+  requested_at: number
+}
+
+/** Nobody decided within the session's time. */
+export interface GateSessionExpired {
+  gate_session_id: string
+  expired_at: number
+}
+
+/** Somebody asked for a signup, which waits for a person's consent. */
+export interface GateSessionOpened {
+  /** gate_...; whoever knows it may see the consent page. */
+  gate_session_id: string
+  service_id: string
+  /** Whose service it is; null = the built-in one. */
+  organization_id: null | string
+  environment: Environment
+  account_name: string
+  /** JSON object, as sent. */
+  metadata: null | string
+  delivery_key_id: string
+  /** base64url raw X25519; what is delivered is sealed to it. */
+  delivery_public_key: string
+  /** HMAC of the gtpoll_ token. */
+  poll_token_hash: string
+  /** Where the request came from; shown to the person who decides. */
+  requested_ip: null | string
+  requested_user_agent: null | string
+  opened_at: number
+  expires_at: number
+  /** Shown where it was asked for and on the consent page. */
+  confirmation_code: string
+  /** supported: the agent can be told the code that the consent page shows; null = it did not say so. */
+  claim: null | string
+}
+
+export type GateRejection = 'declined' | 'closed' | 'integrator_failed' | 'claim_failed'
+
+/** A signup or login that was pending ended without an approval. */
+export interface GateSessionRejected {
+  gate_session_id: string
+  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not answer an approval as it must; claim_failed: five wrong codes were told. */
+  reason: GateRejection
+  /** What was wrong with the service's answers, in words; never quotes them. */
+  problem: null | string
+  rejected_at: number
+}
+
+/** Which variables the person who approved a signup lets into the agent's env file. Others go to a file of their own. */
+export interface GateVariablesAccepted {
+  gate_session_id: string
+  gate_account_id: string
+  /** Names, such as ACME_API_KEY. */
+  env_vars: string[]
+  accepted_at: number
+}
+
+/** The service exchanged the code for the account. */
+export interface LoginCodeConsumed {
+  gate_session_id: string
+  /** Of the request that used it; a repetition of that request has the same. */
+  consumption_id: string
+  consumed_at: number
+}
+
+/** Nobody used the code in time. */
+export interface LoginCodeExpired {
+  gate_session_id: string
+  expired_at: number
+}
+
+/** A person approved a dashboard login; its code may be used once. */
+export interface LoginSessionApproved {
+  gate_session_id: string
+  /** HMAC of the one-time code. */
+  code_hash: string
+  code_expires_at: number
+  approve_token_hash: string
+  /** Of the session that approved: human or inconclusive. */
+  verdict: string
+  risk_score: number
+  /** sid_... of the consent page. */
+  proof_session_id: string
+  /** evt_... of its decision. */
+  proof_decision_id: string
+  approved_at: number
+}
+
+/** The holder of an agent token asked for a dashboard login, which waits for a person's consent. */
+export interface LoginSessionOpened {
+  /** gate_... */
+  gate_session_id: string
+  service_id: string
+  /** Whose service it is; null = the built-in one. */
+  organization_id: null | string
+  environment: Environment
+  gate_account_id: string
+  account_name: string
+  /** Where the request came from; shown to the person who decides. */
+  requested_ip: null | string
+  requested_user_agent: null | string
+  opened_at: number
+  expires_at: number
+  /** Shown where it was asked for and on the consent page. */
+  confirmation_code: string
+  /** Where the browser goes once it is approved, as the consent page shows it. */
+  dashboard_login_url: string
+}
+
+/** An operator's own browser answered the deployment's questions. What it answered counts as right for everybody. */
+export interface EngineAnswersLearned {
+  /** blink, gecko or webkit. */
+  engine_family: string
+  /** The browser's user agent. */
+  browser: string
+  /** Hashes of the answers, by question. */
+  answers: Record<string, string>
+  /** Who ran the command, as they say. */
+  learned_by: string
+  learned_at: number
+}
+
+/** An operator decided that a record that cannot be read stops its partition no longer. It stays where it is, and here. */
+export interface RecordSkipped {
+  skipped_topic: string
+  skipped_partition: number
+  skipped_offset: number
+  reason: string
+  /** Who ran the command, as they say. */
+  skipped_by: string
+  skipped_at: number
+  why_unreadable: string
+  record_key: string
+  record_headers: Record<string, string>
+  record_value: Buffer
+}
+
+export type KeyType = 'publishable' | 'secret'
+
+export type ClientTarget = 'browser' | 'native_ios' | 'native_android'
+
+/** A key was issued. Nothing here lets anyone authenticate: the look-up value is peppered and the secret hash encrypted. */
+export interface ApiKeyIssued {
+  organization_id: string
+  key_id: string
+  type: KeyType
+  environment: Environment
+  name: string
+  client_target: ClientTarget
+  /** Publishable keys only. */
+  allowed_origins: null | string[]
+  /** Secret keys only. */
+  scopes: null | string[]
+  /** HMAC-SHA256 of the key under the pepper, hex. */
+  lookup_hash: string
+  /** Encrypted SHA-256 of a secret key, needed to seal tokens to it. */
+  secret_hash_sealed: null | Buffer
+  key_preview: string
+  /** The whole publishable key. */
+  display_key: null | string
+  /** The key that a rotation replaced. */
+  replaces_key_id: null | string
+  issued_at: number
+}
+
+export interface ApiKeyOriginsChanged {
+  organization_id: string
+  key_id: string
+  allowed_origins: string[]
+  changed_at: number
+}
+
+export interface ApiKeyRenamed {
+  organization_id: string
+  key_id: string
+  name: string
+  renamed_at: number
+}
+
+export type RevocationReason = 'requested' | 'grace_ended'
+
+export interface ApiKeyRevoked {
+  organization_id: string
+  key_id: string
+  revoked_at: number
+  reason: RevocationReason
+}
+
+/** The key was replaced and works until its grace ends. */
+export interface ApiKeyRotated {
+  organization_id: string
+  key_id: string
+  replacement_key_id: string
+  rotated_at: number
+  grace_expires_at: number
+}
+
+export interface ApiKeyScopesChanged {
+  organization_id: string
+  key_id: string
+  scopes: string[]
+  changed_at: number
+}
+
+export interface OrganizationCapabilityDisabled {
+  organization_id: string
+  capability: string
+  disabled_at: number
+}
+
+/** The organization may use what is off by default. */
+export interface OrganizationCapabilityEnabled {
+  organization_id: string
+  /** A string, so that an older reader does not take a capability that it does not know for one that it does. */
+  capability: string
+  enabled_at: number
+}
+
+export interface OrganizationCreated {
+  organization_id: string
+  name: string
+  slug: string
+  created_at: number
+}
+
+export interface OrganizationDeleted {
+  organization_id: string
+  deleted_at: number
+}
+
+/** Support gave the organization request limits of its own, or took them back. The event says all of them. */
+export interface OrganizationLimitsChanged {
+  organization_id: string
+  /** Units in 60 seconds of the bucket of its secret keys; null = the server's default. */
+  secret_limit: null | number
+  /** The same for its publishable keys. */
+  publishable_limit: null | number
+  changed_at: number
+}
+
+export interface OrganizationReactivated {
+  organization_id: string
+  reactivated_at: number
+}
+
+export interface OrganizationRenamed {
+  organization_id: string
+  name: string
+  renamed_at: number
+}
+
+export interface OrganizationSuspended {
+  organization_id: string
+  suspended_at: number
+}
+
+/** Data of an organization reached their age: sessions by their newest decision, decisions with them, visitors by when they were last seen, webhook events by their creation; null = nothing. Read models are without them from here on, and no later policy brings them back. */
+export interface OrganizationDataExpired {
+  organization_id: string
+  sessions_before: null | number
+  decisions_before: null | number
+  visitors_before: null | number
+  webhooks_before: null | number
+  expired_at: number
+}
+
+/** What is recorded of an organization's visitors and for how many days was changed. The event says all of it. Shortened addresses are IPv4 /24 and IPv6 /48. */
+export interface OrganizationDataPolicyChanged {
+  organization_id: string
+  /** Sessions stay for so many days; 0 = for ever, null = the operator's default. */
+  session_days: null | number
+  /** Decisions; at most as long as their sessions. */
+  decision_days: null | number
+  visitor_days: null | number
+  webhook_days: null | number
+  shortens_addresses: boolean
+  allows_minimal_mode: boolean
+  changed_at: number
 }
 
 /** The customer linked its own user id to the session. */
@@ -435,8 +954,26 @@ export interface AnalysisCoverage {
   runtime: boolean
   behavioral: boolean
   visitor_identity: boolean
-  /** Whether the device vouched for the app. Null for pages, and before version 3. */
+  /** Whether the device vouched for the app. Null for pages. */
   attestation: null | boolean
+}
+
+export interface WithheldPart {
+  group: string
+  reason: string
+}
+
+export interface SessionEvidence {
+  /** What was consulted. */
+  sources: string[]
+  /** Members at their harmless value because nothing was consulted for them. */
+  unchecked: string[]
+  /** Members that the SDK always sends and did not. */
+  missing: string[]
+  /** Parts of the snapshot that are not there, and why: blocked, unsupported, late. */
+  withheld: WithheldPart[]
+  /** Members whose values no browser has. */
+  impossible: string[]
 }
 
 export interface SignalFired {
@@ -444,6 +981,8 @@ export interface SignalFired {
   role: string
   category: string
   strength: string
+  /** What was observed: signals of one channel do not confirm each other. */
+  channel: string
   signal_score: number
 }
 
@@ -685,24 +1224,6 @@ export interface DetailDeviceIdentity {
   matched_anchors: string[]
 }
 
-export interface WithheldPart {
-  group: string
-  reason: string
-}
-
-export interface SessionEvidence {
-  /** What was consulted. */
-  sources: string[]
-  /** Members at their harmless value because nothing was consulted for them. */
-  unchecked: string[]
-  /** Members that the SDK always sends and did not. Null before version 3. */
-  missing: null | string[]
-  /** Parts of the snapshot that are not there, and why: blocked, unsupported, late. Null before version 6. */
-  withheld: null | WithheldPart[]
-  /** Members whose values no browser has. Null before version 3. */
-  impossible: null | string[]
-}
-
 /** What the document that handed off has shown. */
 export interface HandOffEvidence {
   challenge_answered: boolean
@@ -729,27 +1250,12 @@ export interface Repeats {
   user_visitors: WindowCounts
 }
 
-/** What a document answered, for the read model of answers to learn from. */
-export interface ChallengeAnswers {
-  document_id_hash: string
-  /** Engine and version that the browser claims: whose answers these are. */
-  engine: null | string
-  /** Renderer, system, browser and version that the browser claims. */
-  canvas_class: null | string
-  canvas_seed: null | string
-  canvas_answer: null | string
-  /** By question. */
-  engine_answers: Record<string, string>
-  /** Whether nothing else spoke against the session: only then others learn of it. */
-  is_consistent: boolean
-  /** Of the network (/24 or /48): what others learn counts networks. */
-  network_digest: null | string
-}
-
 /** What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client. */
 export interface GivenAnswers {
   /** Hash of the engine and version that the browser claims. */
   engine: null | string
+  /** Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it. */
+  engine_family: null | string
   /** Hash of the renderer, system, browser and version that the browser claims. */
   canvas_class: null | string
   canvas_seed: null | string
@@ -763,8 +1269,6 @@ export interface GivenAnswers {
   network_digest: string
   /** Whether nothing else spoke against the session: only then others learn of it. */
   is_consistent: boolean
-  /** Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it. Null before version 6. */
-  engine_family: null | string
 }
 
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
@@ -799,6 +1303,7 @@ export interface SessionScored {
   browser: Browser
   device: Device
   analysis_coverage: AnalysisCoverage
+  evidence: SessionEvidence
   signals_fired: SignalFired[]
   client_telemetry: ClientTelemetry
   native_runtime_integrity: null | NativeRuntimeIntegrity
@@ -807,8 +1312,6 @@ export interface SessionScored {
   native_motion_print: null | NativeMotionPrint
   device_identity: null | DetailDeviceIdentity
   install_id: null | string
-  /** Null in events of before version 2. */
-  evidence: null | SessionEvidence
   /** Null for a decision that no hand-off asked for. */
   hand_off: null | HandOffEvidence
   /** SHA-256 of what the machine says of itself, hex. */
@@ -817,9 +1320,7 @@ export interface SessionScored {
   behavior_hash: null | string
   /** Null where nothing was counted. */
   repeats: null | Repeats
-  /** Null from version 5 on. */
-  challenge_answers: null | ChallengeAnswers
-  /** In the first decision about a page with a visitor, where it answered its document. Null before version 5. */
+  /** In the first decision about a page with a visitor, where it answered its document. */
   given_answers: null | GivenAnswers
 }
 
@@ -853,435 +1354,24 @@ export interface VisitorSplit {
   split_at: number
 }
 
-export type KeyType = 'publishable' | 'secret'
-
-export type ClientTarget = 'browser' | 'native_ios' | 'native_android'
-
-/** A key was issued. Nothing here lets anyone authenticate: the look-up value is peppered and the secret hash encrypted. */
-export interface ApiKeyIssued {
-  organization_id: string
-  key_id: string
-  type: KeyType
-  environment: Environment
-  name: string
-  client_target: ClientTarget
-  /** Publishable keys only. */
-  allowed_origins: null | string[]
-  /** Secret keys only. */
-  scopes: null | string[]
-  /** HMAC-SHA256 of the key under the pepper, hex. */
-  lookup_hash: string
-  /** Encrypted SHA-256 of a secret key, needed to seal tokens to it. */
-  secret_hash_sealed: null | Buffer
-  key_preview: string
-  /** The whole publishable key. */
-  display_key: null | string
-  /** The key that a rotation replaced. */
-  replaces_key_id: null | string
-  issued_at: number
-}
-
-export interface ApiKeyOriginsChanged {
-  organization_id: string
-  key_id: string
-  allowed_origins: string[]
-  changed_at: number
-}
-
-export interface ApiKeyRenamed {
-  organization_id: string
-  key_id: string
-  name: string
-  renamed_at: number
-}
-
-export type RevocationReason = 'requested' | 'grace_ended'
-
-export interface ApiKeyRevoked {
-  organization_id: string
-  key_id: string
-  revoked_at: number
-  reason: RevocationReason
-}
-
-/** The key was replaced and works until its grace ends. */
-export interface ApiKeyRotated {
-  organization_id: string
-  key_id: string
-  replacement_key_id: string
-  rotated_at: number
-  grace_expires_at: number
-}
-
-export interface ApiKeyScopesChanged {
-  organization_id: string
-  key_id: string
-  scopes: string[]
-  changed_at: number
-}
-
-export interface OrganizationCapabilityDisabled {
-  organization_id: string
-  capability: string
-  disabled_at: number
-}
-
-/** The organization may use what is off by default. */
-export interface OrganizationCapabilityEnabled {
-  organization_id: string
-  /** A string, so that an older reader does not take a capability that it does not know for one that it does. */
-  capability: string
-  enabled_at: number
-}
-
-export interface OrganizationCreated {
-  organization_id: string
-  name: string
-  slug: string
-  created_at: number
-}
-
-export interface OrganizationDeleted {
-  organization_id: string
-  deleted_at: number
-}
-
-/** Support gave the organization request limits of its own, or took them back. The event says all of them. */
-export interface OrganizationLimitsChanged {
-  organization_id: string
-  /** Units in 60 seconds of the bucket of its secret keys; null = the server's default. */
-  secret_limit: null | number
-  /** The same for its publishable keys. */
-  publishable_limit: null | number
-  changed_at: number
-}
-
-export interface OrganizationReactivated {
-  organization_id: string
-  reactivated_at: number
-}
-
-export interface OrganizationRenamed {
-  organization_id: string
-  name: string
-  renamed_at: number
-}
-
-export interface OrganizationSuspended {
-  organization_id: string
-  suspended_at: number
-}
-
-/** A token that is in use is good for longer. */
-export interface AgentTokenRenewed {
-  /** Of the signup that issued it. */
-  gate_session_id: string
-  gate_account_id: string
-  expires_at: number
-  renewed_at: number
-}
-
-/** A token works no more. */
-export interface AgentTokenRevoked {
-  /** Of the signup that issued it. */
-  gate_session_id: string
-  gate_account_id: string
-  revoked_at: number
-}
-
-/** The credentials have arrived; they are not delivered again. */
-export interface GateDeliveryAcknowledged {
-  gate_session_id: string
-  /** Of the request that acknowledged it; a repetition of that request has the same. */
-  acknowledgement_id: string
-  acknowledged_at: number
-}
-
-/** Nobody acknowledged the credentials in time; they are not delivered any more. */
-export interface GateDeliveryExpired {
-  gate_session_id: string
-  expired_at: number
-}
-
-/** Postgres lost the key of a delivery that waited. The service was asked again, and this takes the place of what was to be delivered. */
-export interface GateDeliveryReplaced {
-  gate_session_id: string
-  gate_account_id: string
-  /** As of GateSessionApproved, under a new data key. */
-  delivery_sealed: Buffer
-  ack_token_hash: string
-  /** HMAC of the agt_ token that replaces the first one; null = the service has no dashboard login. */
-  agent_token_hash: null | string
-  agent_token_expires_at: null | number
-  replaced_at: number
-}
-
-export interface GateEnvVar {
-  name: string
-  key: string
-  secret: boolean
-}
-
-export interface GateSdk {
-  label: string
-  install: string
-  url: string
-}
-
-export interface GateBranding {
-  logo_url: null | string
-  primary_color: null | string
-  secondary_color: null | string
-  ascii_art: null | string
-}
-
-export interface GateConsentLinks {
-  terms_url: null | string
-  privacy_url: null | string
-}
-
-/** What an organization says about its service. */
-export interface GateServiceDefinition {
-  name: string
-  description: string
-  website: string
-  discoverable: boolean
-  /** we_..., told of approvals; null only of the built-in service. */
-  webhook_endpoint_id: null | string
-  /** null = no dashboard login, and no agent tokens. */
-  dashboard_login_url: null | string
-  docs_url: null | string
-  env_vars: GateEnvVar[]
-  sdks: GateSdk[]
-  branding: GateBranding
-  consent: GateConsentLinks
-  /** Whether every approval is claimed with the code that the consent page shows. */
-  claim_required: boolean
-  /** human: nobody else approves; null = inconclusive, too. */
-  minimum_verdict: null | string
-}
-
-/** A service is described anew, as a whole. */
-export interface GateServiceChanged {
-  service_id: string
+/** A session was found to be of a visitor, and by what scoring knows the visitor from then on. */
+export interface VisitorLinked {
+  session_id: string
   organization_id: string
   environment: Environment
-  definition: GateServiceDefinition
-  changed_at: number
-}
-
-/** A service takes no signups and logins any more. Its id stays taken. */
-export interface GateServiceDisabled {
-  service_id: string
-  organization_id: string
-  environment: Environment
-  disabled_at: number
-}
-
-/** The service has shown that it holds the registrable domain of its website; ends with another website. */
-export interface GateServiceDomainVerified {
-  service_id: string
-  organization_id: string
-  environment: Environment
-  /** acme.dev of https://www.acme.dev/mail. */
-  domain: string
-  /** Where the challenge was found: dns or file. */
-  proof: string
-  verified_at: number
-}
-
-/** An organization registered a service, active from the start. */
-export interface GateServiceRegistered {
-  service_id: string
-  organization_id: string
-  environment: Environment
-  definition: GateServiceDefinition
-  registered_at: number
-}
-
-/** The operator does not vouch for a service any more. */
-export interface GateServiceVerificationWithdrawn {
-  service_id: string
-  organization_id: string
-  environment: Environment
-  withdrawn_at: number
-}
-
-/** The operator vouches for who is behind a service, by its name, website and logo as they are. */
-export interface GateServiceVerified {
-  service_id: string
-  organization_id: string
-  environment: Environment
-  verified_at: number
-}
-
-/** A person approved the signup; the service is asked for the account. The session stays pending until it has answered. */
-export interface GateSessionApprovalStarted {
-  gate_session_id: string
-  gate_account_id: string
-  /** we_... that is asked; null = the built-in service. */
-  webhook_endpoint_id: null | string
-  approve_token_hash: string
-  /** Of the session that approved: human or inconclusive. */
-  verdict: string
-  risk_score: number
-  /** sid_... of the consent page. */
-  proof_session_id: string
-  /** evt_... of its decision. */
-  proof_decision_id: string
-  started_at: number
-}
-
-/** The account exists and what is delivered is ready. Says in one event all that an approval makes, so that none of it exists without the rest. */
-export interface GateSessionApproved {
-  gate_session_id: string
-  gate_account_id: string
-  /** Both envelopes under a data key that is kept in the vault only, until the delivery has ended. */
-  delivery_sealed: Buffer
-  delivery_expires_at: number
-  ack_token_hash: string
-  /** HMAC of the agt_ token; null = the service has no dashboard login. */
-  agent_token_hash: null | string
-  agent_token_expires_at: null | number
-  approved_at: number
-}
-
-/** The agent told the right code; the service is asked for the account. */
-export interface GateSessionClaimed {
-  gate_session_id: string
-  gate_account_id: string
-  /** we_... that is asked; null = the built-in service. */
-  webhook_endpoint_id: null | string
-  claimed_at: number
-}
-
-/** The agent told a wrong code. */
-export interface GateSessionClaimFailed {
-  gate_session_id: string
-  gate_account_id: string
-  failed_at: number
-}
-
-/** A person approved the signup; the service is asked once the agent has told the code that the consent page shows. The session stays pending. */
-export interface GateSessionClaimRequested {
-  gate_session_id: string
-  gate_account_id: string
-  approve_token_hash: string
-  claim_code_hash: string
-  /** Of the session that approved: human or inconclusive. */
-  verdict: string
-  risk_score: number
-  /** sid_... of the consent page. */
-  proof_session_id: string
-  /** evt_... of its decision. */
-  proof_decision_id: string
-  requested_at: number
-}
-
-/** Nobody decided within the session's time. */
-export interface GateSessionExpired {
-  gate_session_id: string
-  expired_at: number
-}
-
-/** Somebody asked for a signup, which waits for a person's consent. */
-export interface GateSessionOpened {
-  /** gate_...; whoever knows it may see the consent page. */
-  gate_session_id: string
-  service_id: string
-  /** Whose service it is; null = the built-in one. */
-  organization_id: null | string
-  environment: Environment
-  account_name: string
-  /** JSON object, as sent. */
-  metadata: null | string
-  delivery_key_id: string
-  /** base64url raw X25519; what is delivered is sealed to it. */
-  delivery_public_key: string
-  /** HMAC of the gtpoll_ token. */
-  poll_token_hash: string
-  /** Where the request came from; shown to the person who decides. */
-  requested_ip: null | string
-  requested_user_agent: null | string
-  opened_at: number
-  expires_at: number
-  /** Shown where it was asked for and on the consent page; null before codes were random. */
-  confirmation_code: null | string
-  /** supported: the agent can be told the code that the consent page shows; null = it did not say so. */
-  claim: null | string
-}
-
-export type GateRejection = 'declined' | 'closed' | 'integrator_failed' | 'claim_failed'
-
-/** A signup or login that was pending ended without an approval. */
-export interface GateSessionRejected {
-  gate_session_id: string
-  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not answer an approval as it must; claim_failed: five wrong codes were told. */
-  reason: GateRejection
-  /** What was wrong with the service's answers, in words; never quotes them. */
-  problem: null | string
-  rejected_at: number
-}
-
-/** Which variables the person who approved a signup lets into the agent's env file. Others go to a file of their own. */
-export interface GateVariablesAccepted {
-  gate_session_id: string
-  gate_account_id: string
-  /** Names, such as ACME_API_KEY. */
-  env_vars: string[]
-  accepted_at: number
-}
-
-/** The service exchanged the code for the account. */
-export interface LoginCodeConsumed {
-  gate_session_id: string
-  /** Of the request that used it; a repetition of that request has the same. */
-  consumption_id: string
-  consumed_at: number
-}
-
-/** Nobody used the code in time. */
-export interface LoginCodeExpired {
-  gate_session_id: string
-  expired_at: number
-}
-
-/** A person approved a dashboard login; its code may be used once. */
-export interface LoginSessionApproved {
-  gate_session_id: string
-  /** HMAC of the one-time code. */
-  code_hash: string
-  code_expires_at: number
-  approve_token_hash: string
-  /** Of the session that approved: human or inconclusive. */
-  verdict: string
-  risk_score: number
-  /** sid_... of the consent page. */
-  proof_session_id: string
-  /** evt_... of its decision. */
-  proof_decision_id: string
-  approved_at: number
-}
-
-/** The holder of an agent token asked for a dashboard login, which waits for a person's consent. */
-export interface LoginSessionOpened {
-  /** gate_... */
-  gate_session_id: string
-  service_id: string
-  /** Whose service it is; null = the built-in one. */
-  organization_id: null | string
-  environment: Environment
-  gate_account_id: string
-  account_name: string
-  /** Where the request came from; shown to the person who decides. */
-  requested_ip: null | string
-  requested_user_agent: null | string
-  opened_at: number
-  expires_at: number
-  /** Shown where it was asked for and on the consent page; null before codes were random. */
-  confirmation_code: null | string
-  /** Where the browser goes once it is approved, as the consent page shows it; null in those of before. */
-  dashboard_login_url: null | string
+  visitor_id: string
+  linked_at: number
+  /** What the client was given. */
+  continuity_id: null | string
+  /** What the client had of earlier sessions. */
+  presented_continuity_ids: string[]
+  install_id: null | string
+  /** Six bytes of a hash for each component of the fingerprint's vector, zeros for an unknown one. Empty where nothing was observed. */
+  components: Buffer
+  /** Whether the components tell the device from others of its kind. */
+  is_distinctive: boolean
+  /** IPv4 /24 or IPv6 /48, where anything was observed. */
+  network: null | string
 }
 
 export type WebhookAttemptOutcome = 'succeeded' | 'retrying' | 'failed'
@@ -1306,7 +1396,7 @@ export interface WebhookDeliveryAttempted {
   /** Why there was no success, in words. */
   error: null | string
   next_attempt_at: null | number
-  /** The session that the webhook event is about; null for others, and before version 2. */
+  /** The session that the webhook event is about; null for others. */
   session_subject_id: null | string
 }
 
@@ -1436,132 +1526,10 @@ export interface WebhookRedeliveryRequested {
   requested_at: number
 }
 
-/** An operator's own browser answered the deployment's questions. What it answered counts as right for everybody. */
-export interface EngineAnswersLearned {
-  /** blink, gecko or webkit. */
-  engine_family: string
-  /** The browser's user agent. */
-  browser: string
-  /** Hashes of the answers, by question. */
-  answers: Record<string, string>
-  /** Who ran the command, as they say. */
-  learned_by: string
-  learned_at: number
-}
-
-/** An operator decided that a record that cannot be read stops its partition no longer. It stays where it is, and here. */
-export interface RecordSkipped {
-  skipped_topic: string
-  skipped_partition: number
-  skipped_offset: number
-  reason: string
-  /** Who ran the command, as they say. */
-  skipped_by: string
-  skipped_at: number
-  why_unreadable: string
-  record_key: string
-  record_headers: Record<string, string>
-  record_value: Buffer
-}
-
-/** A session was found to be of a visitor, and by what scoring knows the visitor from then on. */
-export interface VisitorLinked {
-  session_id: string
-  organization_id: string
-  environment: Environment
-  visitor_id: string
-  linked_at: number
-  /** What the client was given. */
-  continuity_id: null | string
-  /** What the client had of earlier sessions. */
-  presented_continuity_ids: string[]
-  install_id: null | string
-  /** Six bytes of a hash for each component of the fingerprint's vector, zeros for an unknown one. Empty where nothing was observed. */
-  components: Buffer
-  /** Whether the components tell the device from others of its kind. */
-  is_distinctive: boolean
-  /** IPv4 /24 or IPv6 /48, where anything was observed. */
-  network: null | string
-}
-
-/** Data of an organization reached their age: sessions by their newest decision, decisions with them, visitors by when they were last seen, webhook events by their creation; null = nothing. Read models are without them from here on, and no later policy brings them back. */
-export interface OrganizationDataExpired {
-  organization_id: string
-  sessions_before: null | number
-  decisions_before: null | number
-  visitors_before: null | number
-  webhooks_before: null | number
-  expired_at: number
-}
-
-/** What is recorded of an organization's visitors and for how many days was changed. The event says all of it. Shortened addresses are IPv4 /24 and IPv6 /48. */
-export interface OrganizationDataPolicyChanged {
-  organization_id: string
-  /** Sessions stay for so many days; 0 = for ever, null = the operator's default. */
-  session_days: null | number
-  /** Decisions; at most as long as their sessions. */
-  decision_days: null | number
-  visitor_days: null | number
-  webhook_days: null | number
-  shortens_addresses: boolean
-  allows_minimal_mode: boolean
-  changed_at: number
-}
-
-/** Sessions of a person were erased: their data keys, and all rows and states made of them. It has nothing of what was erased. */
-export interface VisitorErased {
-  event_id: string
-  organization_id: string
-  environment: Environment
-  /** Of all events of one erasure; each has some of the sessions. */
-  erasure_id: string
-  /** Whose erasure was asked for; null where it was a user's. */
-  visitor_id: null | string
-  /** HMAC of the client user id, hex; null where it was a visitor's. */
-  user_digest: null | string
-  session_ids: string[]
-  erased_visitor_ids: string[]
-  /** Visitors of whom other sessions are left; of those before, none is. */
-  changed_visitor_ids: string[]
-  counts: Record<string, number>
-  erased_at: number
-}
-
-export type CorrectionKind = 'split' | 'merge' | 'other'
-
-/** Somebody said that sessions of one visitor are of another. What becomes of each session is in tidegate.sessions.v1. */
-export interface VisitorCorrected {
-  organization_id: string
-  environment: Environment
-  kind: CorrectionKind
-  /** split: who loses sessions. merge: who gets them. */
-  visitor_id: string
-  /** split: the new visitor. merge: the one that is no more. */
-  other_visitor_id: string
-  /** The sessions that are of another visitor from then on. */
-  session_ids: string[]
-  reason: string
-  corrected_at: number
-}
-
 /** Those whose records have a `Cause`, too. */
 export const causedNames = [
-  'ClientUserAttached',
-  'ClientUserCleared',
-  'ApiKeyIssued',
-  'ApiKeyOriginsChanged',
-  'ApiKeyRenamed',
-  'ApiKeyRevoked',
-  'ApiKeyRotated',
-  'ApiKeyScopesChanged',
-  'OrganizationCapabilityDisabled',
-  'OrganizationCapabilityEnabled',
-  'OrganizationCreated',
-  'OrganizationDeleted',
-  'OrganizationLimitsChanged',
-  'OrganizationReactivated',
-  'OrganizationRenamed',
-  'OrganizationSuspended',
+  'VisitorCorrected',
+  'VisitorErased',
   'AgentTokenRenewed',
   'AgentTokenRevoked',
   'GateDeliveryAcknowledged',
@@ -1586,6 +1554,26 @@ export const causedNames = [
   'LoginCodeExpired',
   'LoginSessionApproved',
   'LoginSessionOpened',
+  'EngineAnswersLearned',
+  'RecordSkipped',
+  'ApiKeyIssued',
+  'ApiKeyOriginsChanged',
+  'ApiKeyRenamed',
+  'ApiKeyRevoked',
+  'ApiKeyRotated',
+  'ApiKeyScopesChanged',
+  'OrganizationCapabilityDisabled',
+  'OrganizationCapabilityEnabled',
+  'OrganizationCreated',
+  'OrganizationDeleted',
+  'OrganizationLimitsChanged',
+  'OrganizationReactivated',
+  'OrganizationRenamed',
+  'OrganizationSuspended',
+  'OrganizationDataExpired',
+  'OrganizationDataPolicyChanged',
+  'ClientUserAttached',
+  'ClientUserCleared',
   'WebhookEndpointCreated',
   'WebhookEndpointDisabled',
   'WebhookEndpointEnabled',
@@ -1596,12 +1584,6 @@ export const causedNames = [
   'WebhookEndpointSecretRotated',
   'WebhookEndpointSubscriptionsChanged',
   'WebhookRedeliveryRequested',
-  'EngineAnswersLearned',
-  'RecordSkipped',
-  'OrganizationDataExpired',
-  'OrganizationDataPolicyChanged',
-  'VisitorErased',
-  'VisitorCorrected',
 ] as const
 export type CausedName = (typeof causedNames)[number]
 
@@ -1612,25 +1594,8 @@ export interface EventTypes {
   ResultRequested: ResultRequested
   SessionIdled: SessionIdled
   SessionOpened: SessionOpened
-  ClientUserAttached: ClientUserAttached
-  ClientUserCleared: ClientUserCleared
-  SessionScored: SessionScored
-  VisitorMerged: VisitorMerged
-  VisitorSplit: VisitorSplit
-  ApiKeyIssued: ApiKeyIssued
-  ApiKeyOriginsChanged: ApiKeyOriginsChanged
-  ApiKeyRenamed: ApiKeyRenamed
-  ApiKeyRevoked: ApiKeyRevoked
-  ApiKeyRotated: ApiKeyRotated
-  ApiKeyScopesChanged: ApiKeyScopesChanged
-  OrganizationCapabilityDisabled: OrganizationCapabilityDisabled
-  OrganizationCapabilityEnabled: OrganizationCapabilityEnabled
-  OrganizationCreated: OrganizationCreated
-  OrganizationDeleted: OrganizationDeleted
-  OrganizationLimitsChanged: OrganizationLimitsChanged
-  OrganizationReactivated: OrganizationReactivated
-  OrganizationRenamed: OrganizationRenamed
-  OrganizationSuspended: OrganizationSuspended
+  VisitorCorrected: VisitorCorrected
+  VisitorErased: VisitorErased
   AgentTokenRenewed: AgentTokenRenewed
   AgentTokenRevoked: AgentTokenRevoked
   GateDeliveryAcknowledged: GateDeliveryAcknowledged
@@ -1655,6 +1620,30 @@ export interface EventTypes {
   LoginCodeExpired: LoginCodeExpired
   LoginSessionApproved: LoginSessionApproved
   LoginSessionOpened: LoginSessionOpened
+  EngineAnswersLearned: EngineAnswersLearned
+  RecordSkipped: RecordSkipped
+  ApiKeyIssued: ApiKeyIssued
+  ApiKeyOriginsChanged: ApiKeyOriginsChanged
+  ApiKeyRenamed: ApiKeyRenamed
+  ApiKeyRevoked: ApiKeyRevoked
+  ApiKeyRotated: ApiKeyRotated
+  ApiKeyScopesChanged: ApiKeyScopesChanged
+  OrganizationCapabilityDisabled: OrganizationCapabilityDisabled
+  OrganizationCapabilityEnabled: OrganizationCapabilityEnabled
+  OrganizationCreated: OrganizationCreated
+  OrganizationDeleted: OrganizationDeleted
+  OrganizationLimitsChanged: OrganizationLimitsChanged
+  OrganizationReactivated: OrganizationReactivated
+  OrganizationRenamed: OrganizationRenamed
+  OrganizationSuspended: OrganizationSuspended
+  OrganizationDataExpired: OrganizationDataExpired
+  OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
+  ClientUserAttached: ClientUserAttached
+  ClientUserCleared: ClientUserCleared
+  SessionScored: SessionScored
+  VisitorMerged: VisitorMerged
+  VisitorSplit: VisitorSplit
+  VisitorLinked: VisitorLinked
   WebhookDeliveryAttempted: WebhookDeliveryAttempted
   WebhookDeliverySkipped: WebhookDeliverySkipped
   WebhookEndpointCreated: WebhookEndpointCreated
@@ -1668,13 +1657,6 @@ export interface EventTypes {
   WebhookEndpointSubscriptionsChanged: WebhookEndpointSubscriptionsChanged
   WebhookEventRaised: WebhookEventRaised
   WebhookRedeliveryRequested: WebhookRedeliveryRequested
-  EngineAnswersLearned: EngineAnswersLearned
-  RecordSkipped: RecordSkipped
-  VisitorLinked: VisitorLinked
-  OrganizationDataExpired: OrganizationDataExpired
-  OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
-  VisitorErased: VisitorErased
-  VisitorCorrected: VisitorCorrected
 }
 
 export const eventTopics = {
@@ -1684,25 +1666,8 @@ export const eventTopics = {
   ResultRequested: 'tidegate.collect.v1',
   SessionIdled: 'tidegate.collect.v1',
   SessionOpened: 'tidegate.collect.v1',
-  ClientUserAttached: 'tidegate.sessions.v1',
-  ClientUserCleared: 'tidegate.sessions.v1',
-  SessionScored: 'tidegate.sessions.v1',
-  VisitorMerged: 'tidegate.sessions.v1',
-  VisitorSplit: 'tidegate.sessions.v1',
-  ApiKeyIssued: 'tidegate.organizations.v1',
-  ApiKeyOriginsChanged: 'tidegate.organizations.v1',
-  ApiKeyRenamed: 'tidegate.organizations.v1',
-  ApiKeyRevoked: 'tidegate.organizations.v1',
-  ApiKeyRotated: 'tidegate.organizations.v1',
-  ApiKeyScopesChanged: 'tidegate.organizations.v1',
-  OrganizationCapabilityDisabled: 'tidegate.organizations.v1',
-  OrganizationCapabilityEnabled: 'tidegate.organizations.v1',
-  OrganizationCreated: 'tidegate.organizations.v1',
-  OrganizationDeleted: 'tidegate.organizations.v1',
-  OrganizationLimitsChanged: 'tidegate.organizations.v1',
-  OrganizationReactivated: 'tidegate.organizations.v1',
-  OrganizationRenamed: 'tidegate.organizations.v1',
-  OrganizationSuspended: 'tidegate.organizations.v1',
+  VisitorCorrected: 'tidegate.corrections.v1',
+  VisitorErased: 'tidegate.erasures.v1',
   AgentTokenRenewed: 'tidegate.gate.v1',
   AgentTokenRevoked: 'tidegate.gate.v1',
   GateDeliveryAcknowledged: 'tidegate.gate.v1',
@@ -1727,6 +1692,30 @@ export const eventTopics = {
   LoginCodeExpired: 'tidegate.gate.v1',
   LoginSessionApproved: 'tidegate.gate.v1',
   LoginSessionOpened: 'tidegate.gate.v1',
+  EngineAnswersLearned: 'tidegate.operations.v1',
+  RecordSkipped: 'tidegate.operations.v1',
+  ApiKeyIssued: 'tidegate.organizations.v1',
+  ApiKeyOriginsChanged: 'tidegate.organizations.v1',
+  ApiKeyRenamed: 'tidegate.organizations.v1',
+  ApiKeyRevoked: 'tidegate.organizations.v1',
+  ApiKeyRotated: 'tidegate.organizations.v1',
+  ApiKeyScopesChanged: 'tidegate.organizations.v1',
+  OrganizationCapabilityDisabled: 'tidegate.organizations.v1',
+  OrganizationCapabilityEnabled: 'tidegate.organizations.v1',
+  OrganizationCreated: 'tidegate.organizations.v1',
+  OrganizationDeleted: 'tidegate.organizations.v1',
+  OrganizationLimitsChanged: 'tidegate.organizations.v1',
+  OrganizationReactivated: 'tidegate.organizations.v1',
+  OrganizationRenamed: 'tidegate.organizations.v1',
+  OrganizationSuspended: 'tidegate.organizations.v1',
+  OrganizationDataExpired: 'tidegate.policies.v1',
+  OrganizationDataPolicyChanged: 'tidegate.policies.v1',
+  ClientUserAttached: 'tidegate.sessions.v1',
+  ClientUserCleared: 'tidegate.sessions.v1',
+  SessionScored: 'tidegate.sessions.v1',
+  VisitorMerged: 'tidegate.sessions.v1',
+  VisitorSplit: 'tidegate.sessions.v1',
+  VisitorLinked: 'tidegate.visitors.v1',
   WebhookDeliveryAttempted: 'tidegate.webhooks.v1',
   WebhookDeliverySkipped: 'tidegate.webhooks.v1',
   WebhookEndpointCreated: 'tidegate.webhooks.v1',
@@ -1740,11 +1729,4 @@ export const eventTopics = {
   WebhookEndpointSubscriptionsChanged: 'tidegate.webhooks.v1',
   WebhookEventRaised: 'tidegate.webhooks.v1',
   WebhookRedeliveryRequested: 'tidegate.webhooks.v1',
-  EngineAnswersLearned: 'tidegate.operations.v1',
-  RecordSkipped: 'tidegate.operations.v1',
-  VisitorLinked: 'tidegate.visitors.v1',
-  OrganizationDataExpired: 'tidegate.policies.v1',
-  OrganizationDataPolicyChanged: 'tidegate.policies.v1',
-  VisitorErased: 'tidegate.erasures.v1',
-  VisitorCorrected: 'tidegate.corrections.v1',
 } as const

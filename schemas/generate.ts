@@ -10,24 +10,19 @@ import { sessionScored } from './sessions/session-scored.ts'
 const root = import.meta.dirname
 const topicFolders = [
   'collect',
-  'sessions',
-  'organizations',
-  'gate',
-  'webhooks',
-  'operations',
-  'visitors',
-  'policies',
-  'erasures',
   'corrections',
+  'erasures',
+  'gate',
+  'operations',
+  'organizations',
+  'policies',
+  'sessions',
+  'visitors',
+  'webhooks',
 ] as const
 
 export const writtenSchemas: Record<string, string> = {
-  'sessions/SessionScored.v1.avsc': avscText(sessionScored[0]),
-  'sessions/SessionScored.v2.avsc': avscText(sessionScored[1]),
-  'sessions/SessionScored.v3.avsc': avscText(sessionScored[2]),
-  'sessions/SessionScored.v4.avsc': avscText(sessionScored[3]),
-  'sessions/SessionScored.v5.avsc': avscText(sessionScored[4]),
-  'sessions/SessionScored.v6.avsc': avscText(sessionScored[5]),
+  'sessions/SessionScored.v1.avsc': avscText(sessionScored),
 }
 
 type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive
@@ -35,7 +30,15 @@ interface AvroRecord {
   type: 'record'
   name: string
   doc?: string
-  fields: { name: string; type: AvroType; doc?: string }[]
+  fields: AvroField[]
+}
+interface AvroField {
+  name: string
+  type: AvroType
+  default?: unknown
+  // Null only where what is personal is encrypted: an event that was opened has it.
+  null_if?: 'sealed'
+  doc?: string
 }
 interface AvroEnum {
   type: 'enum'
@@ -53,7 +56,7 @@ interface AvroMap {
 interface AvroPrimitive {
   type: 'long' | 'string' | 'int' | 'double' | 'boolean' | 'bytes'
 }
-interface SchemaFile {
+export interface SchemaFile {
   topic: string
   name: string
   version: number
@@ -61,6 +64,7 @@ interface SchemaFile {
   schema: AvroRecord
 }
 
+/** Of each event its versions, oldest first. */
 export function readSchemaFiles(): SchemaFile[] {
   return topicFolders.flatMap((topic) =>
     readdirSync(path.join(root, topic))
@@ -86,6 +90,19 @@ export function assignIds(files: SchemaFile[], committed: Record<string, number>
   let next = Math.max(0, ...Object.values(ids)) + 1
   for (const file of files) ids[file.key] ??= next++
   return ids
+}
+
+/** The schema of an event that was opened, or was never encrypted: what is in every such event is not null. */
+export function openedSchema(schema: AvroRecord): AvroRecord {
+  return { ...schema, fields: schema.fields.map(openedField) }
+}
+
+function openedField({ null_if, ...field }: AvroField): AvroField {
+  const { name, type, doc } = field
+  if (!Array.isArray(type)) return field
+  const parts = type.map((part) => (typeof part === 'object' && 'fields' in part ? openedSchema(part) : part))
+  const [only] = parts.filter((part) => part !== 'null')
+  return null_if && only ? { name, type: only, ...(doc && { doc }) } : { ...field, type: parts }
 }
 
 const primitives: Record<string, string> = {
@@ -153,7 +170,7 @@ export function generateTypes(files: SchemaFile[]): string {
   const caused = names.filter(({ schema }) => schema.fields.some(({ name }) => name === 'actor'))
   const fields = caused[0]?.schema.fields.filter(({ name }) => cause.includes(name)) ?? []
   typeOf({ type: 'record', name: 'Cause', fields }, named)
-  for (const { schema } of names) typeOf(withoutCause(schema), named)
+  for (const { schema } of names) typeOf(withoutCause(openedSchema(schema)), named)
   return [
     '// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.\n',
     ...named.values(),

@@ -50,25 +50,22 @@ export const personalFields = {
 } as const satisfies FieldsByEvent
 
 // Members of personal records that stay readable, as decisions refer to them.
-export const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
+const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
   SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
 }
 
-// Fields that are personal in later versions of the event alone.
-export const readableBefore: Readonly<Record<string, readonly string[]>> = {
-  'collect/SessionOpened.v2': ['sdk_name', 'sdk_version'],
-  'sessions/SessionScored.v4': ['attribution'],
+type PersonalEvent = keyof typeof personalFields
+
+export const isPersonal = (name: string): name is PersonalEvent => name in personalFields
+
+/** What an event says where its personal fields are encrypted or gone: they are null. */
+export function withoutPersonal(name: PersonalEvent, data: object): Record<string, unknown> {
+  const next: Record<string, unknown> = { ...data }
+  for (const field of personalFields[name]) next[field] = kept(next[field], keptMembers[name]?.[field])
+  return next
 }
 
-// Versions whose encrypted fields are bound to the kind of event alone, and not to its id and other fields.
-export const boundToKind: ReadonlySet<string> = new Set([
-  'collect/BatchReceived.v2',
-  'collect/DocumentOpened.v2',
-  'collect/ResultRequested.v2',
-  'collect/SessionOpened.v2',
-  'sessions/ClientUserAttached.v3',
-  'sessions/SessionScored.v4',
-  'visitors/VisitorLinked.v2',
-  'webhooks/WebhookDeliveryAttempted.v2',
-  'webhooks/WebhookEventRaised.v2',
-])
+function kept(value: unknown, members: readonly string[] | undefined): unknown {
+  if (!members || typeof value !== 'object' || value === null) return null
+  return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
+}

@@ -8,18 +8,16 @@ import {
   type EventTypes,
   eventTopics,
 } from '../../schemas/events.ts'
-import committedIds from '../../schemas/ids.json' with { type: 'json' }
 import { unavailable } from '../errors/errors.ts'
 import type { Random } from '../ids.ts'
 import type { LogRecord, NewRecord, Position } from '../log/port.ts'
 import type { DataKeys } from './data-keys.ts'
 import {
+  committedSchemas,
   type EventName,
+  type EventSchemas,
   lazy,
-  newestOf,
-  newestVersions,
   type SchemaVersion,
-  schemaVersions,
 } from './event-schemas.ts'
 import type { EventSealer } from './sealed-event.ts'
 import { encodeUnder, openedFormat, openedValue, prefixBytes, wireFormat } from './wire-format.ts'
@@ -43,7 +41,7 @@ export interface EventMeta {
 }
 
 export type RecordedEvent = DomainEvent & {
-  /** Absent for what clients and deliveries cause. The actor is null where it was recorded before actors were. */
+  /** Absent for what clients and deliveries cause. */
   cause?: Cause
   meta: EventMeta
   position: Position
@@ -52,7 +50,8 @@ export type RecordedEvent = DomainEvent & {
    * it, and nobody else.
    */
   value: Buffer
-  // The session whose data key is gone, or was not looked up: what the event says about a person is blank.
+  // The session whose data key is gone, or was not looked up. What the record says about a person is null, and here it
+  // has values that say nothing (empty texts and lists, false), so that handlers that only pass it on need no case.
   closed?: string
   // Its session was erased. Only what others depend on is taken from it.
   isErased?: true
@@ -67,20 +66,11 @@ interface Known {
   committedId: number
 }
 
-function idOf(ids: SchemaIds, { key }: SchemaVersion): number {
-  const id = ids[key]
-  if (id === undefined) throw new Error(`schema ${key} has no id`)
-  return id
-}
-
 export class UnreadableRecord extends Error {}
 
 export interface CodecOptions {
-  /**
-   * The highest committed id that is written where an event has a version up to there, so that programs of before can
-   * read it. Fields that were added later are left out, and what is personal is not encrypted.
-   */
-  writtenUpTo?: number
+  // Default: those that are committed.
+  schemas?: EventSchemas
   // Without it nothing is encrypted, and what is encrypted stays closed.
   sealing?: { keys: DataKeys; random: Random } | undefined
 }
@@ -113,54 +103,51 @@ interface Sealed {
 
 /**
  * Encodes and decodes events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
- * (docs.confluent.io, "Wire format"). Values written by any earlier version resolve to the newest one.
+ * (docs.confluent.io, "Wire format"). Values of any version resolve to the newest one. Without ids of a registry it
+ * uses the committed ones.
  * What it says about a person is encrypted under the data key of its session, which has to be in memory.
  */
-export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions = {}) {
-  const { writtenUpTo = Number.POSITIVE_INFINITY, sealing } = options
-  const earlier = newestOf(schemaVersions.filter((version) => idOf(committedIds, version) <= writtenUpTo))
-  const written = new Map([...newestVersions, ...earlier])
+export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) {
+  const { schemas = committedSchemas, sealing } = options
   const recent = new LRUCache<string, Recent>({ max: mostRecent })
   // What this codec encrypted, by the encoded event: the embedded log hands over what was appended.
   const sealedHere = new WeakMap<Buffer, Buffer>()
   const byId = new Map<number, Known>()
-  for (const version of schemaVersions) {
-    const id = idOf(ids, version)
-    const reader = newestVersions.get(version.name)
+  for (const version of schemas.versions) {
+    const reader = schemas.newest.get(version.name)
     if (!reader) throw new Error(`schema ${version.key} has no newest version`)
     const resolver = lazy(() =>
       reader === version ? undefined : reader.type().createResolver(version.type()),
     )
-    byId.set(id, { version, reader, resolver, committedId: idOf(committedIds, version) })
+    byId.set(idOf(version), { version, reader, resolver, committedId: version.id })
+  }
+
+  function idOf({ key, id }: SchemaVersion): number {
+    const known = registered ? registered[key] : id
+    if (known === undefined) throw new Error(`schema ${key} has no id`)
+    return known
   }
 
   // What is encrypted is bound to the event's id.
   function encode(event: DomainEvent, cause?: Cause, eventId = ''): Buffer {
     const { type } = event
-    const version = written.get(type)
-    const id = version && ids[version.key]
-    if (!version || id === undefined) throw new Error(`unknown event type ${type}`)
+    const version = schemas.written.get(type)
+    if (!version) throw new Error(`unknown event type ${type}`)
     const { data, encrypt } = sealed(version, event)
-    const value = encodeUnder(id, version.type(), cause ? { ...data, ...cause } : data)
+    const value = encodeUnder(idOf(version), version.type(), cause ? { ...data, ...cause } : data)
     encrypt?.(value, eventId)
     return value
-  }
-
-  // Programs that do not know keys of Gate sessions would take what is encrypted under one for blank.
-  function writtenUnder(event: DomainEvent): string | undefined {
-    const session = sessionOf(event)
-    return session?.startsWith('gate_') && !written.get('GateSessionOpened')?.sealer() ? undefined : session
   }
 
   // As it is where nothing is encrypted. `encrypt` = into the room that the encoded data have for it.
   function sealed(version: SchemaVersion, event: DomainEvent): { data: object; encrypt?: Encrypt } {
     const sealer = sealing && version.sealer()
-    const session = sealer && writtenUnder(event)
+    const session = sealer && sessionOf(event)
     if (!sealing || !sealer || !session) return event
     const dataKey = sealing.keys.get(session)
     if (dataKey === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
     // Of an erased session nothing more is recorded.
-    if (!dataKey) return { data: sealer.blank(event.data) }
+    if (!dataKey) return { data: sealer.withoutPersonal(event.data) }
     const personal = sealer.personalOf(event.data)
     return {
       data: sealer.withRoom(event.data, personal),
@@ -187,10 +174,14 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     if (!sealer) return { event: readBy(reader, reader.type().fromBuffer(body, resolver())) }
     const data = version.type().fromBuffer(body)
     const { sealed } = data
-    if (!Buffer.isBuffer(sealed)) return { event: inNewest(found, data) }
+    const isSealed = Buffer.isBuffer(sealed)
+    if (!isSealed && !sealer.isClosed(data)) return { event: inNewest(found, data) }
     const session = sessionOf(eventOf(version, data))
-    const personal = personalIn(value, { sealer, sealed, eventId, session })
-    if (!personal) return { event: inNewest(found, data), closed: session ?? '' }
+    const personal = isSealed ? personalIn(value, { sealer, sealed, eventId, session }) : undefined
+    if (!isSealed || !personal) {
+      sealer.close(data)
+      return { event: inNewest(found, data), closed: session ?? '' }
+    }
     sealer.restore(data, personal)
     return {
       event: inNewest(found, data),
@@ -238,13 +229,11 @@ export function createCodec(ids: SchemaIds = committedIds, options: CodecOptions
     encode,
     decode: (value: Buffer): DecodedEvent =>
       value[0] === openedFormat ? readOpened(value) : read(value, '').event,
-    /** Whether a program that knows no id above `writtenUpTo` can read the events of this type. */
-    mayWrite: (type: EventName): boolean => earlier.has(type),
     // Makes the data keys that are needed to write the events. undefined = they are in memory.
     prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
       return sealing?.keys.ensure(
         events.flatMap((event) => {
-          const sessionId = written.get(event.type)?.sealer() && writtenUnder(event)
+          const sessionId = schemas.written.get(event.type)?.sealer() && sessionOf(event)
           return sessionId ?? []
         }),
       )

@@ -108,7 +108,7 @@ export interface ResealedKeys {
 // Seals every key by the current master key, so that older ones can be taken away.
 export async function resealDataKeys(
   db: Db,
-  sealing: { keyring: Keyring; random: Random; now?: number | undefined },
+  sealing: { keyring: Keyring; random: Random; now: number },
 ): Promise<ResealedKeys> {
   const { keyring } = sealing
   const done = { resealed: 0, closed: 0 }

@@ -1,6 +1,6 @@
 import type { VisitorErased } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { dataKeyBytes, headerBytes, keyIdBytes, open, seal } from '../crypto/sealing.ts'
+import { keyIdBytes, open, seal } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import type { Part } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../postgres/migrations.ts'
@@ -70,15 +70,13 @@ export async function findDataKeys(db: Db, sessionIds: readonly string[]): Promi
 const purpose = 'session-data-key'
 const dayBytes = 2
 const dayMs = 24 * 60 * 60 * 1000
-// Of versions that sealed all keys under one subkey of the master key.
-const bytesWithoutDay = keyIdBytes + headerBytes + dataKeyBytes
 
 interface KeySealing {
   sessionId: string
   keyring: Keyring
   random: Random
-  // Epoch milliseconds. Default: without a day, as programs of before open it.
-  now?: number | undefined
+  // Epoch milliseconds.
+  now: number
 }
 
 /**
@@ -90,7 +88,6 @@ export function sealDataKey(
   key: Uint8Array,
   { sessionId: context, keyring, random, now }: KeySealing,
 ): Buffer {
-  if (now === undefined) return seal(key, { keyring, purpose, context, random })
   const day = Math.floor(now / dayMs)
   const sealed = seal(key, { keyring, purpose: purposeOf(day), context, random })
   const stored = Buffer.alloc(dayBytes)
@@ -104,7 +101,6 @@ export function openDataKey(
   keyring: Keyring,
 ): Buffer | undefined {
   if (!sealed_key) return undefined
-  if (sealed_key.length <= bytesWithoutDay) return open(sealed_key, { keyring, purpose, context })
   const day = sealed_key.readUInt16BE(keyIdBytes)
   const sealed = Buffer.concat([
     sealed_key.subarray(0, keyIdBytes),

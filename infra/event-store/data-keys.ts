@@ -44,8 +44,6 @@ interface DataKeysOptions {
   clock: Clock
   // Whether the log is in the same database, and stores keys with its records. Default: it does not.
   isLogEmbedded?: boolean
-  // Whether programs of before still have to open new keys. Default: they do not.
-  opensBefore?: boolean
   // How many keys are kept in memory (default 20,000): as many as documents of a process, and more than any batch.
   max?: number
 }
@@ -69,7 +67,7 @@ function refuse(cause: unknown): never {
 
 // Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next statement.
 export function createDataKeys(options: DataKeysOptions): DataKeys {
-  const { pool, keyring, random, clock, isLogEmbedded = false, opensBefore = false, max = 20_000 } = options
+  const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
   const lasting = {
     ...{ ttl: keptMs, ttlAutopurge: true, updateAgeOnGet: true },
     ...{ perf: { now: clock }, ttlResolution: 0 },
@@ -103,14 +101,13 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
   function newRow(sessionId: string): NewKey {
     const key = random(dataKeyBytes)
     const made_at = clock()
-    const now = opensBefore ? undefined : made_at
     return {
       // Several times as quick as from bytes, each time that it is used.
       key: createSecretKey(key),
       row: {
         session_id: sessionId,
         made_at,
-        sealed_key: sealDataKey(key, { sessionId, keyring, random, now }),
+        sealed_key: sealDataKey(key, { sessionId, keyring, random, now: made_at }),
       },
     }
   }

@@ -1,6 +1,7 @@
 import avro from 'avsc'
 import { type EventTypes, eventTopics } from '../../schemas/events.ts'
-import { readSchemaFiles } from '../../schemas/generate.ts'
+import { openedSchema, readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
+import committedIds from '../../schemas/ids.json' with { type: 'json' }
 import { createEventSealer, type EventSealer } from './sealed-event.ts'
 
 export type EventName = keyof EventTypes
@@ -9,25 +10,58 @@ export type EventName = keyof EventTypes
 export interface SchemaVersion {
   name: EventName
   key: string
+  // The committed one.
+  id: number
   // Made when first asked for: a command that needs few of them does not wait for all.
   type: () => avro.Type
   isCaused: boolean
   sealer: () => EventSealer | undefined
 }
 
-const files = readSchemaFiles()
-export const schemaVersions: SchemaVersion[] = files.map(({ name, key, schema }) => {
-  const type = lazy(() => avro.Type.forSchema(schema as unknown as avro.Schema))
-  const has = (field: string) => schema.fields.some((one) => one.name === field)
-  const hasSealed = has('sealed')
-  const sealer = lazy(() => (hasSealed ? createEventSealer({ name, key, type: type() }) : undefined))
-  return { name: eventName(name), key, type, isCaused: has('actor'), sealer }
-})
-export const newestVersions = newestOf(schemaVersions)
+/**
+ * Versions that this release reads and does not write yet. A release that brings a version only reads it, so that one
+ * can go back to the release before, which does not know it. The release after it takes the version away from here.
+ */
+const readOnly: ReadonlySet<string> = new Set()
 
-export function newestOf(some: SchemaVersion[]): Map<EventName, SchemaVersion> {
-  return new Map(some.map((version) => [version.name, version]))
+export interface EventSchemas {
+  versions: readonly SchemaVersion[]
+  /** By event: what is read is given in its newest version, and written in the newest that the release before reads. */
+  newest: ReadonlyMap<string, SchemaVersion>
+  written: ReadonlyMap<string, SchemaVersion>
 }
+
+interface Release {
+  // Of an event its versions come oldest first.
+  files: SchemaFile[]
+  ids: Record<string, number>
+  readOnly: ReadonlySet<string>
+}
+
+export function eventSchemas({ files, ids, readOnly }: Release): EventSchemas {
+  const versions = files.map((file) => schemaVersion(file, ids))
+  const written = versions.filter(({ key }) => !readOnly.has(key))
+  return { versions, newest: lastOf(versions), written: lastOf(written) }
+}
+
+const lastOf = (versions: SchemaVersion[]) => new Map(versions.map((version) => [version.name, version]))
+
+export const committedSchemas = eventSchemas({ files: readSchemaFiles(), ids: committedIds, readOnly })
+
+function schemaVersion({ name, key, schema }: SchemaFile, ids: Record<string, number>): SchemaVersion {
+  const id = ids[key]
+  if (id === undefined) throw new Error(`schema ${key} has no id: run npm run schemas`)
+  const type = lazy(() => typeOf(schema))
+  const has = (field: string) => schema.fields.some((one) => one.name === field)
+  const sealer = lazy(() =>
+    has('sealed')
+      ? createEventSealer({ name, key, type: type(), opened: typeOf(openedSchema(schema)) })
+      : undefined,
+  )
+  return { name: eventName(name), key, id, type, isCaused: has('actor'), sealer }
+}
+
+const typeOf = (schema: SchemaFile['schema']) => avro.Type.forSchema(schema as unknown as avro.Schema)
 
 export function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { readSchemaFiles } from '../../schemas/generate.ts'
+import { readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
 import type { SchemaIds } from './codec.ts'
 
 export interface RegistryOptions {
@@ -8,9 +8,9 @@ export interface RegistryOptions {
   url: string
   logger: Logger
   topicPrefix?: string
+  // Default: all that are committed.
+  files?: SchemaFile[]
 }
-
-type SchemaFile = ReturnType<typeof readSchemaFiles>[number]
 
 const contentType = 'application/vnd.schemaregistry.v1+json'
 const timeoutMs = 10_000
@@ -26,10 +26,11 @@ export async function registerSchemas({
   url,
   logger,
   topicPrefix = '',
+  files = readSchemaFiles(),
 }: RegistryOptions): Promise<SchemaIds> {
   const call = createCall(url)
-  const bySubject = Map.groupBy(readSchemaFiles(), (file) => subjectOf(file, topicPrefix))
-  const subjects = [...bySubject].map(([subject, files]) => registerSubject(call, subject, files))
+  const bySubject = Map.groupBy(files, (file) => subjectOf(file, topicPrefix))
+  const subjects = [...bySubject].map(([subject, versions]) => registerSubject(call, subject, versions))
   const ids: SchemaIds = Object.fromEntries((await Promise.all(subjects)).flat())
   logger.info({ schemas: Object.keys(ids).length }, 'schemas are registered')
   return ids

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { bankNumberOf } from '../../infra/challenges/bank.ts'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { networkPrefix } from '../../infra/ip/network.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import {
@@ -18,10 +17,9 @@ import {
   type EngineAnswersLearned,
   type Environment,
   eventTopics,
-  type GivenAnswers,
   type SessionScored,
 } from '../../schemas/events.ts'
-import { answerDigest, classDigest } from './digests.ts'
+import { classDigest } from './digests.ts'
 
 /** One answer that browsers of a class gave to one question or drawing. */
 export const answers = table('answers', {
@@ -99,7 +97,7 @@ function learnedRows({ engine_family, answers: given }: EngineAnswersLearned): A
 
 /** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
 export function answerRows(data: SessionScored): AnswerRow[] {
-  const given = data.given_answers ?? givenBefore(data)
+  const given = data.given_answers
   if (!given?.is_consistent) return []
   const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
   const { environment, organization_id } = data
@@ -118,26 +116,6 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   })
   const isDrawn = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
   return isDrawn ? [...toQuestions, row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : toQuestions
-}
-
-// Of versions that had answers as they were given, and digests that need no key.
-function givenBefore(data: SessionScored): GivenAnswers | null {
-  const { challenge_answers: given, visitor, organization_id } = data
-  const network = networkPrefix(data.network.ip_address ?? '')
-  const network_digest = given?.network_digest ?? (network && digest(network))
-  if (!given || !visitor || network_digest === null) return null
-  const answers = Object.entries(given.engine_answers).map(([id, answer]) => [id, answerDigest(answer)])
-  return {
-    engine: given.engine && classDigest(given.engine),
-    canvas_class: given.canvas_class && classDigest(given.canvas_class),
-    canvas_seed: given.canvas_seed,
-    canvas_answer: given.canvas_answer && answerDigest(given.canvas_answer),
-    engine_answers: Object.fromEntries(answers),
-    visitor_digest: digest(organization_id, visitor.id),
-    network_digest,
-    is_consistent: given.is_consistent,
-    engine_family: null,
-  }
 }
 
 /** Characters of a hash of a visitor or network. */

@@ -4,7 +4,7 @@ import { placeName } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows } from '../../infra/postgres/table.ts'
-import { type CausedName, causedNames, eventTopics } from '../../schemas/events.ts'
+import { type Cause, type CausedName, causedNames, eventTopics } from '../../schemas/events.ts'
 import { type AuditRow, auditEntries, auditReadIndexes } from './tables.ts'
 
 const types: ReadonlySet<string> = new Set(causedNames)
@@ -24,25 +24,27 @@ export const auditProjection: Projection = {
   apply,
 }
 
-export type CausedEvent = Extract<RecordedEvent, { type: CausedName }>
+export type CausedEvent = Extract<RecordedEvent, { type: CausedName }> & { cause: Cause }
 
 async function apply(_tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   return insertRows(auditEntries, events.filter(isCaused).map(entry))
 }
 
-const isCaused = (event: RecordedEvent): event is CausedEvent => types.has(event.type)
+const isCaused = (event: RecordedEvent): event is CausedEvent =>
+  types.has(event.type) && event.cause !== undefined
 
 function entry(event: CausedEvent): AuditRow {
   const { eventId, organizationId, environment, time } = event.meta
+  const { actor, request_id } = event.cause
   return {
     id: eventId,
     organization_id: organizationId,
     environment,
     type: event.type,
     occurred_at: time,
-    actor_type: event.cause?.actor?.type ?? null,
-    actor_id: event.cause?.actor?.id ?? null,
-    request_id: event.cause?.request_id ?? null,
+    actor_type: actor.type,
+    actor_id: actor.id,
+    request_id,
     subject_id: subjectOf(event),
   }
 }
@@ -51,7 +53,7 @@ function entry(event: CausedEvent): AuditRow {
  * The id of what the event is about. It is nobody's name, address or secret: whoever knows the id of a Gate session
  * that is pending may decide about it.
  */
-export function subjectOf({ data }: CausedEvent): string {
+export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('erasure_id' in data) return data.erasure_id
   if ('key_id' in data) return data.key_id
   if ('delivery_id' in data) return data.delivery_id

@@ -9,9 +9,8 @@ export const auditEntries = table('audit_entries', {
   environment: nullable(column.text<Environment>()),
   type: column.text<CausedName>(),
   occurred_at: column.bigint(),
-  /** null where it was recorded before actors were, as is the id then. */
-  actor_type: nullable(column.text<ActorType>()),
-  actor_id: nullable(column.id()),
+  actor_type: column.text<ActorType>(),
+  actor_id: column.id(),
   request_id: nullable(column.id()),
   subject_id: column.id(),
 })

@@ -220,7 +220,6 @@ function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow
   return {
     ...unresolved,
     ...data,
-    confirmation_code: data.confirmation_code ?? '',
     id: asId('gate', gate_session_id),
     kind: 'signup',
     gate_account_id: null,
@@ -236,7 +235,6 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
     id: asId('gate', gate_session_id),
     kind: 'login',
     gate_account_id: asId('gacct', gate_account_id),
-    confirmation_code: data.confirmation_code ?? '',
     metadata: null,
     claim: null,
     delivery_key_id: null,

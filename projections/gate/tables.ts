@@ -59,7 +59,6 @@ export const gateSessions = table('gate_sessions', {
   claim: nullable(column.text<GateClaim>()),
   claim_code_hash: nullable(column.text()),
   claim_failures: column.integer(),
-  /** Empty where it was opened before codes were random. */
   confirmation_code: column.text(),
   /** Nothing of it says who asked any more, and it has ended. */
   is_erased: column.boolean(),

@@ -1,5 +1,4 @@
 import {
-  type AvroMember,
   boolean,
   bytes,
   countOrNull,
@@ -9,13 +8,13 @@ import {
   int,
   listOf,
   mapOf,
+  nullIfSealed,
   oneOf,
   orNull,
   record,
   string,
   strings,
   textOrNull,
-  textsOrNull,
   timestampMillis,
 } from '../avro.ts'
 import {
@@ -32,9 +31,6 @@ import {
   nativeMotionPrintRecord,
   nativeRuntimeIntegrityRecord,
 } from './session-scored-native.ts'
-
-// The order of two members of the published file, which stays as it is byte for byte.
-const defaultFirst = (member: AvroMember): AvroMember => ({ default: null, ...member })
 
 const environment = oneOf('Environment', ['live', 'test'], 'test')
 
@@ -78,6 +74,12 @@ const visitorStorage = record('VisitorStorage', {
   window_name: boolean,
 })
 
+const visitorAnchors = record('VisitorAnchors', {
+  webgl_hash: textOrNull,
+  parameters_hash: textOrNull,
+  audio_hash: textOrNull,
+})
+
 const visitorLink = record(
   'VisitorLink',
   {
@@ -87,13 +89,9 @@ const visitorLink = record(
     method: resolutionMethod,
     basis: orNull(resolutionBasis),
     continuity_id: documented(textOrNull, 'The continuity id that leads to this visitor from now on.'),
-    anchors: record('VisitorAnchors', {
-      webgl_hash: textOrNull,
-      parameters_hash: textOrNull,
-      audio_hash: textOrNull,
-    }),
-    vector: listOf(double),
-    storage: visitorStorage,
+    anchors: nullIfSealed(visitorAnchors),
+    vector: nullIfSealed(listOf(double)),
+    storage: nullIfSealed(visitorStorage),
   },
   { doc: 'How the session was linked to a visitor, and what the visitor read model needs.' },
 )
@@ -150,68 +148,34 @@ const runtimeIntegrity = record('RuntimeIntegrity', {
   verified_bot_identity: integrityLevel,
 })
 
-const coverage = {
+const analysisCoverage = record('AnalysisCoverage', {
   browser: boolean,
   device: boolean,
   network: boolean,
   runtime: boolean,
   behavioral: boolean,
   visitor_identity: boolean,
-}
+  attestation: documented(flagOrNull, 'Whether the device vouched for the app. Null for pages.'),
+})
 
 const signalFired = record('SignalFired', {
   signal: string,
   role: string,
   category: string,
   strength: string,
+  channel: documented(string, 'What was observed: signals of one channel do not confirm each other.'),
   signal_score: int,
 })
-
-const firstMembers = {
-  event_id: documented(string, 'The decision, evt_...; deterministic, so a retry repeats it.'),
-  session_id: string,
-  organization_id: string,
-  environment,
-  created_at: documented(timestampMillis, 'When the session was opened.'),
-  evaluated_at: timestampMillis,
-  observed_at: documented(
-    timestampMillis,
-    'When the client was last heard of; a decision made because it fell silent is later.',
-  ),
-  evaluation_duration_ms: int,
-  scoring_version: string,
-  verdict,
-  risk_score: int,
-  phase,
-  is_provisional: boolean,
-  manipulation: defaultFirst(orNull(record('Manipulation', { score: int, verdict: manipulationVerdict }))),
-  score_breakdown: documented(mapOf(int), 'Points 0-100 by category.'),
-  request: requestContext,
-  visitor: defaultFirst(orNull(visitorLink)),
-  highlights: listOf(highlight),
-  attribution: orNull(
-    record('Attribution', { labels: listOf(attributionLabel), behaviors: listOf(attributionBehavior) }),
-  ),
-  web_bot_auth: orNull(record('WebBotAuth', { status: textOrNull, domain: textOrNull })),
-  network: networkRecord,
-  runtime_integrity: runtimeIntegrity,
-  connection_fingerprint: connectionFingerprintRecord,
-  browser: browserRecord,
-  device: deviceRecord,
-  analysis_coverage: record('AnalysisCoverage', coverage),
-  signals_fired: listOf(signalFired),
-  client_telemetry: clientTelemetryRecord,
-  native_runtime_integrity: orNull(nativeRuntimeIntegrityRecord),
-  native_app: orNull(nativeAppRecord),
-  native_carrier: orNull(nativeCarrierRecord),
-  native_motion_print: orNull(nativeMotionPrintRecord),
-  device_identity: orNull(detailDeviceIdentity),
-  install_id: textOrNull,
-}
 
 const sessionEvidence = record('SessionEvidence', {
   sources: documented(strings, 'What was consulted.'),
   unchecked: documented(strings, 'Members at their harmless value because nothing was consulted for them.'),
+  missing: documented(strings, 'Members that the SDK always sends and did not.'),
+  withheld: documented(
+    listOf(record('WithheldPart', { group: string, reason: string })),
+    'Parts of the snapshot that are not there, and why: blocked, unsupported, late.',
+  ),
+  impossible: documented(strings, 'Members whose values no browser has.'),
 })
 
 const handOff = record(
@@ -238,155 +202,90 @@ const repeats = record(
   { doc: 'Counts over the windows that end with the decision, this session included.' },
 )
 
-const answered = {
-  document_id_hash: string,
-  engine: documented(textOrNull, 'Engine and version that the browser claims: whose answers these are.'),
-  canvas_class: documented(textOrNull, 'Renderer, system, browser and version that the browser claims.'),
-  canvas_seed: textOrNull,
-  canvas_answer: textOrNull,
-  engine_answers: documented(mapOf(string), 'By question.'),
-  is_consistent: documented(
-    boolean,
-    'Whether nothing else spoke against the session: only then others learn of it.',
-  ),
-}
-
-const answersOf = (members: Record<string, AvroMember>) =>
-  record('ChallengeAnswers', members, {
-    doc: 'What a document answered, for the read model of answers to learn from.',
-  })
-const challengeAnswers = answersOf(answered)
-const fourthAnswers = answersOf({
-  ...answered,
-  network_digest: documented(textOrNull, 'Of the network (/24 or /48): what others learn counts networks.'),
-})
-
-const given = {
-  engine: documented(textOrNull, 'Hash of the engine and version that the browser claims.'),
-  canvas_class: documented(
-    textOrNull,
-    'Hash of the renderer, system, browser and version that the browser claims.',
-  ),
-  canvas_seed: textOrNull,
-  canvas_answer: documented(textOrNull, 'Hash of the answer.'),
-  engine_answers: documented(mapOf(string), 'Hashes of the answers, by question.'),
-  visitor_digest: documented(string, 'Under a key of the month that is deleted after it.'),
-  network_digest: documented(string, 'Of the network (/24 or /48), under the same key.'),
-  is_consistent: answered.is_consistent,
-}
-
-const givenOf = (members: Record<string, AvroMember>) =>
-  record('GivenAnswers', members, {
-    doc: 'What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client.',
-  })
-const givenAnswers = givenOf(given)
-const sixthAnswers = givenOf({
-  ...given,
-  engine_family: documented(
-    textOrNull,
-    "Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it. Null before version 6.",
-  ),
-})
-
-const about = {
-  namespace: 'tidegate.sessions',
-  doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
-}
-
-const thirdEvidence = record('SessionEvidence', {
-  sources: documented(strings, 'What was consulted.'),
-  unchecked: documented(strings, 'Members at their harmless value because nothing was consulted for them.'),
-  missing: documented(textsOrNull, 'Members that the SDK always sends and did not. Null before version 3.'),
-  impossible: documented(textsOrNull, 'Members whose values no browser has. Null before version 3.'),
-})
-
-const sixthEvidence = record('SessionEvidence', {
-  sources: documented(strings, 'What was consulted.'),
-  unchecked: documented(strings, 'Members at their harmless value because nothing was consulted for them.'),
-  missing: documented(textsOrNull, 'Members that the SDK always sends and did not. Null before version 3.'),
-  withheld: documented(
-    orNull(listOf(record('WithheldPart', { group: string, reason: string }))),
-    'Parts of the snapshot that are not there, and why: blocked, unsupported, late. Null before version 6.',
-  ),
-  impossible: documented(textsOrNull, 'Members whose values no browser has. Null before version 3.'),
-})
-
-const secondMembers = {
-  ...firstMembers,
-  evidence: documented(orNull(sessionEvidence), 'Null in events of before version 2.'),
-  hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
-}
-
-const thirdMembers = {
-  ...secondMembers,
-  evidence: documented(orNull(thirdEvidence), 'Null in events of before version 2.'),
-  analysis_coverage: record('AnalysisCoverage', {
-    ...coverage,
-    attestation: documented(
-      flagOrNull,
-      'Whether the device vouched for the app. Null for pages, and before version 3.',
+const givenAnswers = record(
+  'GivenAnswers',
+  {
+    engine: documented(textOrNull, 'Hash of the engine and version that the browser claims.'),
+    engine_family: documented(
+      textOrNull,
+      "Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it.",
     ),
-  }),
+    canvas_class: documented(
+      textOrNull,
+      'Hash of the renderer, system, browser and version that the browser claims.',
+    ),
+    canvas_seed: textOrNull,
+    canvas_answer: documented(textOrNull, 'Hash of the answer.'),
+    engine_answers: documented(mapOf(string), 'Hashes of the answers, by question.'),
+    visitor_digest: documented(string, 'Under a key of the month that is deleted after it.'),
+    network_digest: documented(string, 'Of the network (/24 or /48), under the same key.'),
+    is_consistent: documented(
+      boolean,
+      'Whether nothing else spoke against the session: only then others learn of it.',
+    ),
+  },
+  {
+    doc: 'What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client.',
+  },
+)
+
+const members = {
+  event_id: documented(string, 'The decision, evt_...; deterministic, so a retry repeats it.'),
+  session_id: string,
+  organization_id: string,
+  environment,
+  created_at: documented(timestampMillis, 'When the session was opened.'),
+  evaluated_at: timestampMillis,
+  observed_at: documented(
+    timestampMillis,
+    'When the client was last heard of; a decision made because it fell silent is later.',
+  ),
+  evaluation_duration_ms: int,
+  scoring_version: string,
+  verdict,
+  risk_score: int,
+  phase,
+  is_provisional: boolean,
+  manipulation: orNull(record('Manipulation', { score: int, verdict: manipulationVerdict })),
+  score_breakdown: documented(mapOf(int), 'Points 0-100 by category.'),
+  request: nullIfSealed(requestContext),
+  visitor: orNull(visitorLink),
+  highlights: listOf(highlight),
+  attribution: orNull(
+    record('Attribution', { labels: listOf(attributionLabel), behaviors: listOf(attributionBehavior) }),
+  ),
+  web_bot_auth: orNull(record('WebBotAuth', { status: textOrNull, domain: textOrNull })),
+  network: nullIfSealed(networkRecord),
+  runtime_integrity: runtimeIntegrity,
+  connection_fingerprint: nullIfSealed(connectionFingerprintRecord),
+  browser: nullIfSealed(browserRecord),
+  device: nullIfSealed(deviceRecord),
+  analysis_coverage: analysisCoverage,
+  evidence: sessionEvidence,
+  signals_fired: listOf(signalFired),
+  client_telemetry: nullIfSealed(clientTelemetryRecord),
+  native_runtime_integrity: orNull(nativeRuntimeIntegrityRecord),
+  native_app: orNull(nativeAppRecord),
+  native_carrier: orNull(nativeCarrierRecord),
+  native_motion_print: orNull(nativeMotionPrintRecord),
+  device_identity: orNull(detailDeviceIdentity),
+  install_id: textOrNull,
+  hand_off: documented(orNull(handOff), 'Null for a decision that no hand-off asked for.'),
   snapshot_hash: documented(textOrNull, 'SHA-256 of what the machine says of itself, hex.'),
   behavior_hash: documented(textOrNull, 'SHA-256 of the summary of input, hex; null with little input.'),
   repeats: documented(orNull(repeats), 'Null where nothing was counted.'),
-  challenge_answers: documented(
-    orNull(challengeAnswers),
-    'In the first decision about a page, where it answered its document.',
-  ),
-}
-
-const sealedMember = (doc: string) => documented(orNull(bytes), doc)
-
-const fourthMembers = {
-  ...thirdMembers,
-  challenge_answers: documented(
-    orNull(fourthAnswers),
-    'In the first decision about a page, where it answered its document.',
-  ),
-}
-
-const fifthMembers = {
-  ...fourthMembers,
-  challenge_answers: documented(orNull(fourthAnswers), 'Null from version 5 on.'),
   given_answers: documented(
     orNull(givenAnswers),
-    'In the first decision about a page with a visitor, where it answered its document. Null before version 5.',
+    'In the first decision about a page with a visitor, where it answered its document.',
   ),
-  sealed: sealedMember(
-    "What the event says about a person, encrypted under the session's data key and bound to the event's id and its other fields; those fields are blank then.",
+  sealed: documented(
+    orNull(bytes),
+    "What the event says about a person, encrypted under the session's data key and bound to the event's id and its other fields; those fields are null then.",
   ),
 }
 
-/**
- * Written as SessionScored.v1.avsc to .v6.avsc by `npm run schemas`. A change needs another version: an event is read
- * for ever.
- */
-export const sessionScored = [
-  record('SessionScored', firstMembers, about),
-  record('SessionScored', secondMembers, about),
-  record('SessionScored', thirdMembers, about),
-  record(
-    'SessionScored',
-    {
-      ...fourthMembers,
-      sealed: sealedMember(
-        "What the event says about a person, encrypted under the session's data key; those fields are blank then.",
-      ),
-    },
-    about,
-  ),
-  record('SessionScored', fifthMembers, about),
-  record(
-    'SessionScored',
-    {
-      ...fifthMembers,
-      evidence: documented(orNull(sixthEvidence), 'Null in events of before version 2.'),
-      given_answers: documented(
-        orNull(sixthAnswers),
-        'In the first decision about a page with a visitor, where it answered its document. Null before version 5.',
-      ),
-    },
-    about,
-  ),
-] as const
+/** Written as SessionScored.v1.avsc by `npm run schemas`. A change needs another version: an event is read for ever. */
+export const sessionScored = record('SessionScored', members, {
+  namespace: 'tidegate.sessions',
+  doc: "One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic.",
+})

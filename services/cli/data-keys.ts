@@ -61,10 +61,8 @@ function warningsOf({ madeAt, erasedSince }: { madeAt: number; erasedSince: numb
 
 async function reseal() {
   const { resealDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
-  const { sealsByDay } = await import('../server/dependencies.ts')
-  return withCore(async ({ config, pool, keyring, random }) => {
-    const now = sealsByDay(config) ? Date.now() : undefined
-    const data = await resealDataKeys(pool, { keyring, random, now })
+  return withCore(async ({ pool, keyring, random }) => {
+    const data = await resealDataKeys(pool, { keyring, random, now: Date.now() })
     const closed = data.closed > 0 ? ` No master key opens ${data.closed} others.` : ''
     return { data, text: `${data.resealed} keys were sealed by the first master key.${closed}` }
   })

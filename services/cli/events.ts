@@ -4,6 +4,7 @@ import { decodeRecords } from '../../infra/event-store/event-batch.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
+import { isPersonal, withoutPersonal } from '../../schemas/personal.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
 
 interface EventsOptions {
@@ -102,12 +103,13 @@ function lineOf(
 }
 
 function printable({ type, meta, position, data, cause, closed }: RecordedEvent, open: boolean) {
-  const said = Object.entries({ ...data, ...cause }).filter(([, value]) => value !== undefined)
+  const shown = closed !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
+  const said = Object.entries({ ...shown, ...cause }).filter(([, value]) => value !== undefined)
   const members = said.map(([name, value]) => [
     name,
     Buffer.isBuffer(value) ? value.toString('base64') : value,
   ])
-  // Of a person: its fields are blank.
+  // Of a person: its fields are null.
   const sealed = closed === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
   return { type, meta, position, ...sealed, data: Object.fromEntries(members) }
 }

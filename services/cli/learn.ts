@@ -41,10 +41,6 @@ async function learn(flags: { port: number; host: string; by: string }): Promise
   const start = async (undo: AsyncDisposableStack) => {
     const core = await openOperatorCore()
     undo.defer(core.close)
-    if (!core.codec.mayWrite('EngineAnswersLearned'))
-      throw new Error(
-        'WRITE_SCHEMAS_UP_TO keeps events as an earlier version reads them, which knows no answers.',
-      )
     const script = await buildQuestions()
     const questions = questionsFrom(core.keyring.all, core.clock())
     // Whoever else reaches the port does not know it, and what is answered here counts for everybody.

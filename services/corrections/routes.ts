@@ -1,8 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
-import { ApiError } from '../../infra/errors/errors.ts'
-import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
@@ -17,8 +15,6 @@ export interface CorrectionOptions {
   idempotency: Idempotency
   decideAs: DecideAs
   clock: Clock
-  // Whether an earlier program still has to read the log.
-  codec: Pick<EventCodec, 'mayWrite'>
   visitors: LinkedVisitors
 }
 
@@ -150,15 +146,6 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
   })
 }
 
-function depsOf(
-  request: FastifyRequest,
-  { auth, codec, decideAs, visitors }: CorrectionOptions,
-  now: number,
-) {
-  if (!codec.mayWrite('VisitorSplit') || !codec.mayWrite('VisitorMerged'))
-    throw new ApiError('request.conflict', {
-      message:
-        'Visitors cannot be corrected while WRITE_SCHEMAS_UP_TO keeps events as an earlier version reads them.',
-    })
+function depsOf(request: FastifyRequest, { auth, decideAs, visitors }: CorrectionOptions, now: number) {
   return { decide: decideAs(auth.actor(request), request), clock: () => now, visitors }
 }

@@ -3,7 +3,6 @@ import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { CommandDeps, Decide, DecideAs, DecisionGuard } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
@@ -50,7 +49,6 @@ export interface GateOptions {
   applied: Applied
   log: Pick<EventLog, 'endPositions'>
   decideAs: DecideAs
-  codec: Pick<EventCodec, 'mayWrite'>
   keyring: Keyring
   clock: Clock
   random: Random

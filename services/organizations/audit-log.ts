@@ -28,8 +28,8 @@ async function seeAll({ readPool, log, applied }: AuditDeps): Promise<void> {
 }
 
 export function auditJson({ id, type, occurred_at, environment, ...row }: AuditRow) {
-  const { actor_type, actor_id, request_id, subject_id } = row
-  const actor = actor_type === null || actor_id === null ? null : { type: actor_type, id: actor_id }
+  const { request_id, subject_id } = row
+  const actor = { type: row.actor_type, id: row.actor_id }
   const at = new Date(occurred_at).toISOString()
   return { object: 'audit_entry', id, type, occurred_at: at, environment, subject_id, actor, request_id }
 }

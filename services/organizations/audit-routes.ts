@@ -32,9 +32,7 @@ const auditEntrySchema = z
             'Of a key its id, or `live` where a test key reads of a live one; of an operator the command; of an agent its delivery key or account; else the part of the server.',
           ),
       })
-      .meta({ id: 'AuditActor' })
-      .nullable()
-      .describe('null: not known, since it was recorded before actors were.'),
+      .meta({ id: 'AuditActor' }),
     request_id: z.string().nullable().describe('Of the request that caused it, if one did.'),
   })
   .meta({ id: 'AuditEntry' })

@@ -39,7 +39,7 @@ export function sessionDetail(
     analysis_coverage: detail.analysis_coverage,
     evidence: detail.evidence,
     repeats: detail.repeats,
-    signals_fired: detail.signals_fired,
+    signals_fired: detail.signals_fired.map(({ channel: _, ...signal }) => signal),
     client_telemetry: detail.client_telemetry,
     native_runtime_integrity: seenOnly(detail.native_runtime_integrity),
     native_app: detail.native_app,

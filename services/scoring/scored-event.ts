@@ -77,11 +77,12 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     device: deviceOf(facts),
     analysis_coverage: coverageOf(facts, described),
     evidence: evidenceOf(facts, described),
-    signals_fired: fired.map(({ slug, role, category, strength, score: points }) => ({
+    signals_fired: fired.map(({ slug, role, category, strength, channel, score: points }) => ({
       signal: slug,
       role,
       category,
       strength,
+      channel,
       signal_score: points,
     })),
     client_telemetry: telemetryOf(facts.snapshot),
@@ -89,7 +90,6 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     hand_off: handOffOf(state, trigger, facts),
     ...decision.hashes,
     repeats: facts.repeats,
-    challenge_answers: null,
     given_answers: state.decisions === 0 ? givenAnswersOf(decision) : null,
   }
 }

@@ -41,7 +41,6 @@ import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import ids from '../../schemas/ids.json' with { type: 'json' }
 import { claimMigrations } from '../collect/claims.ts'
 import { gateMigrations } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
@@ -237,10 +236,6 @@ export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RE
   return [...ofEvents, probeTopicSpec]
 }
 
-/** Programs that know no version of then open no keys that were sealed so. */
-export const sealsByDay = ({ WRITE_SCHEMAS_UP_TO: upTo = Number.POSITIVE_INFINITY }: Config): boolean =>
-  upTo >= ids['sessions/SessionScored.v5']
-
 interface DataKeyParts extends Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'> {
   undo: AsyncDisposableStack
 }
@@ -250,14 +245,14 @@ function openDataKeys({ config, databaseUrl, undo, ...parts }: DataKeyParts): Da
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
   undo.defer(() => pool.end())
-  return createDataKeys({ pool, isLogEmbedded, opensBefore: !sealsByDay(config), ...parts })
+  return createDataKeys({ pool, isLogEmbedded, ...parts })
 }
 
 export async function openCodec(
   config: Config,
   { logger, sealing }: { logger: Logger; sealing?: CodecOptions['sealing'] },
 ): Promise<EventCodec> {
-  const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix, WRITE_SCHEMAS_UP_TO: upTo } = config
+  const { SCHEMA_REGISTRY_URL: url, KAFKA_TOPIC_PREFIX: topicPrefix } = config
   const ids = url ? await registerSchemas({ url, topicPrefix, logger }) : undefined
-  return createCodec(ids, { sealing, ...(upTo !== undefined && { writtenUpTo: upTo }) })
+  return createCodec(ids, { sealing })
 }

@@ -4,7 +4,6 @@ import { webhookEventId } from '../../infra/ids.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import type { CollectClient } from '../../infra/wire/collect/client.ts'
 
-import ids from '../../schemas/ids.json' with { type: 'json' }
 import { projections } from '../../services/server/dependencies.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
@@ -42,28 +41,18 @@ interface Answer {
   data: any
 }
 
-/** Where nothing was encrypted yet, people are erased from the read models, and not from the log. */
-const kinds = [
-  ...clusterLogs().map((log) => ({ log, events: 'encrypted' })),
-  { log: 'postgres', events: 'of before' } as const,
-]
-
-describe.each(kinds)('people are erased, $log, events $events', ({ log, events }) => {
+describe.each(clusterLogs())('people are erased, %s', (log) => {
   const everybody = Array.from({ length: people }, (_, n) => person(n))
   const [gone, others] = [everybody.slice(0, erasedPeople), everybody.slice(erasedPeople)]
   const visitorIds = new Map<PersonOf, string>()
   const receipts = new Map<PersonOf, { id: string; session_ids: string[]; counts: Record<string, number> }>()
-  const itWhereEncrypted = (name: string, test: () => Promise<void>, timeoutMs?: number) =>
-    events === 'encrypted' && it(name, test, timeoutMs)
   let cluster: Cluster
   let receiver: WebhookReceiver
   let before: unknown
 
   beforeAll(async () => {
     const env = { TRUSTED_PROXIES: '127.0.0.0/8', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
-    const before = { WRITE_SCHEMAS_UP_TO: String(ids['visitors/VisitorLinked.v1']) }
-    const written = events === 'encrypted' ? {} : before
-    cluster = await startCluster({ log, processes: 2, env: { ...env, ...written } })
+    cluster = await startCluster({ log, processes: 2, env })
     // Answers with what it was told, which is then recorded.
     receiver = await startWebhookReceiver({ choose: echo })
     const endpoint = { name: 'Receiver', url: receiver.url('/'), event_types: eventTypes }
@@ -291,8 +280,7 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
       KAFKA_TOPIC_PREFIX: prefix = '',
     } = cluster.settings
     const topics = brokers ? await dumpTopics({ brokers, prefix }) : []
-    const all = [...(await dumpDatabase(url)), ...topics, ...(await openedRecords(cluster))]
-    const places = events === 'encrypted' ? all : all.filter(({ name }) => !/tidegate_log|opened/.test(name))
+    const places = [...(await dumpDatabase(url)), ...topics, ...(await openedRecords(cluster))]
     for (const one of others.slice(0, 3)) expect(placesOf(one.marks, places)).not.toEqual([])
     expect(
       placesOf(
@@ -302,70 +290,62 @@ describe.each(kinds)('people are erased, $log, events $events', ({ log, events }
     ).toEqual([])
   }, 300_000)
 
-  itWhereEncrypted(
-    'nor in the files of the database, once its tables are made anew',
-    async () => {
-      const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
-      const block = await codeBlock('guide/privacy.md', 'anew: sh')
-      const statements = [...block.matchAll(/'(vacuum [^']*)'/g)].flatMap(([, statement]) => statement ?? [])
-      expect(statements.length).toBe(2)
-      for (const statement of statements) await pool.query(statement)
-      const files = await dumpDatabaseFiles(pool)
-      await pool.end()
-      expect(
-        placesOf(
-          others.slice(0, 3).flatMap(({ marks }) => marks),
-          files,
-        ),
-      ).not.toEqual([])
-      expect(
-        placesOf(
-          gone.flatMap(({ marks }) => marks),
-          files,
-        ),
-      ).toEqual([])
-    },
-    300_000,
-  )
+  it('nor in the files of the database, once its tables are made anew', async () => {
+    const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    const block = await codeBlock('guide/privacy.md', 'anew: sh')
+    const statements = [...block.matchAll(/'(vacuum [^']*)'/g)].flatMap(([, statement]) => statement ?? [])
+    expect(statements.length).toBe(2)
+    for (const statement of statements) await pool.query(statement)
+    const files = await dumpDatabaseFiles(pool)
+    await pool.end()
+    expect(
+      placesOf(
+        others.slice(0, 3).flatMap(({ marks }) => marks),
+        files,
+      ),
+    ).not.toEqual([])
+    expect(
+      placesOf(
+        gone.flatMap(({ marks }) => marks),
+        files,
+      ),
+    ).toEqual([])
+  }, 300_000)
 
-  itWhereEncrypted(
-    'an analyst opens what is left, and sees what was erased marked',
-    async () => {
-      const scored = ['--topic', 'tidegate.sessions.v1', '--type', 'SessionScored']
-      const lines = async (...args: string[]) => {
-        const { code, stdout } = await cluster.cli(['events', ...scored, ...args])
-        expect(code).toBe(0)
-        return stdout.trim().split('\n')
-      }
-      const closed = (await lines()).map((line) => JSON.parse(line))
-      expect(new Set(closed.map(({ sealed }) => sealed))).toEqual(new Set(['closed']))
-      const opened = await lines('--open')
-      const erased = new Set(sessionsOf(gone))
-      for (const { sealed, data } of opened.map((line) => JSON.parse(line))) {
-        expect(sealed).toBe(erased.has(data.session_id) ? 'erased' : undefined)
-        expect(data.request.url).toMatch(erased.has(data.session_id) ? /^$/ : /person/)
-      }
-      const script = await codeBlock('guide/privacy.md', 'events: python')
-      if (!hasPython) return
-      const printed = execFileSync('python3', ['-c', script], { input: opened.join('\n'), encoding: 'utf8' })
-      const rows = printed
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line))
-      expect(rows.length).toBe(opened.length)
-      for (const row of rows) expect('address' in row).toBe(!erased.has(row.session))
-    },
-    120_000,
-  )
+  it('an analyst opens what is left, and sees what was erased marked', async () => {
+    const scored = ['--topic', 'tidegate.sessions.v1', '--type', 'SessionScored']
+    const lines = async (...args: string[]) => {
+      const { code, stdout } = await cluster.cli(['events', ...scored, ...args])
+      expect(code).toBe(0)
+      return stdout.trim().split('\n')
+    }
+    const closed = (await lines()).map((line) => JSON.parse(line))
+    expect(new Set(closed.map(({ sealed }) => sealed))).toEqual(new Set(['closed']))
+    const opened = await lines('--open')
+    const erased = new Set(sessionsOf(gone))
+    for (const { sealed, data } of opened.map((line) => JSON.parse(line))) {
+      expect(sealed).toBe(erased.has(data.session_id) ? 'erased' : undefined)
+      expect(data.request.url).toMatch(erased.has(data.session_id) ? /^$/ : /person/)
+    }
+    const script = await codeBlock('guide/privacy.md', 'events: python')
+    if (!hasPython) return
+    const printed = execFileSync('python3', ['-c', script], { input: opened.join('\n'), encoding: 'utf8' })
+    const rows = printed
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(rows.length).toBe(opened.length)
+    for (const row of rows) expect('address' in row).toBe(!erased.has(row.session))
+  }, 120_000)
 
-  it('nobody is corrected while an earlier version has to read events', async () => {
+  it('of those that are left two are said to be one', async () => {
     const [one, other] = others.map((some) => visitorIds.get(some))
     const path = `${organization()}/visitors/${one}/merges`
     const { status } = await ask('POST', path, { visitor_id: other, reason: 'One person.' })
-    expect(status).toBe(events === 'encrypted' ? 201 : 409)
+    expect(status).toBe(201)
   })
 
-  itWhereEncrypted('what was corrected is exported, with how each session came to be theirs', async () => {
+  it('what was corrected is exported, with how each session came to be theirs', async () => {
     const [one, other] = others
     if (!one || !other) throw new Error('nobody')
     const [kept, gone] = [visitorIds.get(one), visitorIds.get(other)]

@@ -8,6 +8,7 @@ import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findDecisions, findSession, findVisitor, listVisitors } from '../../projections/sessions/queries.ts'
 import { listSessionEvents } from '../../projections/sessions/session-events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { testCause } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
 const scope = { organizationId: 'org_00000000000000000000000001', environment: 'live' } as const
@@ -33,7 +34,7 @@ function recorded(event: DomainEvent): RecordedEvent {
   return {
     ...event,
     meta,
-    value: codec.encode(event),
+    value: codec.encode(event, testCause),
     position: { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ },
   }
 }

@@ -38,7 +38,7 @@ export function signupOpened(changes: Changes<GateSessionOpened>) {
 
 /** The same of a login. */
 export function loginOpened(changes: Changes<LoginSessionOpened>) {
-  const of = { gate_account_id: gateAccountId, dashboard_login_url: null }
+  const of = { gate_account_id: gateAccountId, dashboard_login_url: 'https://acme.example/login' }
   const data = { ...request(changes.opened_at), ...of, ...changes }
   return { type: 'LoginSessionOpened', data } as const satisfies DomainEvent
 }

@@ -230,6 +230,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
         role: 'trust',
         category: 'environment',
         strength: 'weak',
+        channel: 'user_agent',
         signal_score: 4,
       },
     ],
@@ -244,7 +245,6 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     snapshot_hash: null,
     behavior_hash: null,
     repeats: null,
-    challenge_answers: null,
     given_answers: null,
     evidence: {
       sources: ['request_headers', 'snapshot'],

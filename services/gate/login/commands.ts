@@ -137,8 +137,7 @@ export async function loginOutcome(context: GateContext, id: GateSessionId, toke
   if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
   const { definition } = await serviceOf(pool, { serviceId, publicUrl })
   // To where the consent page said. The service may have dropped its dashboard since; the code is good all the same.
-  const url =
-    definition.dashboard_login_url && (session.dashboard_login_url ?? definition.dashboard_login_url)
+  const url = definition.dashboard_login_url && session.dashboard_login_url
   const redirect_url = url && redirectUrl(url, code)
   return { object: 'gate_login_session' as const, id, status: 'approved' as const, code, redirect_url }
 }

@@ -3,7 +3,7 @@ import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import type { Environment, GateServiceDefinition } from '../../../schemas/events.ts'
+import type { Environment } from '../../../schemas/events.ts'
 import { usableToken } from '../accounts/decide.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
@@ -33,10 +33,10 @@ export function decideLoginOpening(
 ): DecidedEvent[] {
   const token = goodToken(state.token, command.now)
   if (session) return []
-  const service = serviceWithDashboard(state)
+  const { service, loginUrl } = serviceWithDashboard(state)
   // The registry is public, so it is no secret that the service exists; that it has this account is.
   if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
-  return [opened(token, service.definition, command)]
+  return [opened(token, loginUrl, command)]
 }
 
 export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
@@ -48,15 +48,16 @@ export function goodToken(token: AgentTokenRow | undefined, now: number): AgentT
 function serviceWithDashboard({
   service,
   organization,
-}: Pick<LoginOpeningState, 'service' | 'organization'>): RegisteredService {
+}: Pick<LoginOpeningState, 'service' | 'organization'>): { service: RegisteredService; loginUrl: string } {
   const open = requireOpenService(organization?.status === 'active' ? service : undefined)
-  if (open.definition.dashboard_login_url !== null) return open
+  const { dashboard_login_url: loginUrl } = open.definition
+  if (loginUrl !== null) return { service: open, loginUrl }
   throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
 }
 
 function opened(
   token: AgentTokenRow,
-  { dashboard_login_url }: GateServiceDefinition,
+  dashboard_login_url: string,
   { gateSessionId, requester, confirmationCode, now }: OpenLogin,
 ): DecidedEvent {
   const { service_id, organization_id, environment, gate_account_id, account_name } = token

@@ -49,7 +49,6 @@ type SignupContext = Pick<
   | 'idempotency'
   | 'network'
   | 'depsOf'
-  | 'codec'
 >
 
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
@@ -60,7 +59,7 @@ export function signupRoutes(app: FastifyInstance, context: SignupContext): void
 }
 
 export function createRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, idempotency, depsOf, pool, publicUrl, decideAs, codec } = context
+  const { limits, idempotency, depsOf, pool, publicUrl, decideAs } = context
   const schema = {
     operationId: 'createGateSession',
     summary: 'Ask for an account at a service',
@@ -85,7 +84,7 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
       const spec = checkedRequest({
         ...body,
         requester: requesterOf(request),
-        claim: (codec.mayWrite('GateSessionClaimRequested') && claim) || null,
+        claim: claim ?? null,
       })
       const scope = `gate:${sourceOf(request.ip)}`
       return idempotency.run({ request, reply, scope }, async (command) => {

@@ -117,10 +117,7 @@ const evidence = z
       .describe(
         'Members that stand at their harmless value because nothing was consulted for them: names of runtime_integrity, and paths of other members.',
       ),
-    missing: z
-      .array(z.string())
-      .nullable()
-      .describe('What the SDK always sends and did not. Null in older decisions.'),
+    missing: z.array(z.string()).describe('What the SDK always sends and did not.'),
     withheld: z
       .array(
         z.strictObject({
@@ -128,12 +125,8 @@ const evidence = z
           reason: z.enum(withheldReasons),
         }),
       )
-      .nullable()
-      .describe('What is not there, and why, as such a browser may have it. Null in older decisions.'),
-    impossible: z
-      .array(z.string())
-      .nullable()
-      .describe('What has a value that no browser has. Null in older decisions.'),
+      .describe('What is not there, and why, as such a browser may have it.'),
+    impossible: z.array(z.string()).describe('What has a value that no browser has.'),
   })
   .meta({ id: 'SessionEvidence' })
 
@@ -187,11 +180,11 @@ export const sessionDetailSchema = z
       visitor_identity: z.boolean(),
       attestation: z.boolean().nullable().describe('Whether the device vouched for the app. Null for pages.'),
     }),
-    evidence: evidence.nullable().describe('Null in sessions of before it was recorded.'),
+    evidence,
     repeats: repeats
       .nullable()
       .describe(
-        'Sessions opened before the decision that have something in common with this one, which is included. A count of 100 is that or more. Null in sessions of before it was counted.',
+        'Sessions opened before the decision that have something in common with this one, which is included. A count of 100 is that or more. Null where nothing was counted.',
       ),
     signals_fired: z.array(
       z.strictObject({

@@ -33,18 +33,10 @@ interface ResolveInput {
   drafts: Draft[]
   // Visitors of decisions that were appended before a crash, by decision id: they are kept.
   recorded: Map<string, RecordedVisitor>
-  // Whether events may say so.
-  maySplit: boolean
   now: number
 }
 
-export async function resolveVisitors({
-  tx,
-  drafts,
-  recorded,
-  maySplit,
-  now,
-}: ResolveInput): Promise<Resolution> {
+export async function resolveVisitors({ tx, drafts, recorded, now }: ResolveInput): Promise<Resolution> {
   const visitors = new Map<string, Resolved>()
   const open: ToResolve[] = []
   for (const draft of drafts) {
@@ -60,7 +52,7 @@ export async function resolveVisitors({
     const { sessionId: session_id } = session
     const resolved = visitors.has(session_id)
       ? undefined
-      : await resolve({ session, index, recorded, maySplit, now, onSplit: (some) => splits.push(...some) })
+      : await resolve({ session, index, recorded, now, onSplit: (some) => splits.push(...some) })
     if (!resolved) continue
     visitors.set(session_id, resolved)
     const { id: visitor_id, identified_at: linked_at } = resolved.link
@@ -91,7 +83,6 @@ interface ResolveOne {
   session: ToResolve
   index: VisitorIndex
   recorded: Map<string, RecordedVisitor>
-  maySplit: boolean
   now: number
   onSplit: (splits: VisitorSplit[]) => void
 }
@@ -100,7 +91,6 @@ async function resolve({
   session,
   index,
   recorded,
-  maySplit,
   now,
   onSplit,
 }: ResolveOne): Promise<(Resolved & Pick<ToResolve, 'shown'>) | undefined> {
@@ -108,11 +98,7 @@ async function resolve({
   const { state, trigger, evaluation } = draft
   const earlier = recorded.get(trigger.decisionId)
   const first = matchVisitor({ sessionId, openedAt: state.created_at, keys, profile, candidates: index })
-  const {
-    match: found,
-    isNewLineage,
-    splits,
-  } = await settled({ session, match: first, index, maySplit, now })
+  const { match: found, isNewLineage, splits } = await settled({ session, match: first, index, now })
   onSplit(splits)
   const match: Match = earlier ? { ...found, ...earlier, confidence: earlier.confidence ?? 0 } : found
   // Nothing was observed: only an id that the client kept can say who it is.
@@ -145,7 +131,6 @@ interface Settling {
   session: ToResolve
   match: Match
   index: VisitorIndex
-  maySplit: boolean
   now: number
 }
 
@@ -156,7 +141,7 @@ interface Settled {
 }
 
 // A client that shows who it is may show that others were taken for it.
-async function settled({ session, match, index, maySplit, now }: Settling): Promise<Settled> {
+async function settled({ session, match, index, now }: Settling): Promise<Settled> {
   const { visitor } = match
   const presented = shownKeys(session.keys)
   if (!visitor || match.basis !== 'deterministic') return { match, isNewLineage: true, splits: [] }
@@ -164,7 +149,7 @@ async function settled({ session, match, index, maySplit, now }: Settling): Prom
   const sessions = await index.sessionsOf(visitor.id)
   const lineage = lineageOf(session.keys) ?? session.sessionId
   const isNewLineage = !sessions.some((one) => one.lineage === lineage)
-  const parted = maySplit ? partedFrom(visitor, presented, sessions) : []
+  const parted = partedFrom(visitor, presented, sessions)
   if (parted.length === 0) return { match, isNewLineage, splits: [] }
   const to = derivedId('vid', 'split', session.sessionId)
   await index.move(parted, { from: visitor.id, to })

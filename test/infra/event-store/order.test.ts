@@ -8,6 +8,7 @@ import { decision, id } from '../../projections/world-events.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { testCause } from '../../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
 
 const topic = 'tidegate.sessions.v1'
@@ -80,7 +81,7 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
 
 function recorded(event: DomainEvent, position: RecordedEvent['position']): RecordedEvent {
   if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('not an event of a session')
-  return { ...event, meta: metaOf(event.data), value: codec.encode(event), position }
+  return { ...event, meta: metaOf(event.data), value: codec.encode(event, testCause), position }
 }
 
 test('events repeated, redelivered and reordered across partitions change nothing, nor where sessions are erased or split', async () => {

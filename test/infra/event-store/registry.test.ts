@@ -50,8 +50,12 @@ afterEach(() => {
 })
 
 test('registers each schema under its topic and name and gives its id to the codec', async () => {
-  const ids = await registerSchemas({ url: `http://${host}`, logger })
-  const files = readSchemaFiles()
+  const committed = readSchemaFiles()
+  const [first] = committed.filter(({ name }) => name === 'OrganizationRenamed')
+  if (!first) throw new Error('no such event')
+  const second = { ...first, version: 2, key: first.key.replace('v1', 'v2') }
+  const files = [...committed, second]
+  const ids = await registerSchemas({ url: `http://${host}`, logger, files })
   expect(Object.keys(ids).sort()).toEqual(files.map((file) => file.key).sort())
   const subject = 'tidegate.organizations.v1-tidegate.organizations.OrganizationRenamed'
   const mine = registry.calls.filter((call) => call.request.includes(`${subject}`))
@@ -64,8 +68,9 @@ test('registers each schema under its topic and name and gives its id to the cod
   const versions = files.filter((file) => file.name === 'OrganizationRenamed').map(({ schema }) => schema)
   expect(mine.slice(1).map(({ body }) => JSON.parse(body.schema ?? ''))).toEqual(versions)
   const renamed = { organization_id: 'org_1', name: 'New', renamed_at: 1, event_id: 'e' }
-  const bytes = createCodec(ids).encode({ type: 'OrganizationRenamed', data: renamed })
-  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v2'])
+  const cause = { actor: { type: 'key', id: 'key_1' }, request_id: null } as const
+  const bytes = createCodec(ids).encode({ type: 'OrganizationRenamed', data: renamed }, cause)
+  expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v1'])
 })
 
 test('a second start gets the same ids', async () => {

@@ -38,25 +38,16 @@ function decision(
     session_id: `sid_${n}`,
     visitor: { ...scored.visitor, id: `vid_${visitor}` },
     network: { ...scored.network, ip_address: addressOf(visitor) },
-    ...(n % 2 === 0 ? { challenge_answers: before(n, { answer, isConsistent }) } : {}),
-    ...(n % 2 === 1 ? { given_answers: since({ visitor, answer, isConsistent }) } : {}),
+    given_answers: given({ visitor, answer, isConsistent }),
   }
 }
 
 const card = 'a card | linux | Chrome | 156'
 const asked = { canvas_seed: '3.46' }
 
-/** As versions of before have it. */
-const before = (n: number, { answer, isConsistent }: Required<Omit<Answering, 'visitor'>>) => ({
-  ...{ ...asked, document_id_hash: String(n), engine, canvas_class: card, canvas_answer: answer },
-  engine_answers: { 1: answer, 2: 'the same' },
-  is_consistent: isConsistent,
-  network_digest: null,
-})
-
 const key = createSecretKey(randomBytes(32))
 
-function since({ visitor, answer, isConsistent }: Required<Answering>) {
+function given({ visitor, answer, isConsistent }: Required<Answering>) {
   const counted = { organization_id: 'org_1', visitorId: `vid_${visitor}`, ipAddress: addressOf(visitor) }
   const digests = countedDigests(key, counted)
   if (!digests) throw new Error('it has a network')

@@ -60,7 +60,7 @@ const signup = {
   requested_ip: null,
   requested_user_agent: null,
   claim: null,
-  confirmation_code: null,
+  confirmation_code: 'K4-7M9',
   opened_at: 1,
   expires_at: 2,
 }

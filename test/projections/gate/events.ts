@@ -189,7 +189,7 @@ function session(n: number, at: number) {
     account_name: `Robin ${n}`,
     requested_ip: '203.0.113.9',
     requested_user_agent: 'agent',
-    confirmation_code: at % 2 === 0 ? 'K4-7M9' : null,
+    confirmation_code: 'K4-7M9',
     opened_at: at,
     expires_at: at + 15 * minute,
   }

@@ -43,7 +43,14 @@ function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
       basis: null,
     },
     signals_fired: [
-      { signal: 'E6', role: 'risk', category: 'environment', strength: 'strong', signal_score: 20 },
+      {
+        signal: 'E6',
+        role: 'risk',
+        category: 'environment',
+        strength: 'strong',
+        channel: 'e',
+        signal_score: 20,
+      },
     ],
     score_breakdown: { behavioral: 9, environment: 20 },
     attribution: null,
@@ -102,7 +109,7 @@ describe('the token', () => {
   })
 
   test('names risk signals alone', () => {
-    const common = { category: 'behavioral', strength: 'weak', signal_score: 3 }
+    const common = { category: 'behavioral', strength: 'weak', channel: 'a', signal_score: 3 }
     const signals_fired = ['risk', 'trust', 'context'].map((role) => ({
       signal: `a_${role}`,
       role,

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readConfig } from '../../../infra/config.ts'
-import { createCodec } from '../../../infra/event-store/codec.ts'
-import { organizationsProjection } from '../../../projections/organizations/projection.ts'
-import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { sessionTtlMs } from '../../../services/gate/sessions.ts'
 import { endOverdue } from '../../../services/gate/time-outs.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
@@ -25,15 +22,12 @@ const page = z.object({
       occurred_at: z.string(),
       environment: z.string().nullable(),
       subject_id: z.string(),
-      actor: z.object({ type: z.string(), id: z.string() }).nullable(),
+      actor: z.object({ type: z.string(), id: z.string() }),
       request_id: z.string().nullable(),
     }),
   ),
   pagination: z.object({ has_more: z.boolean(), next_cursor: z.string().optional() }),
 })
-
-/** As the version before wrote, which has no place for an actor. */
-const beforeActors = createCodec(ids, { writtenUpTo: ids['visitors/VisitorLinked.v1'] })
 
 let world: World
 let organizationId: string
@@ -244,18 +238,6 @@ describe('an entry says who it was, and by which request', () => {
       },
       { type: 'OrganizationDataPolicyChanged', actor: { type: 'operator', id: 'test' }, request_id: null },
     ])
-  })
-
-  test('nobody, where it was recorded before actors were', async () => {
-    const id = `key_${'7'.repeat(26)}`
-    const data = { organization_id: organizationId, key_id: id, name: 'Old', renamed_at: world.now.ms }
-    const meta = { eventId: 'evt_old', time: world.now.ms, organizationId, environment: 'live' as const }
-    const cause = { actor: { type: 'key', id: 'key_x' }, request_id: 'req_x' } as const
-    const record = beforeActors.toCausedRecord({ type: 'ApiKeyRenamed', data }, meta, cause)
-    const positions = await world.log.append([record])
-    const { applied } = world.gateParts
-    await applied.waitFor(organizationsProjection.name, positions, { timeoutMs: 20_000 })
-    expect(await about(id)).toEqual([{ type: 'ApiKeyRenamed', actor: null, request_id: null }])
   })
 })
 

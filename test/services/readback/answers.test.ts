@@ -59,7 +59,7 @@ test('what a highlight has no evidence of, and what the SDK could not see, is le
   expect(data.native_runtime_integrity).toBeNull()
 })
 
-test('a session says what was consulted, and one of before it was recorded makes no claim', () => {
+test('a session says what was consulted', () => {
   const evidence = {
     sources: ['snapshot'],
     unchecked: ['verified_bot_identity'],
@@ -68,5 +68,4 @@ test('a session says what was consulted, and one of before it was recorded makes
     impossible: [],
   }
   expect(rendered({ evidence }).evidence).toEqual(evidence)
-  expect(rendered({ evidence: null }).evidence).toBeNull()
 })

@@ -81,7 +81,7 @@ const scored: Partial<SessionScored> = {
   browser: published.browser,
   device: published.device,
   analysis_coverage: { ...published.analysis_coverage, attestation: null },
-  signals_fired: published.signals_fired,
+  signals_fired: published.signals_fired.map((signal) => ({ ...signal, channel: 'a channel' })),
   client_telemetry: published.client_telemetry,
 }
 

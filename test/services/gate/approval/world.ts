@@ -84,7 +84,6 @@ export async function openApprovalWorld() {
   const options: GateOptions = {
     ...deps,
     applied,
-    codec,
     log,
     publicUrl,
     leaseMs: 3000,

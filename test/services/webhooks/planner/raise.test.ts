@@ -12,7 +12,7 @@ import { isUriText, payloadProblems } from './contract.ts'
 const signals = [
   { signal: 'webdriver', role: 'risk', category: 'automation', strength: 'definitive', signal_score: 96 },
   { signal: 'ua_consistent', role: 'trust', category: 'environment', strength: 'weak', signal_score: 4 },
-]
+].map((signal) => ({ ...signal, channel: 'a channel' }))
 const attribution = {
   labels: [{ kind: 'tool' as const, value: 'playwright', label: 'Playwright', confidence: 90 }],
   behaviors: [],
