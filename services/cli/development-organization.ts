@@ -40,7 +40,7 @@ export async function developmentCredentials({
 
 type Issued = Omit<DevelopmentCredentials, 'base_url'>
 
-// An earlier version wrote fewer keys.
+// Less than all where it was stopped between two keys.
 interface StoredCredentials {
   organization_id?: string
   live?: Partial<EnvironmentKeys>

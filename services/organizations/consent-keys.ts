@@ -114,7 +114,7 @@ async function ensureOrganization(options: ConsentDeps): Promise<void> {
     await createOrganization(own, { name, slug })
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'request.conflict')) throw error
-    // Somebody had the slug before this version came.
+    // Somebody had the slug before the first consent page was opened.
     await createOrganization(own, { name, slug: `${slug}-${options.random(4).toString('hex')}` })
   }
 }

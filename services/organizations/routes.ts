@@ -1,6 +1,6 @@
-import { organizationFor } from '../../infra/access/organization.ts'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { organizationFor } from '../../infra/access/organization.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, single } from '../../infra/http/schemas.ts'
 import { fittingCheck } from '../../infra/http/validation.ts'

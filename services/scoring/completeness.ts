@@ -118,10 +118,9 @@ export function refusals(withheld: Withheld[]): number {
   return new Set(refusedParts.map(({ group }) => owed[group].cause)).size
 }
 
-// Whether the page says that it left fingerprints out. Only the organization's policy makes that count, because nothing
-// that a client sends may lower what is asked of it. States of before that was said have no such group.
+// Whether the page says that it left fingerprints out.
 export function saysMinimal(snapshot: Snapshot | null): boolean {
-  return snapshot?.collection?.mode === 'minimal'
+  return snapshot?.collection.mode === 'minimal'
 }
 
 function absent(snapshot: Snapshot, owedMembers: Members): string[] {

@@ -46,7 +46,7 @@ export function rebuildVisitors(
 }
 
 /**
- * Where scoring has never read anything, as after a loss of the database: makes the visitors from the log before it
+ * Where scoring has never read anything, as after a loss of the database: makes its visitors from the log before it
  * begins. undefined = there is nothing to do.
  */
 export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitors | undefined> {
@@ -75,7 +75,7 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
   return counts.parse(rows)[0]
 }
 
-// In this order: what a decision says of its visitor is less, and all that there is of sessions of earlier versions.
+// Links, what moved them later, and what was erased.
 const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored, eventTopics.VisitorErased] as const
 type LinkTopic = (typeof topics)[number]
 
@@ -144,7 +144,7 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
     ...{ topic, from: startOf },
     async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
-      await runTogether(tx, putLinks([...links.values()], topic))
+      await runTogether(tx, putLinks([...links.values()]))
       await putMoves(tx, events)
       await noteErased(tx, events)
       // A transaction that says nothing for long is ended.
@@ -179,18 +179,12 @@ async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
 }
 
 function linksOf({ type, data }: RecordedEvent): Link[] {
-  if (type === 'VisitorLinked') return [linkOf(data, linkedProfile(data))]
-  if (type !== 'SessionScored' || !data.visitor) return []
-  const { id: visitor_id, identified_at: linked_at, continuity_id } = data.visitor
-  return [linkOf({ ...data, visitor_id, linked_at, continuity_id, presented_continuity_ids: [] }, null)]
+  return type === 'VisitorLinked' ? [linkOf(data, linkedProfile(data))] : []
 }
 
-type Told = Pick<VisitorLinked, 'continuity_id' | 'presented_continuity_ids' | 'install_id' | 'environment'> &
-  Pick<Link, 'session_id' | 'visitor_id' | 'organization_id' | 'linked_at'>
-
-function linkOf(told: Told, profile: Profile | null): Link {
-  const { session_id, visitor_id, organization_id, environment, linked_at } = told
-  const { presented_continuity_ids: presented, continuity_id: issued, install_id: install } = told
+function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
+  const { session_id, visitor_id, organization_id, environment, linked_at } = linked
+  const { presented_continuity_ids: presented, continuity_id: issued, install_id: install } = linked
   const keys = visitorKeysOf({ organization_id, environment, presented, issued, install }, profile)
   return {
     ...{ session_id, visitor_id, organization_id, environment, linked_at },
@@ -201,11 +195,8 @@ function linkOf(told: Told, profile: Profile | null): Link {
   }
 }
 
-function putLinks(rows: Link[], topic: LinkTopic): Part[] {
+function putLinks(rows: Link[]): Part[] {
   const { key, columns } = linkTable
-  const [as, conflict] =
-    topic === eventTopics.VisitorLinked
-      ? ['put_links', replacing(linkTable)]
-      : ['put_decisions', 'on conflict do nothing']
-  return writeRows({ name: 'rebuilt_links', key }, { as, columns, rows, conflict })
+  const conflict = replacing(linkTable)
+  return writeRows({ name: 'rebuilt_links', key }, { as: 'put_links', columns, rows, conflict })
 }

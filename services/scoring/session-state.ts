@@ -33,7 +33,7 @@ export interface SessionState {
   organization_id: string
   environment: Environment
   platform: Platform
-  /** Missing in states of before it was kept. */
+  /** Missing where the session's opening is not known. */
   sdk?: { name: string; version: string } | null
   created_at: number
   continuity_ids: string[]
@@ -50,7 +50,7 @@ export interface SessionState {
   /** Second, different bodies for a sequence number that was already taken. */
   conflicts: number
   identity_changes: number
-  /** It shows an id or a token that another device was given. Missing in states of before it was kept. */
+  /** It shows an id or a token that another device was given. */
   copied_id?: boolean
   last_activity_at: number
   decisions: number
@@ -186,12 +186,12 @@ export interface DocumentState {
   signature_agent: string | null
   challenge: string
   timing_nonce: string
-  /** Of its drawing. Missing in states of before it was kept. */
+  /** Of its drawing. Missing where the document's opening is not known. */
   canvas_seed?: string
   last_seq: number
   /** Start of the body hash by sequence number, for the newest ones. */
   bodies: Record<string, string>
-  /** Trusted input that it reported. Missing in states of before it was counted. */
+  /** Trusted input that it reported. */
   inputs?: number
   /** Of its newest hand-off. */
   binding?: string | null

@@ -100,32 +100,31 @@ export function readOpened([offsets = [], found = []]: Rows[], known: Map<string
 
 const storedIn = ({ state, constants }: Rows[number]) => ({
   state: String(state),
-  constants: constants === null ? null : String(constants),
+  constants: String(constants),
 })
 
 interface StoredState {
   state: SessionState
-  /** undefined where a version before wrote all of a state into one column. */
-  constants: Constants | undefined
+  constants: Constants
 }
 
 export interface StoredStateRow {
   session_id: string
   state: string
-  constants: string | null
+  constants: string
 }
 
 export function parsedState({
   state,
   constants: apart,
 }: Pick<StoredStateRow, 'state' | 'constants'>): StoredState {
-  const constants: Constants | undefined = apart === null ? undefined : JSON.parse(apart)
+  const constants: Constants = JSON.parse(apart)
   return { state: { ...JSON.parse(state), ...constants }, constants }
 }
 
 function noteState(opened: Opened, { state, constants }: StoredState): void {
   opened.states.set(state.session_id, state)
-  if (constants) opened.constants.set(state.session_id, constants)
+  opened.constants.set(state.session_id, constants)
 }
 
 // What is remembered of the sessions, by id.

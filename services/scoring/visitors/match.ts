@@ -11,7 +11,7 @@ export interface KnownVisitor {
   last_seen_at: number
   sessions: number
   profile: Profile | null
-  /** The continuity key of the client that came last without any; null in rows of before it was kept. */
+  /** The continuity key of the client that came last without any. */
   lineage: string | null
   /** The visitor that somebody parted it from. */
   apart_from: string | null

@@ -1,16 +1,11 @@
-import avro from 'avsc'
 import { describe, expect, it } from 'vitest'
-import { createCodec } from '../../../infra/event-store/codec.ts'
 import { type AddressNetwork, noNetwork } from '../../../infra/ip/network.ts'
-import { readSchemaFiles } from '../../../schemas/generate.ts'
-import ids from '../../../schemas/ids.json' with { type: 'json' }
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
 import { decisionAbout, stateAfter } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
-const codec = createCodec()
 const skipped = noNetwork.lookup('203.0.113.9', startedAt)
 
 function scored(session: TestSession, network: AddressNetwork = skipped) {
@@ -21,9 +16,9 @@ function scored(session: TestSession, network: AddressNetwork = skipped) {
 
 const runtimeNames = Object.keys(sessionScored().runtime_integrity)
 const uncheckedRuntime = (event: ReturnType<typeof scored>) =>
-  event.evidence?.unchecked.filter((name) => runtimeNames.includes(name))
+  event.evidence.unchecked.filter((name) => runtimeNames.includes(name))
 const uncheckedBelow = (event: ReturnType<typeof scored>, path: string) =>
-  event.evidence?.unchecked.filter((name) => name.startsWith(path))
+  event.evidence.unchecked.filter((name) => name.startsWith(path))
 
 const page = (parts: Parameters<typeof withParts>[1] = {}) =>
   testSession('page', { client: withParts(desktopChrome, parts) })
@@ -36,17 +31,17 @@ describe('the address', () => {
 
   it('nobody looked for Tor in a list of countries', () => {
     const event = scored(page(), { ...skipped, sources: ['location_database'] })
-    expect(event.evidence?.sources).toEqual([
+    expect(event.evidence.sources).toEqual([
       ...['request_headers', 'snapshot', 'recorded_answers', 'location_database'],
     ])
-    expect(event.evidence?.unchecked).toContain('network.anonymity.tor')
+    expect(event.evidence.unchecked).toContain('network.anonymity.tor')
     expect(event.network).toMatchObject({ status: 'skipped', anonymity: { tor: false } })
     expect(event.analysis_coverage.network).toBe(false)
   })
 
   it('whoever looked is named, and reputation and relays nobody looks for', () => {
     const event = scored(page(), { ...skipped, status: 'ready', sources: asked, anonymity })
-    expect(event.evidence?.sources).toEqual(expect.arrayContaining(asked))
+    expect(event.evidence.sources).toEqual(expect.arrayContaining(asked))
     expect(event.analysis_coverage.network).toBe(true)
     expect(uncheckedBelow(event, 'network.')).toEqual([
       'network.anonymity.relay',
@@ -59,8 +54,8 @@ describe('the address', () => {
 
   it('a flag that a city database has was looked up', () => {
     const event = scored(page(), { ...skipped, sources: ['location_database'], anonymity })
-    expect(event.evidence?.unchecked).not.toContain('network.anonymity.tor')
-    expect(event.evidence?.unchecked).toContain('network.anonymity.vpn')
+    expect(event.evidence.unchecked).not.toContain('network.anonymity.tor')
+    expect(event.evidence.unchecked).toContain('network.anonymity.vpn')
   })
 })
 
@@ -71,7 +66,7 @@ describe('the runtime', () => {
 
   it('of no snapshot is not checked at all', () => {
     const event = scored(testSession('none', { client: { snapshot: {} } }))
-    expect(event.evidence?.sources).toEqual(['request_headers'])
+    expect(event.evidence.sources).toEqual(['request_headers'])
     expect(uncheckedRuntime(event)).toEqual(runtimeNames)
     expect(event.analysis_coverage.runtime).toBe(false)
   })
@@ -92,7 +87,7 @@ describe('the runtime', () => {
   it('what fired was looked at: a page that claims to be an app', () => {
     const event = scored(page({ native: { hooks: false } }))
     expect(event.runtime_integrity.tampering_detected).toBe('elevated')
-    expect(event.evidence?.sources).not.toContain('native_observations')
+    expect(event.evidence.sources).not.toContain('native_observations')
     expect(uncheckedRuntime(event)).not.toContain('tampering_detected')
   })
 })
@@ -102,7 +97,7 @@ describe('an app', () => {
 
   it('that reports one check has not passed the others', () => {
     const event = scored(app({ ...device, hooks: false }))
-    expect(event.evidence?.sources).toContain('native_observations')
+    expect(event.evidence.sources).toContain('native_observations')
     expect(event.native_runtime_integrity?.debugger.attached).toBe(false)
     expect(uncheckedBelow(event, 'native_runtime_integrity.')).toEqual(
       [
@@ -139,15 +134,4 @@ describe('an app', () => {
   it('that names no model is not covered as a device', () => {
     expect(scored(app({ hooks: false })).analysis_coverage.device).toBe(false)
   })
-})
-
-it('an event of before says nothing of what was consulted', () => {
-  const first = readSchemaFiles().find(({ key }) => key === 'sessions/SessionScored.v1')
-  const { evidence: _, ...before } = sessionScored()
-  const body = avro.Type.forSchema(JSON.parse(JSON.stringify(first?.schema))).toBuffer(before)
-  const prefix = Buffer.alloc(5)
-  prefix.writeUInt32BE(ids['sessions/SessionScored.v1'], 1)
-  const decoded = codec.decode(Buffer.concat([prefix, body]))
-  const analysis_coverage = { ...before.analysis_coverage, attestation: null }
-  expect(decoded.data).toEqual({ ...before, analysis_coverage, evidence: null })
 })

@@ -213,17 +213,6 @@ it('leaves visitors as they are once scoring has begun', async () => {
   expect(await restoreVisitors({ pool: database.pool, log, codec, skips: noSkips })).toBeUndefined()
 })
 
-it('a decision of a version that recorded no link leads to its visitor by the continuity id', async () => {
-  const [device = testSession('none')] = devices
-  await visit(device)
-  const old = log.records.filter(({ topic }) => topic === decisionsTopic)
-  const visitor = visitorOf(device)
-  await startOn(old)
-  const again = testSession('again', { client: device.client, continuityIds: [device.continuityId] })
-  await visit(again)
-  expect(visitorOf(again)).toBe(visitor)
-})
-
 describe('visitors whose time is over', () => {
   const [one, two] = [testSession('one'), testSession('two', { client: clients.iphoneSafari })]
   const returned = (name: string, session: TestSession) =>
