@@ -255,6 +255,9 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
       const place = `${topic}/${partition}/${offset}`
       const known = recent.get(place)
       if (known && isSame(known.record, record) && isOpen(known)) return known.event
+      const { version } = schemaOf(record.value, wireFormat)
+      if (version.name !== record.headers.event_type)
+        throw new UnreadableRecord(`a ${record.headers.event_type} under the schema of ${version.name}`)
       const { event: decoded, opened, closed } = read(record.value, record.headers.event_id ?? '')
       const event: RecordedEvent = {
         ...decoded,

@@ -103,6 +103,15 @@ test.each([
   expect(() => codec.decode(value)).toThrow(UnreadableRecord)
 })
 
+test('refuses a record whose header names another event than its schema, as ids of other schemas would have it', () => {
+  const data = { organization_id: 'org_1', suspended_at: 1 }
+  const its = { eventId: 'e', time: 1, organizationId: null, environment: null }
+  const record = codec.toCausedRecord({ type: 'OrganizationSuspended', data }, its, someone)
+  const headers = { ...record.headers, event_type: 'OrganizationDeleted' }
+  const place = { partition: 0, offset: 0, timestamp: 1 }
+  expect(() => codec.fromRecord({ ...record, headers, ...place })).toThrow(UnreadableRecord)
+})
+
 function dataOf(name: string): fc.Arbitrary<object> {
   const file = newest.find((one) => one.name === name)
   if (!file) throw new Error(`no event ${name}`)
