@@ -25,6 +25,13 @@ const neverKept = [
   'snapshot.proofs.answer_mac',
 ]
 
+/** What the answers may have that the tests look into. */
+interface AnsweredData {
+  id: string
+  visitor_fingerprint: { id: string }
+  session_ids: string[]
+}
+
 describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) => {
   const everybody = Array.from({ length: people }, (_, n) => markedVisitor(n, createMarks(`person ${n}`)))
   const [gone, others] = [everybody.slice(0, erasedPeople), everybody.slice(erasedPeople)]
@@ -103,8 +110,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       body: JSON.stringify(body),
     }
     const answer = await cluster.fetch(0, asked, { method, headers, ...sent })
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came back
-    const { data }: { data: any } = JSON.parse(await answer.text())
+    const { data }: { data: AnsweredData } = JSON.parse(await answer.text())
     return { status: answer.status, data }
   }
 

@@ -31,9 +31,15 @@ async function ask(method: string, where: string, { token, body }: { token?: str
     ...(body && { body: JSON.stringify(body) }),
   })
   expect(answer.status).toBeLessThan(300)
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came back
-  const { data }: { data: any } = JSON.parse(await answer.text())
+  const { data }: { data: SessionData } = JSON.parse(await answer.text())
   return data
+}
+
+/** What the answers about a signup may have. */
+interface SessionData {
+  id: string
+  poll_token: string
+  delivery_bundle: { gate: DeliveryEnvelope }
 }
 
 /** A signup whose credentials wait for their agent. */
@@ -43,8 +49,7 @@ async function delivered() {
   const { id, poll_token: token } = await ask('POST', '', { body })
   expect(await approveAsPerson(server, id)).toBe(200)
   const { delivery_bundle } = await ask('GET', `/${id}`, { token })
-  const gate: DeliveryEnvelope = delivery_bundle.gate
-  return { id, token, ackToken: openEnvelope(gate, privateKey).ack_token }
+  return { id, token, ackToken: openEnvelope(delivery_bundle.gate, privateKey).ack_token }
 }
 
 test('after a clean stop no file has the key of a delivery that has ended', async () => {

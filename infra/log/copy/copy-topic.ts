@@ -3,18 +3,13 @@ import { readTopicToEnd } from '../read-topic.ts'
 import { type CopyPlace, marked, original } from './copied.ts'
 import { createOffsetMap, type OffsetMap } from './offset-map.ts'
 
-interface CopyOptions extends CopyPlace {
-  change?: ((record: LogRecord) => LogRecord) | undefined
-  onCopied?: (records: number) => void
-}
-
-export interface CopiedTopic {
-  // Of the source.
-  ends: Position[]
-  offsets: OffsetMap
-}
-
-export async function copyTopic(options: CopyOptions): Promise<CopiedTopic> {
+/** Returns the ends of the source, and where its records went. */
+export async function copyTopic(
+  options: CopyPlace & {
+    change?: ((record: LogRecord) => LogRecord) | undefined
+    onCopied?: (records: number) => void
+  },
+): Promise<{ ends: Position[]; offsets: OffsetMap }> {
   const { source, target, topic, expires, change = (record) => record, onCopied } = options
   const offsets = await offsetsSoFar(options)
 

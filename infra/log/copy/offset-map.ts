@@ -7,16 +7,14 @@ interface Run {
   records: number
 }
 
-export interface OffsetMap {
-  add(source: Position, target: Position): void
-  nextInSource(partition: number): number
-  ofRecord(source: Position): number | undefined
-  /** Where a consumer of the copy goes on that would go on there in the source. */
-  ofNext(source: Position): number
-}
+export type OffsetMap = ReturnType<typeof createOffsetMap>
 
-/** Of one topic. `ends` are those of the copy; `isEqual` = all up to there was carried, at its own offset. */
-export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolean }): OffsetMap {
+/**
+ * Where the records of one topic went. It is for topics whose records expire: scoring's offsets and the decisions to skip
+ * name records of them, and without it a move to Kafka would score sessions under way twice or not at all. `ends` are
+ * those of the copy; `isEqual` = all up to there was carried, at its own offset.
+ */
+export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolean }) {
   const equal = ends.map(({ partition, offset }): [number, Run[]] => [
     partition,
     offset > 0 ? [{ source: 0, target: 0, records: offset }] : [],
@@ -33,7 +31,7 @@ export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolea
   }
 
   return {
-    add(source, target) {
+    add(source: Position, target: Position): void {
       const runs = runsOf(source)
       const last = runs.at(-1)
       const at = last && { source: last.source + last.records, target: last.target + last.records }
@@ -41,17 +39,18 @@ export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolea
       else runs.push({ source: source.offset, target: target.offset, records: 1 })
       known.set(source.partition, runs)
     },
-    nextInSource(partition) {
+    nextInSource(partition: number): number {
       const last = runsOf({ partition }).at(-1)
       return last ? last.source + last.records : 0
     },
-    ofRecord(source) {
+    ofRecord(source: Position): number | undefined {
       const { offset } = source
       const isCarried = runsOf(source).some(
         (run) => run.source <= offset && offset < run.source + run.records,
       )
       return isCarried ? ofNext(source) : undefined
     },
+    /** Where a consumer of the copy goes on that would go on there in the source. */
     ofNext,
   }
 }

@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type CollectApp, clientOf, lastSent, quiet, sendAgain, startCollectApp } from './collect-app.ts'
+import {
+  type Answer,
+  type CollectApp,
+  clientOf,
+  lastSent,
+  quiet,
+  sendAgain,
+  startCollectApp,
+} from './collect-app.ts'
 
 let app: CollectApp
 beforeEach(async () => {
@@ -225,6 +233,12 @@ describe('what needs no key', () => {
   })
 })
 
+function operationAt({ paths }: Answer['json'], method: 'get' | 'post', path: string) {
+  const operation = paths[path]?.[method]
+  if (!operation) throw new Error(`${method} ${path} is not described`)
+  return operation
+}
+
 test('the interface description names the five endpoints with their bodies', async () => {
   const { json } = await app.send('GET', '/openapi.json')
   const paths = Object.keys(json.paths).filter((path) => path.startsWith('/v2/collect'))
@@ -235,7 +249,7 @@ test('the interface description names the five endpoints with their bodies', asy
     '/v2/collect/sessions/{sessionId}/documents/{documentId}/batches',
     '/v2/collect/sessions/{sessionId}/documents/{documentId}/results',
   ])
-  const open = json.paths['/v2/collect/sessions'].post
+  const open = operationAt(json, 'post', '/v2/collect/sessions')
   const body = JSON.stringify(open.requestBody)
   for (const member of ['clientPublicKey', 'resumeToken', 'continuity', 'sdk', 'page'])
     expect(body).toContain(member)
@@ -245,7 +259,10 @@ test('the interface description names the five endpoints with their bodies', asy
 test('the interface description says what bodies, headers and errors the endpoints have', async () => {
   const { json } = await app.send('GET', '/openapi.json')
   const path = '/v2/collect/sessions/{sessionId}/documents/{documentId}'
-  const [batches, results] = [json.paths[`${path}/batches`].post, json.paths[`${path}/results`].post]
+  const [batches, results] = [
+    operationAt(json, 'post', `${path}/batches`),
+    operationAt(json, 'post', `${path}/results`),
+  ]
   for (const { requestBody, responses, security } of [batches, results]) {
     expect(requestBody).toEqual({
       required: true,
@@ -256,18 +273,18 @@ test('the interface description says what bodies, headers and errors the endpoin
     )
     expect(security).toEqual([{ publishableKey: [] }])
   }
-  const headersOf = ({ parameters }: { parameters: { in: string; name: string; required: boolean }[] }) =>
+  const headersOf = ({ parameters }: ReturnType<typeof operationAt>) =>
     parameters.flatMap((one) => (one.in === 'header' && one.required ? [one.name] : []))
   expect(headersOf(batches)).toEqual(['X-Client-Key', 'X-Batch-Seq'])
   expect(headersOf(results)).toEqual(['X-Client-Key'])
   const statuses = (operation: { responses: object }) => Object.keys(operation.responses)
-  expect(statuses(json.paths['/v2/collect/sessions'].post)).toEqual(
+  expect(statuses(operationAt(json, 'post', '/v2/collect/sessions'))).toEqual(
     expect.arrayContaining(['400', '401', '403', '413', '415', '422', '429', '500', '503']),
   )
-  expect(statuses(json.paths['/v2/collect/network-checks'].post)).toEqual(
+  expect(statuses(operationAt(json, 'post', '/v2/collect/network-checks'))).toEqual(
     expect.arrayContaining(['400', '413', '415', '422', '429', '500', '503']),
   )
-  expect(statuses(json.paths['/v2/collect/pings/{pingId}'].get)).toEqual(
+  expect(statuses(operationAt(json, 'get', '/v2/collect/pings/{pingId}'))).toEqual(
     expect.arrayContaining(['404', '429']),
   )
 })

@@ -364,7 +364,7 @@ describe('browser keys', () => {
     const { status, json } = await sendAgain(app, sent, {
       headers: { ...sent.headers, Authorization: `Bearer ${key}` },
     })
-    expect([status, json.error.details.fields[0].name]).toEqual([422, 'sdk.platform'])
+    expect([status, json.error.details.fields[0]?.name]).toEqual([422, 'sdk.platform'])
   })
 
   test("begin a session of a page's own with an app's resume token", async () => {
