@@ -124,7 +124,7 @@ export async function startCollectApp({
     return {
       status: response.statusCode,
       headers: response.headers,
-      json: JSON.parse(isJson ? response.body : '{}'),
+      json: isJson ? JSON.parse(response.body) : undefined,
     }
   }
 
