@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type pg from 'pg'
 import type { CaughtUp } from '../../../infra/event-store/catch-up.ts'
 import type { Clock } from '../../../infra/ids.ts'
@@ -6,6 +7,7 @@ import type { GiveUp } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import { type ConcurrencyLimits, maxRequests, type RequestEnd } from './concurrency.ts'
 import { type Job, loadJobs, type MadeDelivery } from './deliver.ts'
+import { type DeliveryMode, stepOf } from './delivery-mode.ts'
 import { dueEndpoints, putBack, type TakenDelivery, take } from './queue.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -42,21 +44,30 @@ export interface Dispatch {
 export function createWork(options: WorkOptions): Dispatch {
   const { pool, owner, leaseMs, limits, caughtUp, recorder, clock, logger, meter, signal } = options
   const { monotonic = () => performance.now() } = options
-  const sending = new Set<string>()
-  const recording = new Set<string>()
+  const inFlight = new Map<string, DeliveryMode>()
   let hasMore = false
+
+  const idsIn = (mode: DeliveryMode): string[] =>
+    [...inFlight].flatMap(([id, current]) => (current === mode ? [id] : []))
+  const tellSending = () => meter.onSending(idsIn('sending').length)
 
   async function make(job: Job): Promise<void> {
     const { id, endpointId } = job.delivery
     const made = await options.deliver(job).catch((err) => unexpected(err, job))
     limits.ended(endpointId, made && requestEnd(made))
-    const isOurs = sending.delete(id)
-    meter.onSending(sending.size)
-    if (!made || !isOurs) return
+    // One that was dropped meanwhile is not ours any more.
+    const isRecorded = made !== undefined && inFlight.has(id)
+    if (isRecorded) inFlight.set(id, 'recording')
+    else inFlight.delete(id)
+    tellSending()
+    if (isRecorded) await record(id, made)
+  }
+
+  async function record(id: string, made: MadeDelivery): Promise<void> {
+    assert(inFlight.get(id) === 'recording', 'only what was sent is recorded')
     made.report()
-    recording.add(id)
     await recorder.record(made)
-    recording.delete(id)
+    inFlight.delete(id)
     if (made.judged) void options.giveUp.look(made.judged)
     if (hasMore) options.onFree()
   }
@@ -66,39 +77,43 @@ export function createWork(options: WorkOptions): Dispatch {
     if (!signal.aborted) logger.error({ err, deliveryId }, 'a webhook delivery ended in an unexpected error')
   }
 
-  function begin(jobs: readonly Job[]): void {
+  function send(jobs: readonly Job[]): void {
     for (const { delivery } of jobs) {
-      sending.add(delivery.id)
+      assert(!inFlight.has(delivery.id), 'a delivery has one request at a time')
+      inFlight.set(delivery.id, 'sending')
       limits.began(delivery.endpointId)
     }
-    meter.onSending(sending.size)
+    tellSending()
     for (const job of jobs) void make(job).catch((err) => unexpected(err, job))
   }
 
-  /** It stays hidden and is not renewed, so that it is looked at again when its timeout has expired, and not before. */
-  function leave({ id: deliveryId, eventId, endpointId, organizationId }: TakenDelivery): void {
+  function logHidden({ id: deliveryId, eventId, endpointId, organizationId }: TakenDelivery): void {
     const line = { organizationId, eventId, deliveryId, endpointId }
     logger.warn(line, 'a webhook waits: the read model does not show its event, endpoint or organization')
   }
 
-  /**
-   * Nothing is sent when half the lease has passed, as in a process that was suspended: another process may
-   * have made the delivery since.
-   */
   async function start(taken: readonly TakenDelivery[], takenAt: number): Promise<void> {
-    // A database that lost its last commits gives once more what is in flight here.
-    const fresh = taken.filter(({ id }) => !sending.has(id) && !recording.has(id))
-    const jobs = await loadJobs(pool, fresh)
-    if (signal.aborted || monotonic() - takenAt >= leaseMs / 2)
-      return await putBack(pool, { owner, deliveryIds: fresh.map(({ id }) => id) })
-    const known = new Set(jobs.map(({ delivery }) => delivery.id))
-    for (const delivery of fresh) if (!known.has(delivery.id)) leave(delivery)
-    begin(jobs)
+    // As it was before the look-up: a request that ends meanwhile makes none of them due again.
+    const modes = new Map(inFlight)
+    const jobs = await loadJobs(
+      pool,
+      taken.filter(({ id }) => !modes.has(id)),
+    )
+    const jobOf = new Map(jobs.map((job) => [job.delivery.id, job]))
+    // After half the lease, another process may make the delivery before the request has ended.
+    const isTooLate = signal.aborted || monotonic() - takenAt >= leaseMs / 2
+    const steps = Map.groupBy(taken, ({ id }) =>
+      stepOf({ mode: modes.get(id), isTooLate, isShown: jobOf.has(id) }),
+    )
+    const late = steps.get('putBack') ?? []
+    if (late.length > 0) await putBack(pool, { owner, deliveryIds: late.map(({ id }) => id) })
+    for (const delivery of steps.get('hide') ?? []) logHidden(delivery)
+    send((steps.get('send') ?? []).flatMap(({ id }) => jobOf.get(id) ?? []))
   }
 
   return {
     async look() {
-      const free = maxRequests - sending.size - recording.size
+      const free = maxRequests - inFlight.size
       if (free <= 0) return
       await caughtUp.waitUntilCaughtUp()
       const now = clock()
@@ -108,10 +123,10 @@ export function createWork(options: WorkOptions): Dispatch {
       const takenAt = monotonic()
       if (quotas.length > 0) await start(await take(pool, { owner, leaseMs, quotas, free, now }), takenAt)
     },
-    inFlight: () => [...sending, ...recording],
+    inFlight: () => [...inFlight.keys()],
     dropRequests() {
-      const ids = [...sending]
-      sending.clear()
+      const ids = idsIn('sending')
+      for (const id of ids) inFlight.delete(id)
       return ids
     },
   }

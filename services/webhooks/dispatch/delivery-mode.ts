@@ -1,0 +1,43 @@
+/*
+ * A delivery in the process that takes it.
+ *
+ *   ┌─────┐ taken, and can be sent  ┌─────────┐ the request ended  ┌───────────┐
+ *   │ due │ ──────────────────────▶ │ sending │ ─────────────────▶ │ recording │ ──▶ not in flight any more
+ *   └─────┘                         └────┬────┘                    └───────────┘
+ *    ▲  ▲ taken too late                 │
+ *    │  └── put back ◀───────────────────┘ the process stops
+ *    └───── hidden until its visibility timeout expires: the read models do not show it yet
+ */
+export type DeliveryMode =
+  /**
+   * Its request runs and counts against its endpoint's limit. Where the process stops, it is put back after the request
+   * was cut off, since nothing is known of it.
+   */
+  | 'sending'
+  /**
+   * Its request has ended, and the record of that is on its way to the log. It is never put back, because it may have
+   * been recorded already: it stays hidden until the record has come, or its visibility timeout expires.
+   */
+  | 'recording'
+
+/** What is done with a delivery that was taken from the queue. */
+export type TakenStep =
+  /** Nothing. It is in flight here: a database that lost its last commits gave it once more. */
+  | 'ignore'
+  /** The process stops, or was suspended for so long that another one may have made the delivery since. */
+  | 'putBack'
+  /** The read models do not show its event, endpoint or organization. It is looked at again when its timeout expires. */
+  | 'hide'
+  | 'send'
+
+export interface TakenState {
+  mode: DeliveryMode | undefined
+  isTooLate: boolean
+  isShown: boolean
+}
+
+export function stepOf({ mode, isTooLate, isShown }: TakenState): TakenStep {
+  if (mode !== undefined) return 'ignore'
+  if (isTooLate) return 'putBack'
+  return isShown ? 'send' : 'hide'
+}
