@@ -19,10 +19,10 @@ interface Endpoint {
   // Its last request took long or was not answered.
   isSlow: boolean
   // Since when none of the running requests has ended (milliseconds of the clock).
-  quietSince: number
+  stalledSince: number
   pauseMs: number
   // Counts on with each quota that is given.
-  chosen: number
+  quotaNumber: number
 }
 
 const unknown: Endpoint = {
@@ -30,9 +30,9 @@ const unknown: Endpoint = {
   limit: firstLimit,
   running: 0,
   isSlow: false,
-  quietSince: 0,
+  stalledSince: 0,
   pauseMs: 0,
-  chosen: 0,
+  quotaNumber: 0,
 }
 
 export interface RequestEnd {
@@ -83,43 +83,46 @@ interface LimitsOptions {
 export function createConcurrencyLimits(options: LimitsOptions = {}): ConcurrencyLimits {
   const { capacity = maxRequests, now = () => performance.now() } = options
   const endpoints = new LRUCache<string, Endpoint>({ max: maxRemembered })
-  let choices = 0
+  let quotasGiven = 0
 
   const endpointOf = (id: string) => endpoints.get(id) ?? unknown
   const change = (id: string, changes: Partial<Endpoint>) =>
     endpoints.set(id, { ...endpointOf(id), ...changes })
 
   // One whose requests all stall is known only when they time out, and would use its capacity until then.
-  const isSlowNow = ({ isSlow, running, quietSince }: Endpoint) =>
-    isSlow || (running > 0 && now() - quietSince > slowMs)
+  const isSlowNow = ({ isSlow, running, stalledSince }: Endpoint) =>
+    isSlow || (running > 0 && now() - stalledSince > slowMs)
 
   function demandOf({ endpointId, organizationId, due }: DueEndpoint): Demand {
     const endpoint = endpointOf(endpointId)
-    const { limit, running, quietSince, pauseMs, chosen } = endpoint
-    const most = now() < quietSince + pauseMs ? 0 : Math.min(limit - running, due)
-    return { endpointId, organizationId, running, chosen, isSlow: isSlowNow(endpoint), most, max: 0 }
+    const { limit, running, stalledSince, pauseMs, quotaNumber } = endpoint
+    const most = now() < stalledSince + pauseMs ? 0 : Math.min(limit - running, due)
+    return { endpointId, organizationId, running, quotaNumber, isSlow: isSlowNow(endpoint), most, max: 0 }
   }
 
   return {
     began(id) {
-      const { running, quietSince } = endpointOf(id)
-      change(id, { running: running + 1, quietSince: running === 0 ? now() : quietSince })
+      const { running, stalledSince } = endpointOf(id)
+      change(id, { running: running + 1, stalledSince: running === 0 ? now() : stalledSince })
     },
     ended(id, end) {
       const endpoint = endpointOf(id)
       const running = Math.max(0, endpoint.running - 1)
-      change(id, { running, quietSince: now(), ...(end && nextLimit(endpoint, end)) })
+      change(id, { running, stalledSince: now(), ...(end && nextLimit(endpoint, end)) })
     },
     allocate(due, free) {
       const inFlight = [...endpoints.values()].map((one) => ({ ...one, isSlow: isSlowNow(one) }))
-      const demands = due.map(demandOf).toSorted((a, b) => a.chosen - b.chosen)
+      const demands = due.map(demandOf).toSorted((a, b) => a.quotaNumber - b.quotaNumber)
       divide(demands, { inFlight, capacity, free })
-      const given = demands.filter(({ max }) => max > 0)
-      for (const { endpointId, organizationId } of given)
-        change(endpointId, { organizationId, chosen: ++choices })
-      const asked = due.reduce((sum, one) => sum + one.due, 0)
-      const got = given.reduce((sum, { max }) => sum + max, 0)
-      return { quotas: given.map(({ endpointId, max }) => ({ endpointId, max })), hasMore: got < asked }
+      const granted = demands.filter(({ max }) => max > 0)
+      for (const { endpointId, organizationId } of granted)
+        change(endpointId, { organizationId, quotaNumber: ++quotasGiven })
+      const requested = due.reduce((sum, one) => sum + one.due, 0)
+      const grantedCount = granted.reduce((sum, { max }) => sum + max, 0)
+      return {
+        quotas: granted.map(({ endpointId, max }) => ({ endpointId, max })),
+        hasMore: grantedCount < requested,
+      }
     },
   }
 }
@@ -128,7 +131,7 @@ type InFlight = Pick<Endpoint, 'organizationId' | 'running' | 'isSlow'>
 
 interface Demand extends InFlight {
   endpointId: string
-  chosen: number
+  quotaNumber: number
   most: number
   // What it gets.
   max: number

@@ -6,7 +6,7 @@
  *   └─────┘                         └────┬────┘                    └───────────┘
  *    ▲  ▲ taken too late                 │
  *    │  └── put back ◀───────────────────┘ the process stops
- *    └───── hidden until its visibility timeout expires: the read models do not show it yet
+ *    └───── hidden until its lease expires: the read models do not show it yet
  */
 export type DeliveryMode =
   /**
@@ -16,7 +16,7 @@ export type DeliveryMode =
   | 'sending'
   /**
    * Its request has ended, and the record of that is on its way to the log. It is never put back, because it may have
-   * been recorded already: it stays hidden until the record has come, or its visibility timeout expires.
+   * been recorded already: it stays hidden until the record has come, or its lease expires.
    */
   | 'recording'
 

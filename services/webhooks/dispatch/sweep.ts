@@ -51,7 +51,7 @@ export function createSweep(options: SweepOptions): Sweep {
    * Those of which the read model shows all that the log has. All of an event is in one partition, so one that stands
    * still delays no other. It is not known where the records of a delivery are that the read model does not show.
    */
-  async function shown(tx: Tx, wrong: Wrong[]): Promise<string[]> {
+  async function upToDate(tx: Tx, wrong: Wrong[]): Promise<string[]> {
     const records = lastBefore(await log.endPositions(topic))
     await catchUp(tx, { applied, projection: 'webhooks', records, timeoutMs: 1000 }).catch(() => {})
     const behind = new Set((await notApplied(tx, 'webhooks', records)).map(({ partition }) => partition))
@@ -78,7 +78,7 @@ export function createSweep(options: SweepOptions): Sweep {
     transaction(pool, async (tx) => {
       if (!(await tryLock(tx, 'tidegate:webhook-sweep'))) return { count: 0, hasMore: false }
       const wrong = await findWrong(tx, inFlight)
-      const known = wrong.length === 0 ? [] : await shown(tx, wrong)
+      const known = wrong.length === 0 ? [] : await upToDate(tx, wrong)
       if (known.length > 0) await remake(tx, known)
       const hasMore = known.length >= pageSize
       isFirst &&= hasMore
