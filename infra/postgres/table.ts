@@ -81,6 +81,7 @@ export interface Table<R> {
   /** The columns' names, separated by commas. */
   names: string
   columns: Column<R>[]
+  columnsOf<F extends keyof R>(...fields: F[]): Column<Pick<R, F>>[]
   columnsWithout<F extends keyof R>(...fields: F[]): Column<Pick<R, Exclude<keyof R, F>>>[]
   /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
   select(alias: string, ...fields: (keyof R)[]): string
@@ -144,6 +145,7 @@ export function table<R extends object>(
     key: keys.map(columnName).join(', '),
     names: fields.map(columnName).join(', '),
     columns: fields.map(written),
+    columnsOf: (...some) => some.map(written),
     columnsWithout: (...others) => without(others).map(written),
     select: (alias, ...some) => select(alias, some.length > 0 ? some : fields),
     selectWithout: (alias, ...others) => select(alias, without(others)),
@@ -181,7 +183,7 @@ export function insertRows<R>(table: Table<R>, rows: R[]): Part[] {
 }
 
 /** The row with the same key gets all other columns of the new one. */
-export function replacing<R>({ key, columns }: Table<R>): string {
+export function replacing({ key, columns }: Pick<Table<never>, 'key' | 'columns'>): string {
   const others = columns.filter(({ name }) => !key.split(', ').includes(name))
   return `on conflict (${key}) do update set ${others.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`
 }

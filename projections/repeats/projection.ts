@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { type Column, type Part, unnest } from '../../infra/postgres/arrays.ts'
+import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
@@ -90,11 +90,7 @@ function userRow(event: UserEvent): UserRow {
 }
 
 const sessionColumns = repeats.columnsWithout('client_user', 'user_at')
-const userColumns: Column<UserRow>[] = [
-  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
-  { name: 'client_user', type: 'bytea', of: ({ client_user }) => client_user },
-  { name: 'user_at', type: 'bigint', of: ({ user_at }) => user_at },
-]
+const userColumns = repeats.columnsOf('session_id', 'client_user', 'user_at')
 
 const replaced = ['observed_at', ...keyNames, 'hands'].map((name) => `${name} = excluded.${name}`).join(', ')
 

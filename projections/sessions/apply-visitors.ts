@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { type Part, unnest } from '../../infra/postgres/arrays.ts'
-import { type RowOf, searchable } from '../../infra/postgres/table.ts'
+import { type RowOf, searchable, writeRows } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import type { SessionScored, VisitorLink } from '../../schemas/events.ts'
 import type { DataScope } from './scope.ts'
@@ -43,17 +43,18 @@ export function upsertVisitors(fresh: Seen[]): Part[] {
   )
   if (sightings.length === 0) return []
   return [
-    { as: 'put_links', at: (first) => insertLinks(sightings, first) },
+    ...insertLinks(sightings),
     { as: 'put_visitors', at: (first) => upsertVisits(visitsOf(sightings), first) },
   ]
 }
 
 const { key } = visitors
 
-function insertLinks(sightings: Sighting[], first: number) {
-  const { names, source, values } = unnest(visitorSessions.columns, sightings.map(linkRow), first)
-  const text = `insert into visitor_sessions (${names}) select * from ${source} on conflict do nothing returning ${key}`
-  return { text, values }
+function insertLinks(sightings: Sighting[]): Part[] {
+  return writeRows(visitorSessions, {
+    ...{ as: 'put_links', columns: visitorSessions.columns, rows: sightings.map(linkRow) },
+    conflict: `on conflict do nothing returning ${key}`,
+  })
 }
 
 function upsertVisits(visits: Visit[], first: number) {
@@ -150,15 +151,11 @@ export function userTextId({ organizationId, environment }: DataScope, clientUse
 
 export function saveTexts(texts: SearchText[]): Part[] {
   const distinct = [...new Map(texts.map((text) => [text.id.toString('hex'), text])).values()]
-  if (distinct.length === 0) return []
-  const at = (first: number) => {
-    const { names, source, values } = unnest(searchTexts.columns, distinct, first)
-    // In the order of the key: two that write the same ones cannot deadlock.
-    const text = `insert into search_texts (${names}) select * from ${source} as i (${names}) order by id
-      on conflict do nothing`
-    return { text, values }
-  }
-  return [{ as: 'put_texts', at }]
+  const { columns } = searchTexts
+  return writeRows(searchTexts, {
+    ...{ as: 'put_texts', columns, rows: distinct, ordered: true },
+    conflict: 'on conflict do nothing',
+  })
 }
 
 /** A page's address as it is stored and, where that differs, as people read and type it: they search for either. */

@@ -86,7 +86,7 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Scored> {
-  const { offsets: stored, transactionId, states: known, constants, erased } = opened
+  const { offsets: stored, transactionId, states: known, erased } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
   const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
@@ -111,7 +111,7 @@ async function scoreIn(
   const states = linked(changed, resolution)
   const writes = [
     ...resolution.index.save(),
-    ...saveStates({ states, partitions: partitionsOf(events), constants }),
+    ...saveStates({ states, partitions: partitionsOf(events), known }),
     ...saveOffsets(offsets),
   ]
   return { result: { next, states, transactionId }, writes }

@@ -36,7 +36,7 @@ export async function openSessionsOf(
     [scope.organizationId, scope.environment],
   )
   return rows.flatMap((row) => {
-    const { state } = parsedState(row)
+    const state = parsedState(row)
     if (state.decisions > 0) return []
     const shown = shownKeys(visitorKeysOf(shownBy(state), null))
     return shown.some((key) => known.has(key)) ? [state.session_id] : []

@@ -156,21 +156,21 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
 // A session's moves are in one partition, so the last one counts.
 async function putMoves(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const moved = new Map(events.filter(isMove).map(({ data }) => [data.session_id, data]))
-  if (moved.size === 0) return
-  const moves = [...moved.values()]
-  const rules = moves.map(ruleOf)
-  await tx.query(
-    `insert into rebuilt_moves select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
-     on conflict (session_id) do update
-     set visitor_id = excluded.visitor_id, apart_from = excluded.apart_from, merged_at = excluded.merged_at`,
-    [
-      moves.map(({ session_id }) => session_id),
-      moves.map(({ visitor_id }) => visitor_id),
-      rules.map(({ apart_from }) => apart_from),
-      rules.map(({ merged_at }) => merged_at),
-    ],
+  const written = writeRows(
+    { name: 'rebuilt_moves', key: linkTable.key },
+    {
+      ...{
+        as: 'put_moves',
+        columns: moveColumns,
+        conflict: replacing({ ...linkTable, columns: moveColumns }),
+      },
+      rows: [...moved.values()].map((move) => ({ ...move, ...ruleOf(move) })),
+    },
   )
+  await runTogether(tx, written)
 }
+
+const moveColumns = linkTable.columnsOf('session_id', 'visitor_id', 'apart_from', 'merged_at')
 
 async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const erased = events.filter(isErasure).flatMap(({ data }) => data.session_ids)

@@ -3,13 +3,11 @@ import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
-import { runMigrations } from '../../infra/postgres/migrations.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
 import { idleAfterMs } from './decide.ts'
-import { scoringMigrations } from './tables.ts'
 
 interface SchedulerOptions {
   log: EventLog
@@ -28,9 +26,8 @@ const maxSessions = 500
  * Ends sessions: appends SessionIdled after 30 minutes without a body or at 24 hours, and forgets the state of
  * sessions long final. Several may run; one works at a time.
  */
-export async function runSessionScheduler(options: SchedulerOptions): Promise<{ stop(): Promise<void> }> {
-  const { pool, logger, intervalMs = 5000 } = options
-  await transaction(pool, (tx) => runMigrations(tx, [scoringMigrations]))
+export function runSessionScheduler(options: SchedulerOptions): { stop(): Promise<void> } {
+  const { logger, intervalMs = 5000 } = options
   return runPeriodically({
     intervalMs,
     look: async () => (await endSessions(options)) === maxSessions,

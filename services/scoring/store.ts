@@ -14,8 +14,6 @@ export interface Opened {
   /** Of the transaction: the `xmin` of the rows that it writes. */
   transactionId: string
   states: Map<string, SessionState>
-  /** Of the states, what is stored apart. */
-  constants: Map<string, Constants>
   // Of the sessions, those that were erased.
   erased: Set<string>
 }
@@ -86,14 +84,13 @@ export function readOpened([offsets = [], found = []]: Rows[], known: Map<string
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
     transactionId: String(offsets[0]?.transaction_id),
     states: new Map(),
-    constants: new Map(),
     erased: new Set(),
   }
   for (const row of found) {
     const id = String(row.session_id)
     const state = row.is_known ? known.get(id)?.state : undefined
     if (row.is_known === null) opened.erased.add(id)
-    else noteState(opened, state ? { state, constants: state } : parsedState(storedIn(row)))
+    else opened.states.set(id, state ?? parsedState(storedIn(row)))
   }
   return opened
 }
@@ -103,28 +100,15 @@ const storedIn = ({ state, constants }: Rows[number]) => ({
   constants: String(constants),
 })
 
-interface StoredState {
-  state: SessionState
-  constants: Constants
-}
-
 export interface StoredStateRow {
   session_id: string
   state: string
   constants: string
 }
 
-export function parsedState({
-  state,
-  constants: apart,
-}: Pick<StoredStateRow, 'state' | 'constants'>): StoredState {
-  const constants: Constants = JSON.parse(apart)
-  return { state: { ...JSON.parse(state), ...constants }, constants }
-}
-
-function noteState(opened: Opened, { state, constants }: StoredState): void {
-  opened.states.set(state.session_id, state)
-  opened.constants.set(state.session_id, constants)
+export function parsedState(row: Pick<StoredStateRow, 'state' | 'constants'>): SessionState {
+  const constants: Constants = JSON.parse(row.constants)
+  return { ...JSON.parse(row.state), ...constants }
 }
 
 // What is remembered of the sessions, by id.
@@ -133,7 +117,7 @@ export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): P
     'select session_id, state, constants from scoring.sessions where session_id = any($1)',
     [sessionIds],
   )
-  return new Map(rows.map((row) => [row.session_id, parsedState(row).state]))
+  return new Map(rows.map((row) => [row.session_id, parsedState(row)]))
 }
 
 /** The next offset of the partition. Makes its row, for `openingStatements` to lock. */
@@ -175,10 +159,11 @@ export function saveOffsets(rows: RowOf<typeof offsets>[]): Part[] {
 export interface ChangedStates {
   states: SessionState[]
   partitions: Map<string, number>
-  constants: Map<string, Constants>
+  /** As they were before, by id: what is stored apart is written where it is another. */
+  known: Map<string, SessionState>
 }
 
-export function saveStates({ states, partitions, constants }: ChangedStates): Part[] {
+export function saveStates({ states, partitions, known }: ChangedStates): Part[] {
   const rows = states.map(({ snapshot, visitor, ...state }) => {
     const {
       session_id,
@@ -188,7 +173,7 @@ export function saveStates({ states, partitions, constants }: ChangedStates): Pa
       last_activity_at,
       final_at,
     } = state
-    const stored = constants.get(session_id)
+    const stored = known.get(session_id)
     const isSame = stored?.snapshot === snapshot && stored?.visitor === visitor
     return {
       ...{ session_id, organization_id, environment, opened_at, last_activity_at, final_at, state },

@@ -8,8 +8,6 @@ import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
-import { runMigrations } from '../../infra/postgres/migrations.ts'
-import { transaction } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { createRepeatCounter } from '../../projections/repeats/queries.ts'
@@ -20,7 +18,6 @@ import { scoreBatches } from './batch.ts'
 import type { AllowsMinimal } from './facts.ts'
 import { restoreVisitors } from './restore.ts'
 import { createWrittenStates, readOffset } from './store.ts'
-import { scoringMigrations } from './tables.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
 
 interface ScoringOptions {
@@ -49,7 +46,6 @@ const topic = eventTopics.BatchReceived
  */
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
   const { log, pool, codec, logger, skips, group = 'tidegate-scoring' } = options
-  await transaction(pool, (tx) => runMigrations(tx, [scoringMigrations]))
   const restored = await restoreVisitors({ pool, log, codec, skips })
   if (restored?.visitors) logger.info(restored, 'visitors were restored from the log')
   const recovery = createRecovery(options)

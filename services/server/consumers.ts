@@ -102,8 +102,8 @@ async function startScoring(
   const { learned } = learning
   const scoring = runScoring({ ...core, network, learned, simulationKey, allowsMinimal })
   return startTogether<Running>([
-    ...[learning, minimal, pruner].map((started) => Promise.resolve(started)),
-    ...[scoring, runSessionScheduler(core)],
+    ...[learning, minimal, pruner, runSessionScheduler(core)].map((started) => Promise.resolve(started)),
+    scoring,
   ])
 }
 

@@ -6,7 +6,6 @@ import { createCodec, type DomainEvent } from '../../../infra/event-store/codec.
 import { eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { LogRecord } from '../../../infra/log/port.ts'
-import { runMigrations } from '../../../infra/postgres/migrations.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
@@ -15,7 +14,6 @@ import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { eraseStates } from '../../../services/scoring/erase.ts'
 import { runVisitorPruner } from '../../../services/scoring/prune-visitors.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
-import { scoringMigrations } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -78,8 +76,9 @@ async function start(): Promise<void> {
 }
 
 const loseDatabase = () =>
-  database.pool.query(`drop schema if exists scoring cascade;
-    delete from tidegate.schema_migrations where name = 'scoring'`)
+  database.pool.query(
+    'truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links, scoring.visitor_keys',
+  )
 
 async function visit(...sessions: TestSession[]): Promise<void> {
   for (const session of sessions) {
@@ -387,7 +386,6 @@ async function statesOf(): Promise<string[]> {
 it('tables of a new installation are left empty, and say that scoring has begun', async () => {
   await worker.stop()
   await loseDatabase()
-  await transaction(database.pool, (tx) => runMigrations(tx, [scoringMigrations]))
   const sources = { pool: database.pool, log, codec, skips: noSkips }
   expect(await restoreVisitors(sources)).toMatchObject({ sessions: 0, visitors: 0, keys: 0 })
   expect(await restoreVisitors(sources)).toBeUndefined()

@@ -2,14 +2,11 @@ import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { runMigrations } from '../../../infra/postgres/migrations.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { endSessions, runSessionScheduler } from '../../../services/scoring/scheduler.ts'
 import type { SessionEvent } from '../../../services/scoring/session-state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
-import { scoringMigrations } from '../../../services/scoring/tables.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
@@ -46,8 +43,9 @@ beforeEach(() => {
 afterEach(async () => {
   for (const stop of stops) await stop()
   stops = []
-  await database.pool.query(`drop schema if exists scoring cascade;
-    delete from tidegate.schema_migrations where name = 'scoring'`)
+  await database.pool.query(
+    'truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links, scoring.visitor_keys',
+  )
 })
 afterAll(() => database.drop())
 
@@ -242,7 +240,6 @@ describe('scoring worker', () => {
   })
 
   it('ends all idle sessions in one go, however many there are', async () => {
-    await transaction(database.pool, (tx) => runMigrations(tx, [scoringMigrations]))
     await database.pool.query(
       `insert into scoring.sessions
          (session_id, organization_id, environment, opened_at, last_activity_at, state)
@@ -251,7 +248,7 @@ describe('scoring worker', () => {
     )
     now = startedAt + 31 * 60_000
     const scheduler = { log, pool: database.pool, codec, clock, logger, intervalMs: 3_600_000 }
-    const { stop } = await runSessionScheduler(scheduler)
+    const { stop } = runSessionScheduler(scheduler)
     stops.push(stop)
     await eventually(() => expect(log.records).toHaveLength(1200))
     expect(new Set(log.records.map(({ key }) => key)).size).toBe(1200)

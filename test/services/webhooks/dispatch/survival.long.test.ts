@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { derivedHexId } from '../../../../infra/ids.ts'
+import { databaseNow } from '../../../../infra/postgres/lease.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { accept, acceptAfter, type Behaviour, silence } from '../../../support/webhook-behaviours.ts'
@@ -134,7 +135,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const firstEnd = await leaseEnd(eventId, endpoint)
     await eventually(async () => {
       const { rows } = await world.pool.query<{ isOver: boolean }>(
-        `select clock_timestamp() > $1::timestamptz + interval '1 second' as "isOver"`,
+        `select ${databaseNow} > $1::bigint + 1000 as "isOver"`,
         [firstEnd],
       )
       expect(rows).toEqual([{ isOver: true }])
