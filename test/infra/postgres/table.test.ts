@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import {
   column,
+  constrained,
   foreign,
   insertRows,
   loadRows,
@@ -10,6 +11,7 @@ import {
   type RowOf,
   saveRows,
   table,
+  writeRows,
 } from '../../../infra/postgres/table.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -32,6 +34,7 @@ const visits = table(
   { pet_id: column.id(), at: column.bigint(), cost: nullable(column.integer()) },
   { key: ['pet_id', 'at'] },
 )
+const named = { ...column.bigint(), name: 'made_at' }
 const cat: RowOf<typeof pets> = {
   id: 'pet_1',
   name: 'Mia',
@@ -114,6 +117,35 @@ test('some fields are selected, or all but some', async () => {
   const rest = await database.pool.query(`select ${pets.selectWithout('p', 'chip', 'toys')} from pets p`)
   expect(rest.rows).toEqual([others])
   expect(pets.columnsWithout('chip', 'toys').map(({ name }) => name)).not.toContain('toys')
+})
+
+test('beside the columns stand what keeps it out of the log, its storage and its indexes', async () => {
+  const toys = table(
+    'public.toys',
+    { code: primaryKey(column.hex()), name: constrained(column.text(), "default 'ball'"), madeAt: named },
+    { unlogged: true, storage: 'fillfactor = 50', indexes: ['(name) where made_at > 0', '(made_at)'] },
+  )
+  expect(toys.ddl.split('\n').map((line) => line.trim())).toEqual([
+    'create unlogged table public.toys (',
+    'code bytea primary key,',
+    "name text not null default 'ball',",
+    'made_at bigint not null',
+    ') with (fillfactor = 50);',
+    'create index on public.toys (name) where made_at > 0;',
+    'create index on public.toys (made_at);',
+    '',
+  ])
+  await database.pool.query(toys.ddl)
+  const rows = ['ff', '00'].map((code, i) => ({ code, madeAt: i, name: 'car' }))
+  await run(writeRows(toys, { as: 'put', columns: toys.columnsOf('code', 'madeAt'), rows, ordered: true }))
+  await run(saveRows(toys, rows.slice(0, 1)))
+  const { rows: found } = await database.pool.query(
+    `select ${toys.select('t')} from public.toys t order by 1`,
+  )
+  expect(found).toEqual([
+    { code: '00', name: 'ball', madeAt: 1 },
+    { code: 'ff', name: 'car', madeAt: 0 },
+  ])
 })
 
 test('no rows are no statement', () => {
