@@ -42,7 +42,7 @@ const erasedSessions = table(
 const buildMigrations: Migrations = {
   name: 'projections',
   create: `create extension if not exists pg_trgm schema tidegate;
-    create schema read;
+    create schema if not exists read;
     ${ddlOf(builds, offsets, erasedSessions)}
     create unique index one_live_build on tidegate.projection_builds (projection) where status = 'live'`,
 }

@@ -32,7 +32,8 @@ const sessionKeys = table(
 
 export const dataKeyMigrations: Migrations = {
   name: 'session-keys',
-  create: `create schema tidegate_keys;\n${ddlOf(sessionKeys)}`,
+  schema: 'tidegate_keys',
+  create: ddlOf(sessionKeys),
 }
 
 /** `made_at` is in epoch milliseconds. */

@@ -3,10 +3,12 @@ import type { Table } from './table.ts'
 
 /**
  * Tables that are made once and then changed in numbered steps, because no event fills them anew. The number reached
- * is in `tidegate.schema_migrations`.
+ * is in `schema_migrations` of their own schema, so that it is lost, moved or restored together with them.
  */
 export interface Migrations {
   name: string
+  /** Default `tidegate`. It is made where it is missing. */
+  schema?: string
   /** Makes everything as it is now. It is step 1, and all that an empty database needs. */
   create: string
   /**
@@ -24,9 +26,8 @@ export const ddlOf = (...tables: Pick<Table<never>, 'ddl'>[]): string => tables.
  */
 export async function runMigrations(tx: Tx, all: Migrations[]): Promise<void> {
   await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:migrations')])
-  const reached = await reachedNumbers(tx)
   for (const migrations of all) {
-    const steps = stepsAfter(reached.get(migrations.name) ?? 0, migrations)
+    const steps = stepsAfter(await reachedNumber(tx, migrations), migrations)
     if (steps.length === 0) continue
     await runSteps(tx, migrations, steps).catch((cause) => {
       throw isForbidden(cause) ? new MayNotMakeTables(migrations.name, { cause }) : cause
@@ -64,29 +65,30 @@ export class MayNotMakeTables extends Error {
   }
 }
 
-async function reachedNumbers(tx: Tx): Promise<Map<string, number>> {
-  const { rows } = await tx.query<{ is_there: boolean }>(
-    `select to_regclass('tidegate.schema_migrations') is not null as is_there`,
-  )
-  if (!rows[0]?.is_there) return new Map()
-  const reached = await tx.query<{ name: string; number: number }>(
-    'select name, number from tidegate.schema_migrations',
-  )
-  return new Map(reached.rows.map(({ name, number }) => [name, number]))
+const registryOf = ({ schema = 'tidegate' }: Migrations) => `${schema}.schema_migrations`
+
+async function reachedNumber(tx: Tx, migrations: Migrations): Promise<number> {
+  const registry = registryOf(migrations)
+  const found = await tx.query<{ is_there: boolean }>('select to_regclass($1) is not null as is_there', [
+    registry,
+  ])
+  if (!found.rows[0]?.is_there) return 0
+  const { rows } = await tx.query<{ number: number }>(`select number from ${registry} where name = $1`, [
+    migrations.name,
+  ])
+  return rows[0]?.number ?? 0
 }
 
-const registry = `
-  create schema if not exists tidegate;
-  create table if not exists tidegate.schema_migrations (name text primary key, number integer not null);
-`
-
 async function runSteps(tx: Tx, migrations: Migrations, steps: string[]): Promise<void> {
-  await tx.query(`set local client_min_messages = warning; ${registry}`)
+  const { name, schema = 'tidegate' } = migrations
+  const registry = registryOf(migrations)
+  await tx.query(`set local client_min_messages = warning;
+    create schema if not exists ${schema};
+    create table if not exists ${registry} (name text primary key, number integer not null)`)
   for (const step of steps) await tx.query(step)
   await tx.query(
-    `insert into tidegate.schema_migrations values ($1, $2)
-     on conflict (name) do update set number = excluded.number`,
-    [migrations.name, newestOf(migrations)],
+    `insert into ${registry} values ($1, $2) on conflict (name) do update set number = excluded.number`,
+    [name, newestOf(migrations)],
   )
 }
 

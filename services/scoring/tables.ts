@@ -86,5 +86,6 @@ alter table scoring.sessions alter column state set storage main, alter column c
 
 export const scoringMigrations: Migrations = {
   name: 'scoring',
-  create: `create schema scoring;\n${ddlOf(offsets, sessions, visitors, links, visitorKeys)}${sessionStorage}`,
+  schema: 'scoring',
+  create: ddlOf(offsets, sessions, visitors, links, visitorKeys) + sessionStorage,
 }

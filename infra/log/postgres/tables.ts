@@ -7,7 +7,6 @@ import { LogUnavailable, type Topic, type TopicSpec } from '../port.ts'
 // Offsets of a partition are given out under the lock of its row in `partitions`, until the transaction ends.
 // So they are gapless and become visible in order, and a reader can never miss one.
 const ddl = (schema: string) => `
-create schema ${schema};
 create table ${schema}.identity (
   only_one boolean primary key default true check (only_one),
   id uuid not null default gen_random_uuid()
@@ -84,7 +83,7 @@ end $$;`
 
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
   if (!/^[a-z_][a-z0-9_]*$/.test(schema)) throw new Error(`not a schema name: ${schema}`)
-  const migrations: Migrations = { name: `log:${schema}`, create: ddl(schema) }
+  const migrations: Migrations = { name: 'log', schema, create: ddl(schema) }
   await transaction(pool, (tx) => runMigrations(tx, [migrations]))
 }
 

@@ -55,6 +55,16 @@ test.each([{ from: [] }, { from: [first] }, { from: [second] }, { from: [first, 
   },
 )
 
+test('the number is lost with the schema of the tables, so that they are made anew', async () => {
+  const own: Migrations = { name: 'things', schema: 'own', create: 'create table own.things (id integer)' }
+  await run(own)
+  await database.pool.query('drop schema own cascade')
+  await run(own)
+  const { rows } = await database.pool.query('select number from own.schema_migrations')
+  expect(rows).toEqual([{ number: 1 }])
+  await database.pool.query('drop schema own cascade')
+})
+
 test('a step that fails leaves all as it was, of other tables too', async () => {
   await run(first)
   const others = { name: 'others', create: 'create table public.others (id integer)' }
