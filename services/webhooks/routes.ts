@@ -2,9 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { DescribedHeader, DescribedWebhook } from '../../infra/http/openapi.ts'
 import { wire } from '../../infra/wire/names.ts'
 import { standardHeaders } from '../../infra/wire/webhooks/signature.ts'
-import { type WebhookOptions, webhookContext } from './context.ts'
-import { endpointRoutes, oneEndpointRoutes } from './endpoints/routes.ts'
-import { eventRoutes } from './events/routes.ts'
+import { type EndpointRouteOptions, endpointRoutes } from './endpoints/routes.ts'
+import { type EventRouteOptions, eventRoutes } from './events/routes.ts'
 import {
   fingerprintCalculatedEvent,
   gateApprovedEvent,
@@ -14,11 +13,9 @@ import {
 } from './events/schemas.ts'
 
 /** `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`, and what endpoints are sent. */
-export function webhookRoutes(app: FastifyInstance, options: WebhookOptions): void {
-  const context = webhookContext(options)
-  endpointRoutes(app, context)
-  oneEndpointRoutes(app, context)
-  eventRoutes(app, context)
+export function webhookRoutes(app: FastifyInstance, options: EndpointRouteOptions & EventRouteOptions): void {
+  endpointRoutes(app, options)
+  eventRoutes(app, options)
   describeDeliveries(app)
 }
 

@@ -186,7 +186,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       const asked = {
         name: 'Endpoint',
         url: 'https://shop.example/',
-        eventTypes: ['session.result.persisted'],
+        event_types: ['session.result.persisted'],
       }
       const owner = { organizationId, environment: 'live' } as const
       const { endpointId } = await createEndpoint(deps, { ...asked, ...owner })
@@ -198,7 +198,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     async service(organizationId: string, { url = 'https://shop.example/' } = {}): Promise<string> {
       const id = `service-${randomBytes(6).toString('hex')}`
       const tenant = { organizationId: asId('org', organizationId), environment: 'live' } as const
-      const asked = { ...tenant, name: 'Approvals', url, eventTypes: ['gate.session.approved'] }
+      const asked = { ...tenant, name: 'Approvals', url, event_types: ['gate.session.approved'] }
       const shared = endpointsOfServices.get(`${organizationId} ${url}`)
       const endpointId = shared ?? (await createEndpoint(deps, asked)).endpointId
       endpointsOfServices.set(`${organizationId} ${url}`, endpointId)

@@ -63,7 +63,7 @@ async function gateRequests(
   const { id, pollToken, ackToken, agentToken = '' } = await gate.signUp(serviceId)
   const approved = await gate.open(systemServiceId)
   const { delivery } = generateDeliveryKeys()
-  const about = { name: 'Approvals', url: 'https://shop.example/', eventTypes: ['gate.session.approved'] }
+  const about = { name: 'Approvals', url: 'https://shop.example/', event_types: ['gate.session.approved'] }
   const { endpointId } = await createEndpoint(deps, { organizationId, environment: 'live', ...about })
   const definition = { name: 'Twice', description: 'Mail.', website: 'https://acme.example' }
   return {

@@ -45,8 +45,8 @@ export async function gateTenant(
   const scopes = ['*']
   const asked = { organizationId, environment, name: 'Key', type: 'secret', scopes, by: 'operator' } as const
   const { keyId: secretKeyId, revealedKey: secretKey } = await issueApiKey(deps, asked)
-  const eventTypes = ['gate.session.approved']
-  const endpoint = { organizationId, environment, name: 'Approvals', url, eventTypes }
+  const event_types = ['gate.session.approved']
+  const endpoint = { organizationId, environment, name: 'Approvals', url, event_types }
   const { endpointId, signingSecret } = await createEndpoint(deps, endpoint)
   return { organizationId, environment, secretKey, secretKeyId, endpointId, signingSecret }
 }

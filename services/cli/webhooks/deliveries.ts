@@ -5,7 +5,7 @@ import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projectio
 import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
-import { deliveryJson as shownByTheApi } from '../../webhooks/events/shapes.ts'
+import { deliveryJson as shownByTheApi } from '../../webhooks/events/schemas.ts'
 import { atMost, idOf, jsonFlag } from '../arguments.ts'
 import {
   asOperator,
@@ -136,11 +136,9 @@ export async function requireEndpoint(
   throw new ApiError('request.not_found', { message: `endpoint: no such id${where}.`, details })
 }
 
-const noLeases: ReadonlySet<string> = new Set()
-
 export function deadLetterJson(delivery: DeliveryRow) {
   const { organization_id, environment } = delivery
-  return { ...shownByTheApi(delivery, noLeases), organization_id, environment }
+  return { ...shownByTheApi(delivery), organization_id, environment }
 }
 
 export function deliveryTable(deliveries: DeliveryRow[]): string {

@@ -83,7 +83,7 @@ export const endpointParams = z.object({ ...organizationParams.shape, endpointId
 export interface EndpointRequest {
   name: string
   url: string
-  eventTypes: readonly string[]
+  event_types: readonly string[]
 }
 
 export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_types'>
@@ -91,7 +91,7 @@ export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_
 export interface EndpointChanges {
   name?: string | undefined
   url?: string | undefined
-  eventTypes?: readonly string[] | undefined
+  event_types?: readonly string[] | undefined
   status?: EndpointRow['status'] | undefined
 }
 
@@ -102,19 +102,19 @@ export function completeEndpointRequest(request: EndpointRequest, rules: Address
   return checkAll({
     name: () => checkedEndpointName(request.name, parameterSet),
     url: () => checkedUrl(request.url, { rules, parameterSet }),
-    event_types: () => checkedEventTypes(request.eventTypes, parameterSet),
+    event_types: () => checkedEventTypes(request.event_types, parameterSet),
   })
 }
 
 export function completeEndpointChanges(
-  { name, url, eventTypes, status }: EndpointChanges,
+  { name, url, event_types: types, status }: EndpointChanges,
   rules: AddressRules,
   parameterSet: ParameterSet = 'webhook_endpoint_update',
 ): EndpointUpdate {
   const changes = checkGiven<EndpointSpec>({
     name: name !== undefined && (() => checkedEndpointName(name, parameterSet)),
     url: url !== undefined && (() => checkedUrl(url, { rules, parameterSet })),
-    event_types: eventTypes && (() => checkedEventTypes(eventTypes, parameterSet)),
+    event_types: types && (() => checkedEventTypes(types, parameterSet)),
   })
   return { ...changes, status }
 }

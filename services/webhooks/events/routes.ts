@@ -1,87 +1,92 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import type { FastifyInstance } from 'fastify'
+import type { Auth } from '../../../infra/access/auth.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
-import { errorResponses, list, organizationParams, single } from '../../../infra/http/schemas.ts'
-import { isId } from '../../../infra/ids.ts'
+import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
+import { type Clock, isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { iso } from '../../../projections/sessions/decision-shape.ts'
 import { findSessionEvent, listSessionEvents } from '../../../projections/sessions/session-events.ts'
 import { sessionEventTypes } from '../../../projections/sessions/tables.ts'
 import {
+  deliveriesOf,
   findEvent,
   type ListEvents,
   listEvents,
   type WebhookScope,
 } from '../../../projections/webhooks/queries.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import type { WebhookContext } from '../context.ts'
+import { inFlightDeliveries } from '../dispatch/queue.ts'
 import { unsentEvent } from '../planner/raise.ts'
-import { eventParams, eventSchema, eventsQuery } from './schemas.ts'
-import { eventJson, loadDeliveries } from './shapes.ts'
+import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.ts'
 
-const tags = ['Events']
-const security = [{ secretKey: [] }]
-const description = 'Requires the `webhooks:read` secret-key scope. Events are kept for 30 days.'
-const path = '/v1/organizations/:organizationId/events'
-const shared = { description, tags, security }
-
-/** What happened in an organization, whether or not a webhook endpoint was notified. */
-export function eventRoutes(app: FastifyInstance, context: WebhookContext): void {
-  listRoute(app, context)
-  getRoute(app, context)
+export interface EventRouteOptions {
+  readPool: Db
+  auth: Auth
+  clock: Clock
 }
 
-function listRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: WebhookContext): void {
-  const schema = {
-    ...shared,
+const tag = 'Events'
+const description = 'Requires the `webhooks:read` secret-key scope. Events are kept for 30 days.'
+const path = '/v1/organizations/:organizationId/events'
+
+/** What happened in an organization, whether or not a webhook endpoint was notified. */
+export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): void {
+  listRoute(app, options)
+  getRoute(app, options)
+}
+
+function listRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOptions): void {
+  endpoint(app, {
+    route: `GET ${path}`,
+    auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'listEvents',
+    tag,
     summary: 'List events with their webhook deliveries, newest first',
+    description,
     params: organizationParams,
-    querystring: eventsQuery,
-    response: { 200: list(eventSchema), ...errorResponses(401, 403, 422) },
-  }
-  const hooks = {
-    onRequest: auth.requireOwnOrganization('webhooks:read'),
-    preValidation: refusingOffset('limit'),
-  }
-  app.get<ListRequest>(path, { schema, ...hooks }, async (request) => {
-    const { limit, type, endpoint_id: endpointId } = request.query
-    const since = clock() - webhookRetentionMs
-    const wanted = { ...scopeOf(request), since, limit, type, endpointId }
-    const rows = newestOf(limit, await listEvents(readPool, wanted), await listUnsent(readPool, wanted))
-    const { of, inFlight } = await loadDeliveries(
-      readPool,
-      rows.map(({ id }) => id),
-    )
-    return {
-      data: rows.map((row) => eventJson(row, { deliveries: of(row.id), inFlight })),
-      pagination: { limit, has_more: false },
-      meta: { request_id: request.id },
-    }
+    query: eventsQuery,
+    before: refusingOffset('limit'),
+    answers: { 200: list(eventSchema) },
+    errors: [422],
+    async run(request) {
+      const { limit, type, endpoint_id: endpointId } = request.query
+      const since = clock() - webhookRetentionMs
+      const wanted = { ...auth.scope(request), since, limit, type, endpointId }
+      const rows = newestOf(limit, await listEvents(readPool, wanted), await listUnsent(readPool, wanted))
+      const deliveries = await loadDeliveries(
+        readPool,
+        rows.map(({ id }) => id),
+      )
+      return {
+        data: rows.map((row) => eventJson(row, deliveries.get(row.id))),
+        pagination: { limit, has_more: false },
+      }
+    },
   })
 }
 
-interface ListRequest {
-  Params: z.output<typeof organizationParams>
-  Querystring: z.output<typeof eventsQuery>
-}
-
-function getRoute(app: FastifyInstance, { readPool, auth, scopeOf, clock }: WebhookContext): void {
-  const schema = {
-    ...shared,
+function getRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOptions): void {
+  endpoint(app, {
+    route: `GET ${path}/:eventId`,
+    auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'retrieveEvent',
+    tag,
     summary: 'Retrieve one event with its webhook deliveries',
+    description,
     params: eventParams,
-    response: { 200: single(eventSchema), ...errorResponses(401, 403, 404) },
-  }
-  const onRequest = auth.requireOwnOrganization('webhooks:read')
-  app.get<GetRequest>(`${path}/:eventId`, { schema, onRequest }, async (request) => {
-    const eventId = eventIdOf(request)
-    const wanted = { ...scopeOf(request), eventId, since: clock() - webhookRetentionMs }
-    const event = (await findEvent(readPool, wanted)) ?? (await findUnsent(readPool, wanted))
-    if (!event) throw noSuchEvent()
-    const { of, inFlight } = await loadDeliveries(readPool, [eventId])
-    return { data: eventJson(event, { deliveries: of(eventId), inFlight }), meta: { request_id: request.id } }
+    answers: { 200: single(eventSchema) },
+    errors: [404],
+    async run(request) {
+      const { eventId } = request.params
+      if (!isId('evt', eventId)) throw noSuchEvent()
+      const wanted = { ...auth.scope(request), eventId, since: clock() - webhookRetentionMs }
+      const event = (await findEvent(readPool, wanted)) ?? (await findUnsent(readPool, wanted))
+      if (!event) throw noSuchEvent()
+      const deliveries = await loadDeliveries(readPool, [eventId])
+      return { data: eventJson(event, deliveries.get(eventId)) }
+    },
   })
 }
 
@@ -114,19 +119,32 @@ function newestFirst(a: WebhookEventRow, b: WebhookEventRow): number {
   return b.created_at - a.created_at || (a.id < b.id ? 1 : -1)
 }
 
-interface GetRequest {
-  Params: z.output<typeof eventParams>
-}
-
-function eventIdOf({ params: { eventId } }: FastifyRequest<GetRequest>): string {
-  if (!isId('evt', eventId)) throw noSuchEvent()
-  return eventId
-}
-
 // The same for an id that is malformed, unknown, too old, or of another environment or organization.
 function noSuchEvent(): ApiError {
   return new ApiError('request.not_found', {
     message:
       'No event with this id exists in this organization and environment, or it is older than 30 days.',
   })
+}
+
+function eventJson(event: WebhookEventRow, deliveries: object[] = []) {
+  const data: unknown = JSON.parse(event.data)
+  return {
+    object: 'event',
+    id: event.id,
+    type: event.type,
+    subject: { type: event.subject_type, id: event.subject_id },
+    data,
+    webhook_deliveries: deliveries,
+    created_at: iso(event.created_at),
+  }
+}
+
+/** The deliveries of each event as the API shows them, oldest first. */
+export async function loadDeliveries(db: Db, eventIds: string[]) {
+  const rows = await deliveriesOf(db, eventIds)
+  const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
+  const inFlight = pending.length > 0 ? await inFlightDeliveries(db, pending) : new Set<string>()
+  const all = rows.map((row) => deliveryJson(row, row.status === 'pending' && inFlight.has(row.id)))
+  return Map.groupBy(all, ({ event_id }) => event_id)
 }

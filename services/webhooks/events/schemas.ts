@@ -13,6 +13,8 @@ import {
   verdict,
   visitorId,
 } from '../../../projections/sessions/decision-schemas.ts'
+import { iso } from '../../../projections/sessions/decision-shape.ts'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 
 export const endpointIdSchema = z.string().regex(/^we_[0-9a-f]{32}$/)
 export const deliveryIdSchema = z.string().regex(/^wdlv_[0-9a-f]{32}$/)
@@ -186,6 +188,27 @@ export const deliverySchema = z
     updated_at: timestamp,
   })
   .meta({ id: 'WebhookDelivery' })
+
+/** A delivery as the API shows it. */
+export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
+  const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } = delivery
+  const next = delivery.next_attempt_at
+  return {
+    object: 'webhook_delivery',
+    id,
+    event_id,
+    endpoint_id,
+    event_type,
+    status: isInFlight ? 'delivering' : delivery.status,
+    attempts,
+    next_attempt_at: next === null ? null : iso(next),
+    response_status,
+    response_body,
+    error,
+    created_at: iso(delivery.created_at),
+    updated_at: iso(delivery.updated_at),
+  }
+}
 
 export const eventSchema = z
   .strictObject({

@@ -88,7 +88,7 @@ describe('a request', () => {
   const request: EndpointRequest = {
     name: ' Shop ',
     url: 'https://shop.example/hooks?a=1',
-    eventTypes: ['session.result.persisted', 'session.fingerprint.calculated', 'session.result.persisted'],
+    event_types: ['session.result.persisted', 'session.fingerprint.calculated', 'session.result.persisted'],
   }
 
   test('loses outer spaces of the name, and has each type once, in the order of the list', () => {
@@ -121,9 +121,9 @@ describe('a request', () => {
     ['url', 'invalid', { url: 'https://user:secret@shop.example/' }],
     ['url', 'invalid', { url: '/hooks' }],
     ['url', 'invalid', { url: 'https://a"b.example/' }],
-    ['event_types', 'required', { eventTypes: [] }],
-    ['event_types.1', 'invalid_value', { eventTypes: ['session.result.persisted', 'session.opened'] }],
-    ['event_types.0', 'invalid_value', { eventTypes: ['webhook.test'] }],
+    ['event_types', 'required', { event_types: [] }],
+    ['event_types.1', 'invalid_value', { event_types: ['session.result.persisted', 'session.opened'] }],
+    ['event_types.0', 'invalid_value', { event_types: ['webhook.test'] }],
   ])('is refused for its %s: %s %j', (name, issue, part) => {
     const error = refusal(() => completeEndpointRequest({ ...request, ...part }, publicOnly))
     expect(error).toMatchObject({
@@ -214,7 +214,7 @@ describe('updating', () => {
 
 test('changes are checked as a new endpoint is, those that are there', () => {
   expect(completeEndpointChanges({ name: ' A ' }, publicOnly)).toEqual({ name: 'A', status: undefined })
-  const refused = { name: { name: '' }, url: { url: 'ftp://a.example' }, event_types: { eventTypes: [] } }
+  const refused = { name: { name: '' }, url: { url: 'ftp://a.example' }, event_types: { event_types: [] } }
   for (const [name, changes] of Object.entries(refused)) {
     expect(refusal(() => completeEndpointChanges(changes, publicOnly)).details).toMatchObject({
       fields: [{ name }],

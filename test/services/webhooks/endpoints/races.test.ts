@@ -23,7 +23,7 @@ const request = {
   environment,
   name: 'Racing',
   url: 'https://a.example/',
-  eventTypes: ['session.result.persisted'],
+  event_types: ['session.result.persisted'],
 } as const
 
 describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
