@@ -11,8 +11,8 @@ import { type ParameterSet, refuseBody } from './checked-fields.ts'
 import { errorResponses } from './schemas.ts'
 
 /**
- * One route of the API, all of it: where it is, who may call it, what it takes and answers, what the interface
- * description says of it, and what it does. The types of the request follow from the schemas.
+ * One route of the API, all of it in one place: who may call it, what it takes and answers, how it is described, and
+ * what it does. The types of the request follow from the schemas.
  */
 export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   route: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`

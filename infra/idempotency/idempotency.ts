@@ -53,10 +53,10 @@ export interface Idempotency {
    */
   run(options: RunOptions, work: (command: Command) => Promise<CommandAnswer>): Promise<FastifyReply>
   /**
-   * Sends the answer that `run` has stored. undefined when there is none, or no key. It makes no row, so that it may
-   * come before a request is counted. ApiError as `run`.
+   * Sends the answer that `run` has stored; false when there is none, or no key. It makes no row, so that it may come
+   * before a request is counted. ApiError as `run`.
    */
-  replay(options: RunOptions): Promise<FastifyReply | undefined>
+  replay(options: RunOptions): Promise<boolean>
 }
 
 export interface IdempotencyOptions {
@@ -159,7 +159,8 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     async replay(options) {
       const named = nameOf(options)
       const found = named && (await known(named))
-      return found?.answer ? sendAgain(options.reply, found.answer) : undefined
+      if (found?.answer) sendAgain(options.reply, found.answer)
+      return Boolean(found?.answer)
     },
   }
 }

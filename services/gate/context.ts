@@ -12,7 +12,6 @@ import type { Logger } from '../../infra/telemetry.ts'
 import type { DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
 import type { ErasableSession } from '../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
-import type { Environment } from '../../schemas/events.ts'
 import type { GateLimits } from './limits.ts'
 import type { GateMeter } from './metrics.ts'
 import type { DomainLooks } from './registry/ownership.ts'
@@ -108,5 +107,4 @@ export interface GateContext extends GateParts {
   depsOf(command: Command, decide: Decide): CommandDeps
   /** Decides as the key of the request. */
   decideByKey(request: FastifyRequest): Decide
-  scopeOf(request: FastifyRequest): { organizationId: string; environment: Environment }
 }

@@ -110,12 +110,9 @@ export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'header
 
 export const gateSessionParams = z.object({ gateSessionId: pathId('gate') })
 
-export interface GateSessionPath {
-  Params: z.output<typeof gateSessionParams>
-}
-
 /** 404 for what cannot be an id. */
-export function gateSessionIdOf({ params }: { params: GateSessionPath['Params'] }): GateSessionId {
-  if (isId('gate', params.gateSessionId)) return params.gateSessionId
+export function gateSessionIdOf({ params }: { params: unknown }): GateSessionId {
+  const { gateSessionId = '' } = gateSessionParams.safeParse(params).data ?? {}
+  if (isId('gate', gateSessionId)) return gateSessionId
   throw new ApiError('gate.session_not_found')
 }

@@ -51,9 +51,5 @@ function contextOf({ gate, auth, idempotency }: GateRouteOptions): GateContext {
     readCurrent: createReadCurrent({ ...gate.parts, db }),
     depsOf: ({ random, now }, decide) => ({ decide, keyring, clock, random, idTime: now }),
     decideByKey: (request) => decideAs(auth.actor(request), request),
-    scopeOf(request) {
-      const { organizationId, environment } = auth.secret(request)
-      return { organizationId, environment }
-    },
   }
 }

@@ -55,10 +55,6 @@ export async function createServiceApp(
       idempotency: createIdempotency(base),
       depsOf: ({ random, now }: Command, decide: Decide) => ({ ...base, decide, random, idTime: now }),
       decideByKey: (request: FastifyRequest) => deps.decideAs(auth.actor(request), request),
-      scopeOf(request: Parameters<typeof auth.secret>[0]) {
-        const { organizationId, environment } = auth.secret(request)
-        return { organizationId, environment }
-      },
     },
     send: (request: Send) => send(app, request),
   }

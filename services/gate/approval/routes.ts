@@ -1,19 +1,14 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
 import type { Decide } from '../../../infra/event-store/decide.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { approveLogin, loginOutcome } from '../login/commands.ts'
-import {
-  type GateSessionPath,
-  gateSessionIdOf,
-  gateSessionParams,
-  noStore,
-  ownOriginOnly,
-} from '../requests.ts'
+import { gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
 import { consentingPerson, foundSession } from '../sessions.ts'
 import {
   type ApproveRequest,
@@ -25,59 +20,45 @@ import {
   startSignupApproval,
 } from './commands.ts'
 
-interface Approve extends GateSessionPath {
-  Body: z.output<typeof approveBody>
-}
-
 export function approvalRoutes(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, publicUrl, decideAs } = context
-  const schema = {
+  endpoint(app, {
+    route: 'POST /v1/gate/sessions/:gateSessionId/approve',
+    auth: [noStore, ownOriginOnly(publicUrl)],
     operationId: 'approveGateSession',
+    tag: 'Gate',
     summary: 'Approve a signup or a dashboard login',
     description:
       'For the consent page: needs an `approve_token` of it and a sealed token of its own session that was asked for with that, at most two minutes old. Three attempts for each address and session; one that lacks the `account_name` is none. A signup whose agent has to tell a code first is `pending`, with the code; the same request asks again. Else it is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
-    tags: ['Gate'],
     params: gateSessionParams,
     body: approveBody,
-    response: {
-      200: single(approvedSchema),
-      ...errorResponses(400, 403, 404, 409, 410, 413, 415, 422, 429),
-    },
-  }
-  const config = {
     bodyCode: 'gate.validation_failed',
     parameterSet: approveParameterSet,
     idempotent: true,
-  } as const
-  const onRequest = [noStore, ownOriginOnly(publicUrl)]
-  app.post<Approve>(
-    '/v1/gate/sessions/:gateSessionId/approve',
-    { schema, config, onRequest },
-    async (request, reply) => {
+    answers: { 200: single(approvedSchema) },
+    errors: [403, 404, 410, 429],
+    async run(request, { reply, answer }) {
       const session = foundSession(await findGateSession(pool, gateSessionIdOf(request)))
-      const answered = (data: Awaited<ReturnType<typeof outcomeOf>>) => ({
-        data,
-        meta: { request_id: request.id },
-      })
-      const run = { request, reply, scope: session.id }
-      const replayed = await idempotency.replay(run)
-      if (replayed) return replayed
+      const repeatable = { request, reply, scope: session.id }
+      if (await idempotency.replay(repeatable)) return reply
       const approveRequest = requestOf(request, session)
       const token = await outcomeToken(context, approveRequest)
       // The same whenever it is approveRequest, as often as one likes: nothing is stored for it.
-      if (token !== undefined) return answered(await outcomeOf(context, session, token))
+      if (token !== undefined) return { data: await outcomeOf(context, session, token) }
       // Before a row is made for its key: refused, it leaves nothing behind.
       const checked = await countedApproval(context, approveRequest)
-      return idempotency.run(run, async (command) => {
+      return idempotency.run(repeatable, async (command) => {
         const decide = decideAs(consentingPerson, request)
-        const data = await approve({ ...context, decide }, { ...checked, command })
-        return { status: 200, body: answered(data) }
+        return answer({ data: await approve({ ...context, decide }, { ...checked, command }) })
       })
     },
-  )
+  })
 }
 
-function requestOf({ body, ip }: FastifyRequest<Approve>, session: GateSessionRow): ApproveRequest {
+function requestOf(
+  { body, ip }: { body: z.output<typeof approveBody>; ip: string },
+  session: GateSessionRow,
+): ApproveRequest {
   const { approve_token: approveToken, sealed_token: sealedToken, session_id: proofSessionId } = body
   const { accepted_env_vars: acceptedEnvVars = [], account_name: accountName } = body
   return { session, approveToken, sealedToken, proofSessionId, accountName, acceptedEnvVars, ip }

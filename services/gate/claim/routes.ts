@@ -1,54 +1,47 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { invalidField } from '../../../infra/errors/errors.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { type GateSessionPath, gateSessionParams, noStore, requireToken } from '../requests.ts'
+import { gateSessionParams, noStore, requireToken } from '../requests.ts'
 import { agentOf, foundSession, phaseOf } from '../sessions.ts'
 import { polledSession } from '../signup/polled-session.ts'
 import { readClaimCode } from './code.ts'
 import { tellClaimCode } from './commands.ts'
 
-interface Claim extends GateSessionPath {
-  Body: z.output<typeof claimBody>
-}
-
 const parameterSet = 'gate_session_claim'
 
 export function claimRoutes(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, decideAs, approvals } = context
-  const schema = {
+  endpoint(app, {
+    route: 'POST /v1/gate/sessions/:gateSessionId/claim',
+    auth: [noStore, requireToken('poll')],
     operationId: 'claimGateSession',
+    tag: 'Gate',
     summary: 'Tell the code that the consent page shows',
     description:
       'Requires the session\'s poll token. For a signup with `claim: "supported"` that polls as `claim: "waiting"`: a person has approved and was shown a code. The right one has the service asked for the account; five wrong ones reject the signup. Told again, the right one changes nothing. 20 requests a minute for each token.',
-    tags: ['Gate'],
     params: gateSessionParams,
     body: claimBody,
-    response: {
-      200: single(claimedSchema),
-      ...errorResponses(400, 401, 403, 404, 409, 410, 413, 415, 422, 429),
-    },
-  }
-  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
-  const onRequest = [noStore, requireToken('poll')]
-  app.post<Claim>(
-    '/v1/gate/sessions/:gateSessionId/claim',
-    { schema, config, onRequest },
-    async (request, reply) => {
+    bodyCode: 'gate.validation_failed',
+    parameterSet,
+    idempotent: true,
+    answers: { 200: single(claimedSchema) },
+    errors: [403, 404, 410],
+    async run(request, { reply, answer }) {
       const session = await polledSession(context, { request, limit: 'claim' })
       const code = checkedCode(request.body.code)
       return idempotency.run({ request, reply, scope: session.id }, async () => {
         const decide = decideAs(agentOf(session), request)
         await tellClaimCode({ ...context, decide }, { session, code })
         approvals.run(session.id)
-        const current = foundSession(await findGateSession(pool, session.id))
-        return { status: 200, body: { data: claimedJson(current), meta: { request_id: request.id } } }
+        return answer({ data: claimedJson(foundSession(await findGateSession(pool, session.id))) })
       })
     },
-  )
+  })
 }
 
 function checkedCode(text: string): string {

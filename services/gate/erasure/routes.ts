@@ -2,53 +2,38 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { sourceOf } from '../../../infra/access/source.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import type { GateContext } from '../context.ts'
-import {
-  type GateSessionPath,
-  gateSessionIdOf,
-  gateSessionParams,
-  noStore,
-  ownOriginOnly,
-} from '../requests.ts'
+import { gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
 import { consentingPerson } from '../sessions.ts'
 import { isReceiptOf } from './receipt.ts'
 
-interface Erase extends GateSessionPath {
-  Body: z.output<typeof eraseBody>
-}
-
 export function gateErasureRoutes(app: FastifyInstance, context: GateContext): void {
   const { keyring, limits, publicUrl, eraseSession, decideAs } = context
-  const schema = {
+  endpoint(app, {
+    route: 'POST /v1/gate/sessions/:gateSessionId/erase',
+    auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('erase', sourceOf(ip))],
     operationId: 'eraseGateSession',
+    tag: 'Gate',
     summary: 'Forget who asked for a signup and who approved it',
     description:
       "For the page behind the link that a person gets after approving a signup. Erases the agent's address and user agent, the account's name, and the session of the consent page, here and in the logins of the account. It cannot be undone; the account at the service stays. Asked again, it changes nothing. Ten a minute for each IP address.",
-    tags: ['Gate'],
     params: gateSessionParams,
     body: eraseBody,
-    response: { 200: single(erasedSchema), ...errorResponses(400, 403, 404, 413, 415, 422, 429) },
-  }
-  const config = { bodyCode: 'gate.validation_failed', parameterSet: 'gate_session_erase' } as const
-  const onRequest = [
-    noStore,
-    ownOriginOnly(publicUrl),
-    ({ ip }: { ip: string }) => limits.count('erase', sourceOf(ip)),
-  ]
-  app.post<Erase>(
-    '/v1/gate/sessions/:gateSessionId/erase',
-    { schema, config, onRequest },
-    async (request) => {
+    bodyCode: 'gate.validation_failed',
+    parameterSet: 'gate_session_erase',
+    answers: { 200: single(erasedSchema) },
+    errors: [403, 404, 429],
+    async run(request) {
       const gateSessionId = gateSessionIdOf(request)
       const token = request.body.receipt_token
       if (!isReceiptOf(keyring, { token, gateSessionId })) throw new ApiError('gate.session_not_found')
       const decide = decideAs(consentingPerson, request)
       if (!(await eraseSession(decide, gateSessionId))) throw new ApiError('gate.session_not_found')
-      const data = { object: 'gate_erasure' as const, gate_session_id: gateSessionId, erased: true as const }
-      return { data, meta: { request_id: request.id } }
+      return { data: { object: 'gate_erasure', gate_session_id: gateSessionId, erased: true } }
     },
-  )
+  })
 }
 
 const eraseBody = z

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { errorResponses, single, timestamp } from '../../../infra/http/schemas.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single, timestamp } from '../../../infra/http/schemas.ts'
 import { confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findToken, useToken } from '../accounts/commands.ts'
@@ -10,14 +11,13 @@ import { agentTokenOf, noStore, requesterOf, requireToken } from '../requests.ts
 import { consumeLoginCode, type LoggedIn, openLogin } from './commands.ts'
 import { goodToken } from './decide.ts'
 
-const tags = ['Gate']
+const tag = 'Gate'
 const path = '/v1/gate/login-sessions'
 
 type LoginContext = Pick<
   GateContext,
   | 'auth'
   | 'limits'
-  | 'scopeOf'
   | 'pool'
   | 'keyring'
   | 'decideAs'
@@ -37,78 +37,64 @@ export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
 
 function createRoute(app: FastifyInstance, context: LoginContext): void {
   const { idempotency, limits, clock, pool, publicUrl, decideAs, depsOf, readCurrent } = context
-  const schema = {
+  endpoint(app, {
+    route: `POST ${path}`,
+    auth: [noStore, requireToken('agent')],
     operationId: 'createGateLoginSession',
+    tag,
     summary: 'Create a Gate dashboard login session',
     description:
       'Requires an agent token, which this is a use of. The login waits 15 minutes for a person to approve it at `consent_url`. 404 unless the service is active and discoverable and has a `dashboard_login_url`.',
-    tags,
     body: loginSessionBody,
-    response: {
-      201: single(loginSessionSchema),
-      ...errorResponses(400, 401, 404, 409, 413, 415, 422, 429),
+    bodyCode: 'gate.validation_failed',
+    parameterSet: 'gate_login_session_create',
+    idempotent: true,
+    answers: { 201: single(loginSessionSchema) },
+    errors: [404],
+    async run(request, { reply, answer }) {
+      const text = agentTokenOf(request)
+      const token = goodToken(await readCurrent(() => findToken(context, text)), clock())
+      // Nothing is kept of the requests of those who only guess tokens.
+      await limits.count('create_login', text)
+      const { service_id: serviceId } = request.body
+      const requested = { token, serviceId, requester: requesterOf(request), publicUrl }
+      const scope = `gate:${token.gate_account_id}`
+      const decide = decideAs({ type: 'agent', id: token.gate_account_id }, request)
+      return idempotency.run({ request, reply, scope }, async (command) => {
+        const session = await openLogin({ ...depsOf(command, decide), pool }, requested)
+        await useToken({ ...context, decide }, { token, now: clock() })
+        return answer({ data: loginSessionJson(session, publicUrl) })
+      })
     },
-  }
-  const onRequest = [noStore, requireToken('agent')]
-  const parameterSet = 'gate_login_session_create'
-  const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
-  app.post<Create>(path, { schema, onRequest, config }, async (request, reply) => {
-    const text = agentTokenOf(request)
-    const token = goodToken(await readCurrent(() => findToken(context, text)), clock())
-    // Nothing is kept of the requests of those who only guess tokens.
-    await limits.count('create_login', text)
-    const requested = {
-      token,
-      serviceId: request.body.service_id,
-      requester: requesterOf(request),
-      publicUrl,
-    }
-    const scope = `gate:${token.gate_account_id}`
-    const decide = decideAs({ type: 'agent', id: token.gate_account_id }, request)
-    return idempotency.run({ request, reply, scope }, async (command) => {
-      const session = await openLogin({ ...depsOf(command, decide), pool }, requested)
-      await useToken({ ...context, decide }, { token, now: clock() })
-      const data = loginSessionJson(session, publicUrl)
-      return { status: 201, body: { data, meta: { request_id: request.id } } }
-    })
   })
 }
 
 function consumeRoute(app: FastifyInstance, context: LoginContext): void {
-  const { auth, idempotency, limits, pool, decideByKey, depsOf, scopeOf, readCurrent } = context
-  const schema = {
+  const { auth, idempotency, limits, pool, decideByKey, depsOf, readCurrent } = context
+  endpoint(app, {
+    route: `POST ${path}/consume`,
+    auth: [noStore, auth.requireSecret('gate:login_sessions:consume')],
     operationId: 'consumeGateLoginSessionCode',
+    tag,
     summary: 'Consume a Gate dashboard login code',
     description:
       'Requires the `gate:login_sessions:consume` secret-key scope. A code works once, within 5 minutes, and not after the agent token of its account was revoked. 410 `gate.session_already_resolved` for one that was used, 410 `gate.session_expired` for any other that does not work. A repetition with the same Idempotency-Key gets the first answer.',
-    tags,
     body: loginCodeBody,
-    response: {
-      200: single(dashboardLoginSchema),
-      ...errorResponses(400, 401, 403, 409, 410, 413, 415, 422, 429),
+    bodyCode: 'gate.validation_failed',
+    parameterSet: 'gate_login_session_consume',
+    idempotent: true,
+    answers: { 200: single(dashboardLoginSchema) },
+    errors: [410],
+    async run(request, { reply, answer }) {
+      const scope = auth.scope(request)
+      const { code } = request.body
+      await limits.count('consume', scope.organizationId, code)
+      return idempotency.run({ request, reply }, async (command) => {
+        const deps = { ...depsOf(command, decideByKey(request)), pool, readCurrent }
+        return answer({ data: dashboardLoginJson(await consumeLoginCode(deps, { code, ...scope })) })
+      })
     },
-  }
-  const onRequest = [noStore, auth.requireSecret('gate:login_sessions:consume')]
-  const parameterSet = 'gate_login_session_consume'
-  const config = { parameterSet, bodyCode: 'gate.validation_failed', idempotent: true } as const
-  app.post<Consume>(`${path}/consume`, { schema, onRequest, config }, async (request, reply) => {
-    const scope = scopeOf(request)
-    const { code } = request.body
-    await limits.count('consume', scope.organizationId, code)
-    return idempotency.run({ request, reply }, async (command) => {
-      const deps = { ...depsOf(command, decideByKey(request)), pool, readCurrent }
-      const login = await consumeLoginCode(deps, { code, ...scope })
-      return { status: 200, body: { data: dashboardLoginJson(login), meta: { request_id: request.id } } }
-    })
   })
-}
-
-interface Create {
-  Body: z.output<typeof loginSessionBody>
-}
-
-interface Consume {
-  Body: z.output<typeof loginCodeBody>
 }
 
 function loginSessionJson(

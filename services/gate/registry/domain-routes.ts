@@ -1,28 +1,22 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
-import { refuseBody } from '../../../infra/http/checked-fields.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import type { FastifyInstance } from 'fastify'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { verifyDomain } from './commands.ts'
-import { serviceFor } from './decide.ts'
+import { type ServicePath, serviceFor } from './decide.ts'
 import { domainChallenge, domainOf, ownedPrefix } from './ownership.ts'
 import { serviceDomainSchema, serviceParams } from './schemas.ts'
 import { servicePath } from './service-routes.ts'
 
 type DomainContext = Pick<
   GateContext,
-  'pool' | 'auth' | 'decideByKey' | 'clock' | 'random' | 'keyring' | 'scopeOf' | 'limits' | 'domainLooks'
+  'pool' | 'auth' | 'decideByKey' | 'clock' | 'random' | 'keyring' | 'limits' | 'domainLooks'
 >
 
-const tags = ['Gate']
-const security = [{ secretKey: [] }]
+const tag = 'Gate'
 const path = '/v1/gate/services/:serviceId/domain'
-
-interface Params {
-  Params: z.output<typeof serviceParams>
-}
 
 export function domainRoutes(app: FastifyInstance, context: DomainContext): void {
   getRoute(app, context)
@@ -30,49 +24,47 @@ export function domainRoutes(app: FastifyInstance, context: DomainContext): void
 }
 
 function getRoute(app: FastifyInstance, context: DomainContext): void {
-  const schema = {
-    tags,
-    security,
-    params: serviceParams,
+  endpoint(app, {
+    route: `GET ${path}`,
+    auth: context.auth.requireSecret('gate:services:read'),
     operationId: 'getManagedGateServiceDomain',
+    tag,
     summary: "Get the domain of a service's website, and how to verify it",
     description: 'Requires the `gate:services:read` secret-key scope.',
-    response: { 200: single(serviceDomainSchema), ...errorResponses(401, 403, 404, 422) },
-  }
-  const onRequest = context.auth.requireSecret('gate:services:read')
-  app.get<Params>(path, { schema, onRequest }, (request) => domainBody(context, request))
+    params: serviceParams,
+    answers: { 200: single(serviceDomainSchema) },
+    errors: [404, 422],
+    run: (request) => domainAnswer(context, servicePath(context, request)),
+  })
 }
 
 function verifyRoute(app: FastifyInstance, context: DomainContext): void {
   const { auth, decideByKey, limits } = context
-  const schema = {
-    tags,
-    security,
-    params: serviceParams,
+  endpoint(app, {
+    route: `POST ${path}/verify`,
+    auth: auth.requireSecret('gate:services:manage'),
     operationId: 'verifyManagedGateServiceDomain',
+    tag,
     summary: "Verify the domain of a service's website",
     description:
       'Requires the `gate:services:manage` secret-key scope. Looks for the challenge in DNS and in the file, and is 422 naming `website` where neither has it. It is looked for this once; another website ends the verification. Verifying again does nothing. 30 a minute for each service.',
-    response: {
-      200: single(serviceDomainSchema),
-      ...errorResponses(400, 401, 403, 404, 409, 413, 415, 422, 429),
+    params: serviceParams,
+    noBody: 'gate_service_domain_verify',
+    bodyCode: 'gate.validation_failed',
+    answers: { 200: single(serviceDomainSchema) },
+    errors: [404, 409],
+    async run(request) {
+      const service = servicePath(context, request)
+      const limited = () => limits.count('verify_domain', service.serviceId)
+      await verifyDomain({ ...context, decide: decideByKey(request), limited }, service)
+      return domainAnswer(context, service)
     },
-  }
-  const onRequest = auth.requireSecret('gate:services:manage')
-  const preValidation = refuseBody('gate_service_domain_verify')
-  const config = { bodyCode: 'gate.validation_failed' } as const
-  app.post<Params>(`${path}/verify`, { schema, onRequest, preValidation, config }, async (request) => {
-    const service = servicePath(context, request)
-    const limited = () => limits.count('verify_domain', service.serviceId)
-    await verifyDomain({ ...context, decide: decideByKey(request), limited }, service)
-    return domainBody(context, request)
   })
 }
 
-async function domainBody(context: DomainContext, request: FastifyRequest<Params>) {
-  const path = servicePath(context, request)
+async function domainAnswer(context: DomainContext, path: ServicePath) {
   const service = serviceFor(await findService(context.pool, path.serviceId), path)
-  return { data: domainJson(service, context), meta: { request_id: request.id } }
+  return { data: domainJson(service, context) }
 }
 
 function domainJson(service: GateServiceRow, { keyring }: Pick<DomainContext, 'keyring'>) {

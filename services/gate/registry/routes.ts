@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { endpoint } from '../../../infra/http/endpoint.ts'
 import { matchesEtag } from '../../../infra/http/pages.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { findOpenService, type RegisteredService, registryEntryJson, systemService } from './registered.ts'
 import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
 
-const tags = ['Gate']
+const tag = 'Gate'
 const path = '/v1/gate/registry'
 
 type PublicRegistryContext = Pick<GateContext, 'pool' | 'publicUrl'>
@@ -21,41 +22,41 @@ export function registryRoutes(app: FastifyInstance, context: PublicRegistryCont
 }
 
 function listRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryContext): void {
-  const schema = {
+  const list = createRegistryList(pool, { publicUrl })
+  endpoint(app, {
+    route: `GET ${path}`,
+    auth: [],
     operationId: 'listGateRegistryServices',
+    tag,
     summary: 'List the services that agents can sign up for, by id',
     description:
       'All that are active and discoverable and of active organizations, the built-in one of this server among them. The ETag is another when one of them is; with it in If-None-Match an unchanged list is not sent again.',
-    tags,
-    response: {
-      200: completeList(registryEntrySchema),
-      304: z.null().describe('As it was.'),
-      ...errorResponses(422),
+    before: refusingOffset('no offset: the list is one page'),
+    answers: { 200: completeList(registryEntrySchema), 304: z.null().describe('As it was.') },
+    errors: [422],
+    async run(request, { reply }) {
+      const { data, etag } = await list()
+      reply.headers({ etag, 'cache-control': 'no-cache' })
+      if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      const meta = JSON.stringify({ request_id: request.id })
+      return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${meta}}`)
     },
-  }
-  const list = createRegistryList(pool, { publicUrl })
-  const preValidation = refusingOffset('no offset: the list is one page')
-  app.get(path, { schema, preValidation }, async (request, reply) => {
-    const { data, etag } = await list()
-    reply.headers({ etag, 'cache-control': 'no-cache' })
-    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
-    const meta = JSON.stringify({ request_id: request.id })
-    return reply.type('application/json; charset=utf-8').send(`{"data":${data},"meta":${meta}}`)
   })
 }
 
 function getRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryContext): void {
-  const schema = {
+  endpoint(app, {
+    route: `GET ${path}/:serviceId`,
+    auth: [],
     operationId: 'getGateRegistryService',
+    tag,
     summary: 'Get a service that agents can sign up for',
-    tags,
     params: serviceParams,
-    response: { 200: single(registryEntrySchema), ...errorResponses(404, 422) },
-  }
-  app.get<{ Params: z.output<typeof serviceParams> }>(`${path}/:serviceId`, { schema }, async (request) => {
-    const { serviceId } = request.params
-    const service = await findOpenService(pool, { serviceId, publicUrl })
-    return { data: registryEntryJson(service), meta: { request_id: request.id } }
+    answers: { 200: single(registryEntrySchema) },
+    errors: [404, 422],
+    async run({ params: { serviceId } }) {
+      return { data: registryEntryJson(await findOpenService(pool, { serviceId, publicUrl })) }
+    },
   })
 }
 

@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { sourceOf } from '../../../infra/access/source.ts'
 import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
 import {
-  type GateSessionPath,
   gateSessionIdOf,
   gateSessionParams,
   isFromBrowser,
@@ -26,6 +26,8 @@ type ConsentContext = Pick<
   'publicUrl' | 'pool' | 'decideAs' | 'clock' | 'limits' | 'pages' | 'network'
 >
 
+const tag = 'Gate'
+
 export function consentRoutes(app: FastifyInstance, context: ConsentContext): void {
   consentRoute(app, context)
   cancelRoute(app, context)
@@ -33,21 +35,20 @@ export function consentRoutes(app: FastifyInstance, context: ConsentContext): vo
 
 function consentRoute(app: FastifyInstance, context: ConsentContext): void {
   const { limits, pool, pages, clock, publicUrl, network } = context
-  const schema = {
+  endpoint(app, {
+    route: 'GET /v1/gate/sessions/:gateSessionId/consent',
+    auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
     operationId: 'getGateSessionConsent',
+    tag,
     summary: 'Read what a person is asked to approve',
     description:
       'For the consent page; other pages cannot read it in a browser. Each answer has another approve token; those before it stay good. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
-    tags: ['Gate'],
     params: gateSessionParams,
-    response: { 200: single(consentSchema), ...errorResponses(403, 404, 409, 410, 429) },
-  }
-  app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId/consent', {
-    schema,
+    answers: { 200: single(consentSchema) },
+    errors: [403, 404, 409, 410, 429],
     // Asking for the headers alone must not keep a page open that is closing.
-    exposeHeadRoute: false,
-    onRequest: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
-    handler: async (request) => {
+    settings: { exposeHeadRoute: false },
+    async run(request) {
       const found = await findGateSession(pool, gateSessionIdOf(request))
       const session = decidableSession(found, clock())
       const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
@@ -61,46 +62,34 @@ function consentRoute(app: FastifyInstance, context: ConsentContext): void {
           now: clock(),
         }),
       })
-      return { data, meta: { request_id: request.id } }
+      return { data }
     },
   })
-}
-
-const cancelRouteSchema = {
-  operationId: 'cancelGateSession',
-  summary: 'Reject a signup or login that is pending',
-  description:
-    'Takes no body; one of any type is ignored. Rejecting again does nothing, with or without an Idempotency-Key. 60 a minute of sessions that are pending, for each IP address. With `closing=1`, as the consent page sends it when it is being closed, the session is rejected only if the page is not opened again within 3 seconds, as by a reload. The page sends its `approve_token` along, as JSON: one that was opened again is not closed by what it was before.',
-  tags: ['Gate'],
-  params: gateSessionParams,
-  querystring: cancelQuery,
-  response: { 200: single(cancelledSessionSchema), ...errorResponses(403, 404, 409, 410, 413, 415, 429) },
 }
 
 function cancelRoute(app: FastifyInstance, context: ConsentContext): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
-      done(null, closingPage(body)),
-    )
-    scope.post<Cancel>('/v1/gate/sessions/:gateSessionId/cancel', {
-      schema: cancelRouteSchema,
-      onRequest: ownOriginOnly(context.publicUrl),
-      handler: async (request) => ({
-        data: await cancel(context, request),
-        meta: { request_id: request.id },
-      }),
+    scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+    endpoint(scope, {
+      route: 'POST /v1/gate/sessions/:gateSessionId/cancel',
+      auth: ownOriginOnly(context.publicUrl),
+      operationId: 'cancelGateSession',
+      tag,
+      summary: 'Reject a signup or login that is pending',
+      description:
+        'Takes no body; one of any type is ignored. Rejecting again does nothing, with or without an Idempotency-Key. 60 a minute of sessions that are pending, for each IP address. With `closing=1`, as the consent page sends it when it is being closed, the session is rejected only if the page is not opened again within 3 seconds, as by a reload. The page sends its `approve_token` along, as JSON: one that was opened again is not closed by what it was before.',
+      params: gateSessionParams,
+      query: cancelQuery,
+      answers: { 200: single(cancelledSessionSchema) },
+      errors: [403, 404, 409, 410, 413, 415, 429],
+      run: async (request) => ({ data: await cancel(context, request) }),
     })
   })
 }
 
-interface Cancel extends GateSessionPath {
-  Body: Token<'gtapr'> | undefined
-  Querystring: z.output<typeof cancelQuery>
-}
-
 // The approve token of the page that is being closed.
-function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
+function closingPage(body: unknown): Token<'gtapr'> | undefined {
   try {
     const token: unknown = JSON.parse(String(body)).approve_token
     return typeof token === 'string' && isToken('gtapr', token) ? token : undefined
@@ -111,14 +100,17 @@ function closingPage(body: string | Buffer): Token<'gtapr'> | undefined {
 
 // Answers without a decision where nothing changes: anyone may send this, with invented ids. Only a change counts
 // towards the limit, so that a repetition never fails for it.
-async function cancel(context: ConsentContext, request: FastifyRequest<Cancel>) {
+async function cancel(
+  context: ConsentContext,
+  request: FastifyRequest<{ Querystring: z.output<typeof cancelQuery> }>,
+) {
   const { pool, clock, limits } = context
   const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), { now: clock() })
   if (session.status === 'rejected') return cancelledJson(session, 'rejected')
   await limits.count('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
     // One of a page that was opened again since, as by a reload, comes too late to mean anything.
-    await context.pages.close(session.id, request.body)
+    await context.pages.close(session.id, closingPage(request.body))
     return cancelledJson(session, 'pending')
   }
   const decide = context.decideAs(isFromBrowser(request) ? consentingPerson : agentOf(session), request)

@@ -5,11 +5,11 @@ import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import type { GateLimit } from '../limits.ts'
-import { type GateSessionPath, gateSessionIdOf, pollTokenOf } from '../requests.ts'
+import { gateSessionIdOf, pollTokenOf } from '../requests.ts'
 import { foundSession } from '../sessions.ts'
 
 interface Polled {
-  request: FastifyRequest<GateSessionPath>
+  request: FastifyRequest
   limit: Extract<GateLimit, 'poll' | 'ack' | 'claim'>
 }
 

@@ -1,21 +1,14 @@
-import type { FastifyInstance, preValidationHookHandler } from 'fastify'
-import type { z } from 'zod'
+import type { FastifyInstance } from 'fastify'
 import { sourceOf } from '../../../infra/access/source.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
-import { errorResponses, single } from '../../../infra/http/schemas.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import { fittingCheck } from '../../../infra/http/validation.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
-import {
-  type GateSessionPath,
-  gateSessionIdOf,
-  gateSessionParams,
-  noStore,
-  requesterOf,
-  requireToken,
-} from '../requests.ts'
+import { gateSessionIdOf, gateSessionParams, noStore, requesterOf, requireToken } from '../requests.ts'
 import { agentOf, createParameterSet, foundSession, pendingSession } from '../sessions.ts'
 import { type DeliveryBundle, findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
@@ -51,6 +44,8 @@ type SignupContext = Pick<
   | 'depsOf'
 >
 
+const tag = 'Gate'
+
 export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
   createRoute(app, context)
   pollRoute(app, context)
@@ -58,28 +53,24 @@ export function signupRoutes(app: FastifyInstance, context: SignupContext): void
   ackRoute(app, context)
 }
 
-export function createRoute(app: FastifyInstance, context: SignupContext): void {
+function createRoute(app: FastifyInstance, context: SignupContext): void {
   const { limits, idempotency, depsOf, pool, publicUrl, decideAs } = context
-  const schema = {
+  endpoint(app, {
+    route: 'POST /v1/gate/sessions',
+    auth: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
     operationId: 'createGateSession',
+    tag,
     summary: 'Ask for an account at a service',
     description:
       'A person decides about it at `consent_url` within 15 minutes. What the service gives out is sealed to the public key in `delivery`, and picked up with the poll token. Five a minute for each IP address.',
-    tags: ['Gate'],
     body: createSessionBody,
-    response: { 201: single(createdSessionSchema), ...errorResponses(400, 404, 409, 413, 415, 422, 429) },
-  }
-  const config = {
     bodyCode: 'gate.validation_failed',
     parameterSet: createParameterSet,
-    idempotent: true,
     checkFitting: fittingCheck(signupMembers, checkSignupFields),
-  } as const
-  app.post<Create>('/v1/gate/sessions', {
-    schema,
-    config,
-    onRequest: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
-    handler: (request, reply) => {
+    idempotent: true,
+    answers: { 201: single(createdSessionSchema) },
+    errors: [404, 429],
+    run(request, { reply, answer }) {
       const { service_id: serviceId, claim, ...body } = request.body
       const spec = checkedRequest({
         ...body,
@@ -91,33 +82,26 @@ export function createRoute(app: FastifyInstance, context: SignupContext): void 
         const decide = decideAs({ type: 'agent', id: spec.delivery_key_id }, request)
         const deps = { ...depsOf(command, decide), pool, publicUrl }
         const { session, pollToken } = await openSignup(deps, { serviceId, spec })
-        const data = createdJson(session, { pollToken, publicUrl })
-        return { status: 201, body: { data, meta: { request_id: request.id } } }
+        return answer({ data: createdJson(session, { pollToken, publicUrl }) })
       })
     },
   })
 }
 
-interface Create {
-  Body: z.output<typeof createSessionBody>
-}
-
 function pollRoute(app: FastifyInstance, context: SignupContext): void {
-  const schema = {
+  endpoint(app, {
+    route: 'GET /v1/gate/sessions/:gateSessionId',
+    auth: [noStore, requireToken('poll')],
     operationId: 'pollGateSession',
+    tag,
     summary: 'Poll a signup',
     description:
       "Requires the session's poll token. An approved signup has its credentials here until they are acknowledged, for at most 24 hours. 30 requests a minute for each token.",
-    tags: ['Gate'],
     params: gateSessionParams,
-    response: { 200: single(polledSessionSchema), ...errorResponses(401, 404, 410, 429) },
-  }
-  app.get<GateSessionPath>('/v1/gate/sessions/:gateSessionId', {
-    schema,
-    onRequest: [noStore, requireToken('poll')],
-    handler: async (request) => {
-      const data = await polledData(context, await polledSession(context, { request, limit: 'poll' }))
-      return { data, meta: { request_id: request.id } }
+    answers: { 200: single(polledSessionSchema) },
+    errors: [404, 410],
+    async run(request) {
+      return { data: await polledData(context, await polledSession(context, { request, limit: 'poll' })) }
     },
   })
 }
@@ -153,60 +137,45 @@ async function deliveredBundle(
 
 function ackRoute(app: FastifyInstance, context: SignupContext): void {
   const { pool, idempotency, decideAs } = context
-  const schema = {
-    operationId: 'acknowledgeGateSessionDelivery',
-    summary: 'Acknowledge the credentials, which are then deleted',
-    description:
-      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused; a repetition with the same Idempotency-Key gets the first answer. 20 requests a minute for each token.",
-    tags: ['Gate'],
-    params: gateSessionParams,
-    body: ackBody,
-    response: {
-      200: single(acknowledgementSchema),
-      ...errorResponses(400, 401, 403, 404, 409, 410, 413, 415, 422, 429),
-    },
-  }
-  const parameterSet = 'gate_session_ack'
-  const config = { bodyCode: 'gate.validation_failed', parameterSet, idempotent: true } as const
-  app.post<Ack>('/v1/gate/sessions/:gateSessionId/ack', {
-    schema,
-    config,
-    onRequest: [
+  endpoint(app, {
+    route: 'POST /v1/gate/sessions/:gateSessionId/ack',
+    auth: [
       noStore,
       requireToken('poll'),
       async (request) => {
         await polledSession(context, { request, limit: 'ack' })
       },
     ],
-    preValidation: requireAckToken,
-    handler: (request, reply) => {
+    operationId: 'acknowledgeGateSessionDelivery',
+    tag,
+    summary: 'Acknowledge the credentials, which are then deleted',
+    description:
+      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused; a repetition with the same Idempotency-Key gets the first answer. 20 requests a minute for each token.",
+    params: gateSessionParams,
+    body: ackBody,
+    bodyCode: 'gate.validation_failed',
+    parameterSet: 'gate_session_ack',
+    idempotent: true,
+    answers: { 200: single(acknowledgementSchema) },
+    errors: [403, 404, 410],
+    before: requireAckToken,
+    run(request, { reply, answer }) {
       const gateSessionId = gateSessionIdOf(request)
       return idempotency.run({ request, reply, scope: gateSessionId }, async ({ random }) => {
         const session = foundSession(await findGateSession(pool, gateSessionId))
-        const decide = decideAs(agentOf(session), request)
-        await acknowledgeDelivery(
-          { ...context, decide, random },
-          { gateSessionId, ackToken: request.body.ack_token },
-        )
-        const data = {
-          object: 'gate_session_delivery',
-          gate_session_id: gateSessionId,
-          status: 'acknowledged',
-        }
-        return { status: 200, body: { data, meta: { request_id: request.id } } }
+        const deps = { ...context, decide: decideAs(agentOf(session), request), random }
+        await acknowledgeDelivery(deps, { gateSessionId, ackToken: request.body.ack_token })
+        const status = 'acknowledged'
+        return answer({ data: { object: 'gate_session_delivery', gate_session_id: gateSessionId, status } })
       })
     },
   })
 }
 
-interface Ack extends GateSessionPath {
-  Body: z.output<typeof ackBody>
-}
-
 // A missing ack token is refused like a wrong one.
-const requireAckToken: preValidationHookHandler = ({ body }, _reply, done) => {
+function requireAckToken({ body }: { body: unknown }): void {
   const lacks = body === undefined || (isObject(body) && !('ack_token' in body))
-  done(lacks ? new ApiError('gate.delivery_ack_invalid') : undefined)
+  if (lacks) throw new ApiError('gate.delivery_ack_invalid')
 }
 
 const isObject = (body: unknown): body is object =>
