@@ -3,7 +3,7 @@ import type { Config } from '../../infra/config.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { errorEnvelope, errorHeaders } from '../../infra/http/error-response.ts'
 import { type Random, requestId } from '../../infra/ids.ts'
-import { corsHeaders, isCollect, preflightHeaders } from '../collect/routes.ts'
+import { corsHeaders, isCollect, preflightHeaders } from '../collect/cors.ts'
 import { publicUrlOf } from './http.ts'
 
 interface Starting {

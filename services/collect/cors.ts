@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
+
+const allowHeaders = 'Authorization, Content-Type, X-Client-Key, X-Batch-Seq'
+const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cost, Retry-After, X-Request-Id'
+const maxAgeSeconds = '7200'
+const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
+
+/** What lets the page that asks read the answer of a collect request. */
+export function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+  if (!headers.origin) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': headers.origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': exposeHeaders,
+  }
+}
+
+/** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
+export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  reply.headers(corsHeaders(request))
+  done()
+}
+
+/** For `addErrorHeaders`: errors that no hook of a route sees. */
+export function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
+  return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
+}
+
+/** onRequest of the root: without its preflight a page could not read that there is nothing at a path. */
+export function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
+  if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
+  else done()
+}
+
+export function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
+  return url.startsWith('/v2/collect/')
+}
+
+/** onError: takes the permission back where the key does not allow the origin. */
+export async function refuseOrigin(
+  _request: FastifyRequest,
+  reply: FastifyReply,
+  error: Error,
+): Promise<void> {
+  if (!(error instanceof ApiError) || !originErrors.includes(error.code)) return
+  reply.removeHeader('access-control-allow-origin')
+  reply.removeHeader('access-control-allow-credentials')
+}
+
+/**
+ * Preflight for the paths: 204. A preflight carries no key, so every origin may go on to the request itself, which then
+ * has to be allowed by its key.
+ */
+export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
+  for (const path of paths) {
+    app.options(path, { schema: { hide: true } }, async (_request, reply) => sendPreflight(reply, methods))
+  }
+}
+
+function sendPreflight(reply: FastifyReply, methods: string): FastifyReply {
+  return reply.code(204).headers(preflightHeaders(methods)).send()
+}
+
+export const preflightHeaders = (methods: string) => ({
+  'access-control-allow-methods': methods,
+  'access-control-allow-headers': allowHeaders,
+  'access-control-max-age': maxAgeSeconds,
+})
