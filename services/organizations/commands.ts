@@ -9,7 +9,7 @@ import {
   findOrganization,
   findOrganizationBySlug,
 } from '../../projections/organizations/queries.ts'
-import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
+import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type KeyCaller, noSuchKey } from './authority.ts'
 import { completeKeyRequest, completeOrganizationRequest, type KeyRequest } from './checked-input.ts'
@@ -28,6 +28,7 @@ import {
   decideLimits,
   decideOrganizationCreation,
   decideOrganizationUpdate,
+  type UpdateOrganization,
 } from './decide-organization.ts'
 
 /** One organization's commands are decided one after the other. */
@@ -61,17 +62,10 @@ export async function createOrganization(
   return { organizationId }
 }
 
-interface OrganizationUpdate {
-  organizationId: string
-  by: CallerKind
-  name?: string | undefined
-  status?: OrganizationStatus | undefined
-}
-
 /** ApiError: 404 no such organization, 403 not active (`by` its key), 422 bad name. */
 export function updateOrganization(
   deps: OrganizationDeps,
-  { organizationId, ...changes }: OrganizationUpdate,
+  { organizationId, ...changes }: { organizationId: string } & Omit<UpdateOrganization, 'changeId' | 'now'>,
 ): Promise<void> {
   return changeOrganization(deps, {
     organizationId,
@@ -97,15 +91,9 @@ export function setLimits(
   })
 }
 
-interface CapabilityChange {
-  organizationId: string
-  capability: string
-  enabled: boolean
-}
-
 export function setCapability(
   deps: OrganizationDeps,
-  { organizationId, ...wanted }: CapabilityChange,
+  { organizationId, ...wanted }: { organizationId: string; capability: string; enabled: boolean },
 ): Promise<void> {
   return changeOrganization(deps, {
     organizationId,

@@ -5,25 +5,14 @@ import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../infra/text.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { type Environment, eventTopics } from '../../schemas/events.ts'
-
-interface Dependencies {
-  decide: Decide
-  clock: Clock
-  random: Random
-}
-
-interface UpdateClientUser {
-  scope: DataScope
-  sessionId: string
-  clientUserId: string | null
-}
+import { eventTopics } from '../../schemas/events.ts'
 
 /** Resolves when the session reads with the given client user id. */
 export async function updateClientUser(
-  { decide, clock, random }: Dependencies,
-  { scope, sessionId, clientUserId }: UpdateClientUser,
+  { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
+  { scope, ...change }: { scope: DataScope } & Pick<ClientUserChange, 'sessionId' | 'clientUserId'>,
 ): Promise<void> {
+  const { sessionId } = change
   const at = clock()
   const eventId = timeOrderedId('evt', at, random)
   await decide({
@@ -33,13 +22,12 @@ export async function updateClientUser(
     projection: 'sessions',
     load: (tx) => findSession(tx, scope, sessionId),
     decide: (session) =>
-      decideClientUser(session ?? { client_user_id: null }, {
-        sessionId,
-        clientUserId,
-        eventId,
-        at,
-        ...scope,
-      }).map((event) => ({ event, meta: { eventId, time: at, ...scope } })),
+      decideClientUser(session?.client_user_id ?? null, { ...change, ...scope, eventId, at }).map(
+        (event) => ({
+          event,
+          meta: { eventId, time: at, ...scope },
+        }),
+      ),
   })
 }
 
@@ -54,14 +42,8 @@ export const clientUserIdInput = z
   .refine(isPlainText, { error: 'no control characters' })
   .meta({ minLength: 1, maxLength: maxCharacters })
 
-interface ClientUserState {
-  client_user_id: string | null
-}
-
-interface ChangeClientUser {
+interface ClientUserChange extends DataScope {
   sessionId: string
-  organizationId: string
-  environment: Environment
   // null removes it.
   clientUserId: string | null
   eventId: string
@@ -69,9 +51,9 @@ interface ChangeClientUser {
 }
 
 /** Attaches or clears the customer's user id; no event when that changes nothing. */
-export function decideClientUser(state: ClientUserState, command: ChangeClientUser): DomainEvent[] {
+export function decideClientUser(current: string | null, command: ClientUserChange): DomainEvent[] {
   const { sessionId, organizationId, environment, clientUserId, eventId, at } = command
-  if (state.client_user_id === clientUserId) return []
+  if (current === clientUserId) return []
   const about = {
     session_id: sessionId,
     organization_id: organizationId,

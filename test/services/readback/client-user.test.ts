@@ -23,7 +23,7 @@ describe('linking a client user', () => {
     { given: 'user_1', when: 'user_1', result: [] },
     { given: null, when: null, result: [] },
   ])('given $given, when set to $when', ({ given, when, result }) => {
-    expect(decideClientUser({ client_user_id: given }, { ...command, clientUserId: when })).toEqual(result)
+    expect(decideClientUser(given, { ...command, clientUserId: when })).toEqual(result)
   })
 
   test.each(['u', 'x'.repeat(256), '\u{1f469}'.repeat(256), ' spaces ', 'ümläut', '__proto__', '<script>'])(
