@@ -7,9 +7,11 @@ import { readResults } from './results.ts'
 const page = path.resolve(import.meta.dirname, '../../docs/reference/signals.md')
 const place = /(?<=<!-- signals -->\n)[\s\S]*?(?=\n<!-- \/signals -->)/
 
+const titles = { risk: 'Risk', trust: 'Trust', context: 'Context' }
+
 const head = [
-  '| Signal | Role | Channel | Category | Strength | Score | Catches | Hurts | Looks at | Known false positives |',
-  '|-|-|-|-|-|-|-|-|-|-|',
+  '| Signal | Channel | Strength | Score | Catches | Hurts | Looks at | Known false positives |',
+  '|-|-|-|-|-|-|-|-|',
 ]
 
 /** Every signal, with the moments of automation and of people that it fired on when the matrix ran last. */
@@ -20,11 +22,15 @@ export async function signalTable(): Promise<string> {
       ({ kind, signals_fired }) =>
         (kind === 'person') === isPerson && signals_fired.some(({ signal }) => signal === slug),
     ).length
-  const lines = signalCatalogue.map(({ slug, role, channel, category, strength, score, ...signal }) => {
-    const counted = `${firedOn(slug, false)} | ${firedOn(slug, true)}`
-    return `| \`${slug}\` | ${role} | ${channel} | ${category} | ${strength} | ${score} | ${counted} | ${signal.looksAt} | ${signal.falsePositives} |`
+  const groups = Map.groupBy(signalCatalogue, ({ role, category }) => `## ${titles[role]}: ${category}`)
+  const tables = [...groups].map(([title, signals]) => {
+    const lines = signals.map(({ slug, channel, strength, score, looksAt, falsePositives }) => {
+      const counted = `${firedOn(slug, false)} | ${firedOn(slug, true)}`
+      return `| \`${slug}\` | ${channel} | ${strength} | ${score} | ${counted} | ${looksAt} | ${falsePositives} |`
+    })
+    return [title, '', ...head, ...lines].join('\n')
   })
-  return [...head, ...lines].join('\n')
+  return tables.join('\n\n')
 }
 
 export async function shownTable(): Promise<string | undefined> {

@@ -321,7 +321,7 @@ const judgedByHand: Signal[] = [
 
 const points: Record<string, number> = weights
 
-/** Every signal, in the order of docs/reference/signals.md, with the points that were fitted (bench/detection/fit.ts). */
+/** Every signal, which docs/reference/signals.md lists, with the points that were fitted (bench/detection/fit.ts). */
 export const signalCatalogue: (Signal & { prior: number })[] = judgedByHand.map((signal) => ({
   ...signal,
   prior: signal.score,
