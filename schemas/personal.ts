@@ -50,22 +50,6 @@ export const personalFields = {
 } as const satisfies FieldsByEvent
 
 // Members of personal records that stay readable, as decisions refer to them.
-const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
+export const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
   SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
-}
-
-type PersonalEvent = keyof typeof personalFields
-
-export const isPersonal = (name: string): name is PersonalEvent => name in personalFields
-
-/** What an event says where its personal fields are encrypted or gone: they are null. */
-export function withoutPersonal(name: PersonalEvent, data: object): Record<string, unknown> {
-  const next: Record<string, unknown> = { ...data }
-  for (const field of personalFields[name]) next[field] = kept(next[field], keptMembers[name]?.[field])
-  return next
-}
-
-function kept(value: unknown, members: readonly string[] | undefined): unknown {
-  if (!members || typeof value !== 'object' || value === null) return null
-  return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import avro from 'avsc'
-import { isPersonal, personalFields, withoutPersonal } from '../../schemas/personal.ts'
+import { keptMembers, personalFields } from '../../schemas/personal.ts'
 import { headerBytes, openGcm, sealGcm } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import { encodeBehind, readablePart } from './wire-format.ts'
@@ -76,6 +76,22 @@ export function createEventSealer({ name, key, type, opened }: EventSchema): Eve
 }
 
 const nothing = Buffer.alloc(0)
+
+type PersonalEvent = keyof typeof personalFields
+
+export const isPersonal = (name: string): name is PersonalEvent => name in personalFields
+
+/** What an event says where its personal fields are encrypted or gone: they are null. */
+export function withoutPersonal(name: PersonalEvent, data: object): Record<string, unknown> {
+  const next: Record<string, unknown> = { ...data }
+  for (const field of personalFields[name]) next[field] = kept(next[field], keptMembers[name]?.[field])
+  return next
+}
+
+function kept(value: unknown, members: readonly string[] | undefined): unknown {
+  if (!members || typeof value !== 'object' || value === null) return null
+  return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
+}
 
 // Of the same types as in the event, so that an encrypted value is as long as a readable one.
 function recordOf(fields: avro.types.Field[]): avro.Type {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { decodeRecords } from '../../infra/event-store/event-batch.ts'
+import { isPersonal, withoutPersonal } from '../../infra/event-store/sealed-event.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { isPersonal, withoutPersonal } from '../../schemas/personal.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
 
 interface EventsOptions {

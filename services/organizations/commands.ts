@@ -1,4 +1,3 @@
-import type { CallerKind } from '../../infra/access/organization.ts'
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
 import { type CommandDeps, type DecidedEvent, newId } from '../../infra/event-store/decide.ts'
 import type { DecisionId, KeyId, OrganizationId } from '../../infra/ids.ts'

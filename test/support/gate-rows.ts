@@ -38,7 +38,10 @@ export function signupOpened(changes: Changes<GateSessionOpened>) {
 
 /** The same of a login. */
 export function loginOpened(changes: Changes<LoginSessionOpened>) {
-  const of = { gate_account_id: gateAccountId, dashboard_login_url: 'https://acme.example/login' }
+  const of = {
+    gate_account_id: gateAccountId,
+    dashboard_login_url: 'https://acme.example/auth/gate?from=cli',
+  }
   const data = { ...request(changes.opened_at), ...of, ...changes }
   return { type: 'LoginSessionOpened', data } as const satisfies DomainEvent
 }
