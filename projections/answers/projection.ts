@@ -56,7 +56,7 @@ const environments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
   name: 'answers',
-  version: 3,
+  version: 1,
   topics: [eventTopics.SessionScored, eventTopics.EngineAnswersLearned],
   types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],

@@ -17,7 +17,7 @@ import {
 // What scoring counts repeats in: each session of the last day, and what it may have in common with others.
 export const repeatsProjection: Projection = {
   name: 'repeats',
-  version: 2,
+  version: 1,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: [repeats.name],
   ddl: repeats.ddl + repeatApplyIndexes,
