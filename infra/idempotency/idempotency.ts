@@ -19,7 +19,7 @@ import {
   complete,
   find,
   forgetCommand,
-  release,
+  releaseLease,
   resume,
   type StoredCommand,
 } from './store.ts'
@@ -143,7 +143,7 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
 
   /** Best effort: the lease ends by itself, and the caller has to learn what failed first. */
   async function afterFailure(lease: CommandLease, status: number): Promise<void> {
-    const end = status < 500 ? forgetCommand : release
+    const end = status < 500 ? forgetCommand : releaseLease
     await end(pool, lease).catch((err) => logger.warn({ err }, 'an idempotent command was not let go'))
   }
 

@@ -113,7 +113,7 @@ export async function complete(
 }
 
 /** The next request may go on with the command at once. It is the same command. */
-export async function release(db: Db, { id, owner }: CommandLease): Promise<void> {
+export async function releaseLease(db: Db, { id, owner }: CommandLease): Promise<void> {
   await db.query('update tidegate.idempotency_keys set expires_at = 0 where id = $1 and owner = $2', [
     id,
     owner,
@@ -129,7 +129,7 @@ export async function forgetCommand(db: Db, lease: CommandLease): Promise<void> 
     'delete from tidegate.idempotency_keys where id = $1 and owner = $2 and not in_doubt',
     [lease.id, lease.owner],
   )
-  if (rowCount === 0) await release(db, lease)
+  if (rowCount === 0) await releaseLease(db, lease)
 }
 
 const purgeAtOnce = 1000

@@ -11,7 +11,7 @@ import { isMove } from '../../projections/sessions/apply-moves.ts'
 import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
 import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './prune-visitors.ts'
 import { readOffset } from './store.ts'
-import { type Link, links as linkTable, visitorKeys, visitors } from './tables.ts'
+import { knownVisitors, type Link, links as linkTable, visitorKeys } from './tables.ts'
 import { allKeys, lineageOf, linkedProfile, visitorKeysOf } from './visitors/keys.ts'
 import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
@@ -82,7 +82,7 @@ type LinkTopic = (typeof topics)[number]
 async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
     insert into scoring.links select * from rebuilt_links;
-    insert into scoring.visitors (${visitors.names}) select * from rebuilt_visitors;
+    insert into scoring.visitors (${knownVisitors.names}) select * from rebuilt_visitors;
     insert into scoring.visitor_keys (${visitorKeys.names}) select * from rebuilt_visitor_keys`)
 }
 
@@ -109,9 +109,9 @@ const comparison = `select (select count(*) from rebuilt_links)::float8 as sessi
     (select count(*) from rebuilt_visitors)::float8 as visitors,
     (select count(*) from rebuilt_visitor_keys)::float8 as keys,
     ((select count(*) from (
-        select ${visitors.names} from scoring.visitors except select * from rebuilt_visitors) gone)
+        select ${knownVisitors.names} from scoring.visitors except select * from rebuilt_visitors) gone)
       + (select count(*) from (
-        select * from rebuilt_visitors except select ${visitors.names} from scoring.visitors) found)
+        select * from rebuilt_visitors except select ${knownVisitors.names} from scoring.visitors) found)
       + (select count(*) from (
         select ${visitorKeys.names} from scoring.visitor_keys except select * from rebuilt_visitor_keys) gone_keys)
       + (select count(*) from (

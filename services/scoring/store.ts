@@ -5,7 +5,7 @@ import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../infra/postgres/table.ts'
 import type { SessionState } from './session-state.ts'
-import { type Constants, offsets, sessions } from './tables.ts'
+import { type Constants, offsets, sessionStates } from './tables.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
@@ -182,8 +182,8 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
       constants: isSame ? null : { snapshot, visitor },
     }
   })
-  return writeRows(sessions, {
-    ...{ as: 'save_states', columns: sessions.columnsWithout('idled_at'), rows, ordered: true },
+  return writeRows(sessionStates, {
+    ...{ as: 'save_states', columns: sessionStates.columnsWithout('idled_at'), rows, ordered: true },
     conflict: `on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
       final_at = excluded.final_at, partition = excluded.partition, state = excluded.state,
       constants = coalesce(excluded.constants, sessions.constants)`,

@@ -21,7 +21,7 @@ export const offsets = table(
 /** The large parts of a state, which seldom change: they are not written again with each event. */
 export type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
-export const sessions = table(
+export const sessionStates = table(
   'scoring.sessions',
   {
     session_id: primaryKey(column.id()),
@@ -38,7 +38,7 @@ export const sessions = table(
   { indexes: ['(last_activity_at) where final_at is null', '(opened_at)'] },
 )
 
-export const visitors = table('scoring.visitors', {
+export const knownVisitors = table('scoring.visitors', {
   visitor_id: primaryKey(column.id()),
   organization_id: column.id(),
   environment: column.text(),
@@ -87,5 +87,5 @@ alter table scoring.sessions alter column state set storage main, alter column c
 export const scoringMigrations: Migrations = {
   name: 'scoring',
   schema: 'scoring',
-  create: ddlOf(offsets, sessions, visitors, links, visitorKeys) + sessionStorage,
+  create: ddlOf(offsets, sessionStates, knownVisitors, links, visitorKeys) + sessionStorage,
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
-import { type Link, links, visitorKeys, visitors as visitorTable } from '../tables.ts'
+import { knownVisitors, type Link, links, visitorKeys } from '../tables.ts'
 import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
 import { isKept, keyAndVisitor, moveSessions, readSessions } from './links.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
@@ -191,9 +191,9 @@ function readRow(row: Row): KnownVisitor {
 
 // Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
 function saveVisitors(entries: Changed[]): Part[] {
-  return writeRows(visitorTable, {
+  return writeRows(knownVisitors, {
     as: 'save_visitors',
-    columns: visitorTable.columnsWithout('apart_from'),
+    columns: knownVisitors.columnsWithout('apart_from'),
     rows: entries.map(({ id: visitor_id, added: sessions, ...visitor }) => ({
       ...visitor,
       visitor_id,

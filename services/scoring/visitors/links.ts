@@ -1,6 +1,6 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
-import { type Link, links, visitorKeys, visitors } from '../tables.ts'
+import { knownVisitors, type Link, links, visitorKeys } from '../tables.ts'
 import { component, components } from './profile.ts'
 import { type LinkedSession, mergedLineage } from './split.ts'
 
@@ -43,10 +43,10 @@ export const isKept = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
 // Of the key `k` and its visitor `v`.
-const loaded = visitors.columnsWithout('organization_id', 'environment').map(({ name }) => `v.${name}`)
+const loaded = knownVisitors.columnsWithout('organization_id', 'environment').map(({ name }) => `v.${name}`)
 export const keyAndVisitor = `encode(k.key, 'hex') as key, ${loaded.join(', ')}`
 
-/** What the links say of their visitors: rows of `visitors`. */
+/** What the links say of their visitors: rows of `knownVisitors`. */
 export const gatheredVisitors = (links: string) => `
   with begun as (
     select *, min(linked_at) over (partition by visitor_id, lineage) as began,
@@ -117,7 +117,9 @@ export async function moveSessions(
 export async function remakeFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
   await forgetVisitors(tx, visitorIds)
   const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
-  await tx.query(`insert into scoring.visitors (${visitors.names}) ${gatheredVisitors(theirs)}`, [visitorIds])
+  await tx.query(`insert into scoring.visitors (${knownVisitors.names}) ${gatheredVisitors(theirs)}`, [
+    visitorIds,
+  ])
   await tx.query(`insert into scoring.visitor_keys (${visitorKeys.names}) ${gatheredKeys(theirs)}`, [
     visitorIds,
   ])
