@@ -16,22 +16,6 @@ const boundLogMigrations: Migrations = {
 /** The database holds what was read from another log, or from one that was longer. */
 export class WrongLog extends Error {}
 
-/**
- * Ids of schemas began anew with the first release, so that what an earlier program wrote would be read as other events.
- * Its database has builds, and no numbers of migrations.
- */
-export async function refuseUnreleased(db: Db): Promise<void> {
-  const { rows } = await db.query<{ is_unreleased: boolean }>(
-    `select to_regclass('tidegate.projection_builds') is not null
-       and to_regclass('tidegate.schema_migrations') is null as is_unreleased`,
-  )
-  if (rows[0]?.is_unreleased)
-    throw new WrongLog(
-      'The database and its log are of a program before 0.1.0, whose events no release can read: ' +
-        'begin with an empty database, and with another DATA_DIR or KAFKA_TOPIC_PREFIX.',
-    )
-}
-
 interface BindOptions {
   pool: pg.Pool
   log: Pick<EventLog, 'identity' | 'endPositions' | 'ensureTopics'>

@@ -3,7 +3,6 @@ import type { Position } from '../log/port.ts'
 import { ddlOf, type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { column, constrained, type RowOf, table } from '../postgres/table.ts'
-import { refuseUnreleased } from './bound-log.ts'
 import type { Projection } from './projection.ts'
 
 const builds = table(
@@ -49,12 +48,10 @@ const buildMigrations: Migrations = {
 
 /**
  * Makes what every projection needs and the first build of each. Any number of processes may run it at once.
- * A live build whose version is not its projection's must be rebuilt before runners go on. Throws WrongLog where the
- * database has events of before the first release.
+ * A live build whose version is not its projection's must be rebuilt before runners go on.
  */
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
-    await refuseUnreleased(tx)
     // Its lock lasts to the end of the transaction: the first builds are made by one process, too.
     await runMigrations(tx, [buildMigrations])
     const builds: Build[] = []

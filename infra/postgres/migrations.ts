@@ -13,7 +13,8 @@ export interface Migrations {
   create: string
   /**
    * What leads a database from one number to the next: the first of them from 1 to 2. Whoever adds one changes
-   * `create` to the same end. One that was released is never changed, since it has been run somewhere.
+   * `create` to the same end. It only adds, so that programs of the release before go on beside it. One that was
+   * released is never changed, since it has been run somewhere.
    */
   changes?: string[]
 }
@@ -26,6 +27,7 @@ export const ddlOf = (...tables: Pick<Table<never>, 'ddl'>[]): string => tables.
  */
 export async function runMigrations(tx: Tx, all: Migrations[]): Promise<void> {
   await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:migrations')])
+  await refuseUnreleased(tx)
   for (const migrations of all) {
     const steps = stepsAfter(await reachedNumber(tx, migrations), migrations)
     if (steps.length === 0) continue
@@ -37,21 +39,13 @@ export async function runMigrations(tx: Tx, all: Migrations[]): Promise<void> {
 
 const newestOf = ({ changes = [] }: Migrations) => 1 + changes.length
 
-/** The statements that a database at this number lacks; 0 = nothing was made yet. Throws NewerTables. */
-export function stepsAfter(number: number, migrations: Migrations): string[] {
-  const { name, create, changes = [] } = migrations
-  if (number > newestOf(migrations)) throw new NewerTables(name, { number, known: newestOf(migrations) })
+/**
+ * The statements that a database at this number lacks; 0 = nothing was made yet. At a later number it lacks nothing:
+ * steps only add, so that the release before still starts where one has to go back to it.
+ */
+function stepsAfter(number: number, migrations: Migrations): string[] {
+  const { create, changes = [] } = migrations
   return number === 0 ? [create] : changes.slice(number - 1)
-}
-
-/** The database was used with a later version of the program. */
-export class NewerTables extends Error {
-  constructor(name: string, { number, known }: { number: number; known: number }) {
-    super(
-      `The tables of "${name}" are at step ${number}, and this version knows steps up to ${known}, ` +
-        'because a later version of Tidegate has changed them: start that version, or restore a backup of before.',
-    )
-  }
 }
 
 /** The database user may not make or change the tables that this version needs. */
@@ -63,6 +57,24 @@ export class MayNotMakeTables extends Error {
       options,
     )
   }
+}
+
+/** The database is of a program before the first release. Ids of schemas began anew, so its events would be read as others. */
+export class UnreleasedTables extends Error {
+  constructor() {
+    super(
+      'The database and its log are of a program before 0.1.0, whose events no release can read: ' +
+        'begin with an empty database, and with another DATA_DIR or KAFKA_TOPIC_PREFIX.',
+    )
+  }
+}
+
+// Those programs counted no steps. They kept a hash of each set of tables here.
+async function refuseUnreleased(tx: Tx): Promise<void> {
+  const { rows } = await tx.query<{ is_there: boolean }>(
+    `select to_regclass('tidegate.table_sets') is not null as is_there`,
+  )
+  if (rows[0]?.is_there) throw new UnreleasedTables()
 }
 
 const registryOf = ({ schema = 'tidegate' }: Migrations) => `${schema}.schema_migrations`

@@ -1,6 +1,6 @@
 import { WrongLog } from '../../infra/event-store/bound-log.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
-import { MayNotMakeTables, NewerTables } from '../../infra/postgres/migrations.ts'
+import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrations.ts'
 import { isConnectionError, isRefusedCertificate } from '../../infra/postgres/pool.ts'
 import { BehindPooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
@@ -29,7 +29,7 @@ export class DataDirUnusable extends Error {
   }
 }
 
-const tellingErrors = [WrongLog, MayNotMakeTables, NewerTables, BehindPooler, DataDirUnusable]
+const tellingErrors = [WrongLog, MayNotMakeTables, UnreleasedTables, BehindPooler, DataDirUnusable]
 
 /** For who started it by hand: two lines, the second says which setting to look at. */
 export function startFailureText(error: unknown): string {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bindLog, refuseShorterLog, WrongLog } from '../../../infra/event-store/bound-log.ts'
-import { migrate } from '../../../infra/event-store/builds.ts'
 import type { Position } from '../../../infra/log/port.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -9,19 +8,6 @@ const logOf = (identity: string, end: number) => ({
   ensureTopics: async () => {},
   identity: async () => identity,
   endPositions: async (of: string): Promise<Position[]> => [{ topic: of, partition: 0, offset: end }],
-})
-
-it('a database of a program before the first release is refused, and left as it is', async () => {
-  const database = await createTestDatabase()
-  const start = () => migrate(database.pool, [])
-  await start()
-  await start()
-  await database.pool.query('drop table tidegate.schema_migrations')
-  for (let n = 0; n < 2; n++) {
-    await expect(start()).rejects.toThrow(WrongLog)
-    await expect(start()).rejects.toThrow('of a program before 0.1.0, whose events no release can read')
-  }
-  await database.drop()
 })
 
 describe('a database and its log', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Migrations, NewerTables, runMigrations } from '../../../infra/postgres/migrations.ts'
+import { type Migrations, runMigrations, UnreleasedTables } from '../../../infra/postgres/migrations.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -75,11 +75,21 @@ test('a step that fails leaves all as it was, of other tables too', async () => 
   expect(rows).toEqual([{ others: null }])
 })
 
-test('a database of a later version is refused, and stays as it is', async () => {
+test('a database of a later version stays as it is, and the program of the version before starts on it', async () => {
   await run(third)
-  await expect(run(second)).rejects.toThrow(NewerTables)
-  await expect(run(first)).rejects.toThrow(
-    'The tables of "things" are at step 3, and this version knows steps up to 1',
-  )
+  await run(second)
+  await run(first)
   expect(await columns()).toEqual(['id', 'name', 'color'])
+  await run(third)
+})
+
+test('a database of a program before the first release is refused, and left as it is', async () => {
+  const old = await createTestDatabase({ empty: true })
+  await old.pool.query('create schema tidegate; create table tidegate.table_sets (name text, ddl_hash text)')
+  const start = () => transaction(old.pool, (tx) => runMigrations(tx, [first]))
+  await expect(start()).rejects.toThrow(UnreleasedTables)
+  await expect(start()).rejects.toThrow('of a program before 0.1.0, whose events no release can read')
+  const { rows } = await old.pool.query("select to_regclass('public.things') as made")
+  expect(rows).toEqual([{ made: null }])
+  await old.drop()
 })
