@@ -166,8 +166,7 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     return found
   }
 
-  function read(value: Buffer, eventId: string): Decoded {
-    const found = schemaOf(value, wireFormat)
+  function read(found: Known, value: Buffer, eventId: string): Decoded {
     const { version, reader, resolver, committedId } = found
     const body = value.subarray(prefixBytes)
     const sealer = version.sealer()
@@ -228,7 +227,7 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
   return {
     encode,
     decode: (value: Buffer): DecodedEvent =>
-      value[0] === openedFormat ? readOpened(value) : read(value, '').event,
+      value[0] === openedFormat ? readOpened(value) : read(schemaOf(value, wireFormat), value, '').event,
     // Makes the data keys that are needed to write the events. undefined = they are in memory.
     prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
       return sealing?.keys.ensure(
@@ -255,10 +254,11 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
       const place = `${topic}/${partition}/${offset}`
       const known = recent.get(place)
       if (known && isSame(known.record, record) && isOpen(known)) return known.event
-      const { version } = schemaOf(record.value, wireFormat)
-      if (version.name !== record.headers.event_type)
-        throw new UnreadableRecord(`a ${record.headers.event_type} under the schema of ${version.name}`)
-      const { event: decoded, opened, closed } = read(record.value, record.headers.event_id ?? '')
+      const schema = schemaOf(record.value, wireFormat)
+      const { event_type: type, event_id: eventId = '' } = record.headers
+      if (schema.version.name !== type)
+        throw new UnreadableRecord(`a ${type} under the schema of ${schema.version.name}`)
+      const { event: decoded, opened, closed } = read(schema, record.value, eventId)
       const event: RecordedEvent = {
         ...decoded,
         meta: metaOf(record),

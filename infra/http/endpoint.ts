@@ -63,6 +63,7 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
   const refusedBody = noBody ? [400, 413, 415, 422] : []
+  const [usual = 200] = Object.keys(answers).map(Number)
   const schema = {
     operationId,
     tags: [tag],
@@ -75,10 +76,12 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   }
   app.route<Parts<Params, Query, Body>>({
     ...{ method, url, schema, config, onRequest: auth, ...settings },
-    ...(noBody && { preValidation: refuseBody(noBody) }),
-    ...(before && { preValidation: async (request) => before(request) }),
+    preValidation: [
+      ...(before ? [async (request: EndpointRequest<Params, Query, Body>) => before(request)] : []),
+      ...(noBody ? [refuseBody(noBody)] : []),
+    ],
     handler: async (request, reply) => {
-      const whole = answerOf(request, Number(Object.keys(answers)[0]))
+      const whole = answerOf(request, usual)
       const part = await run(request, { reply, answer: whole })
       if (part === undefined) return
       const { status, body } = whole(part)

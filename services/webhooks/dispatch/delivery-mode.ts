@@ -26,7 +26,7 @@ export type TakenStep =
   | 'ignore'
   /** The process stops, or was suspended for so long that another one may have made the delivery since. */
   | 'putBack'
-  /** The read models do not show its event, endpoint or organization. It is looked at again when its timeout expires. */
+  /** The read models do not show its event, endpoint or organization. It is looked at again when its lease expires. */
   | 'hide'
   | 'send'
 

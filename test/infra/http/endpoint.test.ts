@@ -9,6 +9,10 @@ import { single } from '../../../infra/http/schemas.ts'
 
 const about = { auth: [], tag: 'Operations', summary: 'Of the test' }
 
+function refuseClosed({ params }: { params: { shop: string } }): void {
+  if (params.shop === 'closed') throw new ApiError('request.not_found')
+}
+
 async function start() {
   const app = await createApp({
     logger: pino({ level: 'silent' }),
@@ -25,16 +29,16 @@ async function start() {
     parameterSet: 'order_create',
     answers: { 201: single(z.object({})) },
     errors: [404],
-    before({ params }) {
-      if (params.shop === 'closed') throw new ApiError('request.not_found')
-    },
+    before: refuseClosed,
     run: ({ params, query, body }) => ({ data: [params.shop, query.by, body.count] }),
   })
   endpoint(app, {
     ...about,
     route: 'DELETE /shops/:shop',
     operationId: 'close',
+    params: z.object({ shop: z.string() }),
     noBody: 'api_key_revoke',
+    before: refuseClosed,
     answers: { 200: single(z.object({})) },
     run: (_request, { reply, answer }) => reply.code(202).send(answer({ data: 'closed' })),
   })
@@ -63,6 +67,8 @@ test('a body is refused where there is none, and a reply that was sent stays as 
   const app = await start()
   const refused = await app.inject({ method: 'DELETE', url: '/shops/a', payload: { force: true } })
   expect(refused.json().error).toMatchObject({ status: 422, details: { parameter_set: 'api_key_revoke' } })
+  const closed = await app.inject({ method: 'DELETE', url: '/shops/closed', payload: { force: true } })
+  expect(closed.statusCode).toBe(404)
   const sent = await app.inject({ method: 'DELETE', url: '/shops/a' })
   expect(sent.statusCode).toBe(202)
   expect(sent.json()).toMatchObject({ status: 200, body: { data: 'closed', meta: {} } })
