@@ -1,62 +1,56 @@
-export interface Spread {
-  add(value: number): void
-  count(): number
-  mean(): number | null
-  /** Of the sample; null with fewer than two values. */
-  deviation(): number | null
-}
-
-export function createSpread(): Spread {
+/** Mean and deviation of a stream of numbers. The deviation is that of a sample, and null with fewer than two values. */
+export function createSpread() {
   let count = 0
   let mean = 0
   let squares = 0
   return {
-    add(value) {
+    add(value: number): void {
       const delta = value - mean
       mean += delta / ++count
       squares += delta * (value - mean)
     },
-    count: () => count,
     mean: () => (count > 0 ? round(mean) : null),
     deviation: () => (count > 1 ? round(Math.sqrt(squares / (count - 1))) : null),
   }
 }
 
-/** Three decimals: enough to see machine-like regularity, and short to send. */
+/** To three decimals, which is enough to see machine-like regularity, and short to send. */
 export function round(value: number): number {
   return Math.round(value * 1000) / 1000
 }
 
-interface ChannelSummary {
-  events: number
-  untrusted: number
-  duration_ms: number | null
-  interval_mean: number | null
-  interval_std: number | null
-}
-
-/** What all kinds of input have in common: how many events, how regular, and whether the browser made them. */
-export function createChannel() {
+/**
+ * One kind of input. What all kinds have in common is how many events there were, how regular they came, and whether the
+ * browser made them. `zeros` makes what this kind counts besides.
+ */
+export function createChannel<Counts extends object>(zeros: () => Counts) {
   let untrusted = 0
   let events = 0
   let first = 0
   let last = 0
   let intervals = createSpread()
+  let counts = zeros()
   return {
+    get counts(): Counts {
+      return counts
+    },
     record({ isTrusted, timeStamp }: Event): void {
       if (!isTrusted) untrusted++
       if (events++ > 0) intervals.add(timeStamp - last)
       else first = timeStamp
       last = timeStamp
     },
-    drain(): ChannelSummary {
+    /** What there was since the last call. */
+    drain() {
       const summary = {
         events,
         untrusted,
         duration_ms: events > 0 ? round(last - first) : null,
         interval_mean: intervals.mean(),
         interval_std: intervals.deviation(),
+        ...counts,
       }
+      counts = zeros()
       events = untrusted = 0
       intervals = createSpread()
       return summary

@@ -10,12 +10,10 @@ const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 
 /** How forms are filled in: order and timing only. No field's value, name or label is read. */
 export function trackForm(listen: Listen): Tracker<Behavior['form']> {
-  const channel = createChannel()
+  const channel = createChannel(noCounts)
   const firstFocus = new WeakMap<EventTarget, number>()
   const lastCause = new WeakMap<EventTarget, number>()
   let lastHand = Number.NEGATIVE_INFINITY
-  let counts = noCounts()
-  let timeToSubmit: number | null = null
 
   listen(['keydown', 'paste', 'drop', 'compositionupdate', 'compositionend'], (event) => {
     if (event.target) lastCause.set(event.target, event.timeStamp)
@@ -27,13 +25,14 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
     const form = formOf(event.target)
     if (!form) return
     channel.record(event)
-    counts.focuses++
-    if (event.timeStamp - lastHand > causeMs) counts.uncaused_focuses++
+    channel.counts.focuses++
+    if (event.timeStamp - lastHand > causeMs) channel.counts.uncaused_focuses++
     if (!firstFocus.has(form)) firstFocus.set(form, event.timeStamp)
   })
   listen(['input'], (event) => {
     if (!isTextField(event.target)) return
     channel.record(event)
+    const { counts } = channel
     if (isAutofilled(event)) {
       counts.autofills++
       return
@@ -47,28 +46,27 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   listen(['change'], (event) => {
     if (!formOf(event.target)) return
     channel.record(event)
-    counts.changes++
+    channel.counts.changes++
   })
   listen(['submit'], (event) => {
     channel.record(event)
-    counts.submits++
+    channel.counts.submits++
     const focused = event.target && firstFocus.get(event.target)
-    timeToSubmit = round(event.timeStamp - (focused ?? 0))
+    channel.counts.time_to_submit_ms = round(event.timeStamp - (focused ?? 0))
   })
-
-  return {
-    drain() {
-      const summary = { ...channel.drain(), ...counts, time_to_submit_ms: timeToSubmit }
-      counts = noCounts()
-      timeToSubmit = null
-      return summary
-    },
-  }
+  return channel
 }
 
 function noCounts() {
   const silent = { silent_changes: 0, inserted: 0, uncaused_focuses: 0, unfocused_inputs: 0 }
-  return { focuses: 0, changes: 0, submits: 0, autofills: 0, ...silent }
+  return {
+    focuses: 0,
+    changes: 0,
+    submits: 0,
+    autofills: 0,
+    ...silent,
+    time_to_submit_ms: null as number | null,
+  }
 }
 
 function hasFocus(field: Element): boolean {

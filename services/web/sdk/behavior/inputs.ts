@@ -6,11 +6,8 @@ import { trackMouse } from './mouse.ts'
 import { trackScroll } from './scroll.ts'
 import { trackTouch } from './touch.ts'
 
-interface BehaviorTracker {
-  drain(): Behavior | undefined
-}
-
-export function trackBehavior(signal: AbortSignal): BehaviorTracker {
+/** Follows all input of the page until the signal is aborted. Nothing is drained where there was none. */
+export function trackBehavior(signal: AbortSignal): Tracker<Behavior | undefined> {
   const listen = createListen(signal)
   const mouse = trackMouse(listen)
   const keyboard = trackKeyboard(listen)
@@ -36,21 +33,11 @@ export function trackBehavior(signal: AbortSignal): BehaviorTracker {
 }
 
 function trackClipboard(listen: Listen): Tracker<Behavior['clipboard']> {
-  const channel = createChannel()
-  let copies = 0
-  let pastes = 0
-
+  const channel = createChannel(() => ({ copies: 0, pastes: 0 }))
   listen(['copy', 'cut', 'paste'], (event) => {
     channel.record(event)
-    if (event.type === 'paste') pastes++
-    else copies++
+    if (event.type === 'paste') channel.counts.pastes++
+    else channel.counts.copies++
   })
-
-  return {
-    drain() {
-      const summary = { ...channel.drain(), copies, pastes }
-      copies = pastes = 0
-      return summary
-    },
-  }
+  return channel
 }

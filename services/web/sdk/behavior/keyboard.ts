@@ -9,13 +9,12 @@ const abuttingMs = 8
 
 /** The rhythm of typing. Which keys were pressed is only compared with what a keyboard can do, never sent. */
 export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
-  const channel = createChannel()
+  const channel = createChannel(noCounts)
   const isOffClock = createClock()
   const isShiftless = createShiftCheck()
   const pressed = new Map<string, { at: number; isCharacter: boolean }>()
   let isKeyed = false
   const lastUp = { key: never, button: never }
-  let counts = noCounts()
   let holds = createSpread()
 
   listen(['pointerup'], (event) => {
@@ -24,6 +23,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
   listen(['keydown'], (event) => {
     isKeyed = true
     if (event.repeat) return
+    const { counts } = channel
     channel.record(event)
     counts.keys++
     const isCharacter = event.key.length === 1
@@ -39,11 +39,11 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     pressed.set(event.code, { at: event.timeStamp, isCharacter })
   })
   listen(['keypress'], (event) => {
-    if (event.isTrusted && !isKeyed) counts.unkeyed++
+    if (event.isTrusted && !isKeyed) channel.counts.unkeyed++
     isKeyed = false
   })
   listen(['keyup'], (event) => {
-    if (isOffClock(event)) counts.off_clock++
+    if (isOffClock(event)) channel.counts.off_clock++
     const press = pressed.get(event.code)
     if (press) holds.add(event.timeStamp - press.at)
     lastUp.key = press?.isCharacter ? event.timeStamp : never
@@ -54,9 +54,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
 
   return {
     drain() {
-      const spread = { hold_mean: holds.mean(), hold_std: holds.deviation() }
-      const summary = { ...channel.drain(), ...counts, ...spread }
-      counts = noCounts()
+      const summary = { ...channel.drain(), hold_mean: holds.mean(), hold_std: holds.deviation() }
       holds = createSpread()
       return summary
     },
@@ -73,7 +71,7 @@ function isLetterKey({ isTrusted, key, keyCode }: KeyboardEvent): boolean {
   return isTrusted && keyCode !== 229 && /^[a-z]$/i.test(key)
 }
 
-// Tells what no keyboard types without Shift: `@` of the key 2, or a capital right beside a small letter. A lone
+// Tells what no keyboard types without Shift: `@` of the key 2, or a capital right after a small letter. A lone
 // capital may be Caps Lock, which some browsers do not report. A letter that is not of its key is a text expander's.
 function createShiftCheck(): (event: KeyboardEvent) => boolean {
   let wasCapital: boolean | undefined

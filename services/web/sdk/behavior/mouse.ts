@@ -7,21 +7,23 @@ import { hasNoPressure, trackPresses } from './presses.ts'
 type Mouse = Behavior['mouse']
 
 export function trackMouse(listen: Listen): Tracker<Mouse> {
-  const channel = createChannel()
+  const channel = createChannel(noCounts)
   const isOffClock = createClock()
   const position: { last?: { x: number; y: number } } = {}
-  let counts = noCounts()
   let speeds = createSpread()
   let lines = createSpread()
   const movement = createMovement({ onSpeed: (s) => speeds.add(s), onLine: (line) => lines.add(line) })
-
   const jumps = createJumps(listen)
-
-  const presses = trackPresses(listen, (event) => {
-    if (isOffClock(event)) counts.off_clock++
-    if (event.type === 'pointerdown' && jumps.landsAt(event)) counts.jumps++
+  const isAssistive = trackPresses(listen, {
+    counts: () => channel.counts,
+    onButton(event) {
+      if (isOffClock(event)) channel.counts.off_clock++
+      if (event.type === 'pointerdown' && jumps.landsAt(event)) channel.counts.jumps++
+    },
   })
+
   function countMove(event: PointerEvent): void {
+    const { counts } = channel
     if (screenEqualsClient(event)) counts.screen_equals_client++
     if (isFrameless(event)) counts.frameless++
     const together = movesOf(event)
@@ -35,14 +37,15 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
   listen(['pointermove'], (event) => {
     if (event.pointerType === 'touch') return
     channel.record(event)
-    counts.moves++
+    channel.counts.moves++
     if (event.isTrusted) countMove(event)
     movement.add({ x: event.clientX, y: event.clientY, at: event.timeStamp })
     position.last = { x: event.clientX, y: event.clientY }
   })
   listen(['click'], (event) => {
+    const { counts } = channel
     if (event.isTrusted) counts.activations++
-    if (!isPointerClick(event) || presses.isAssistive()) return
+    if (!isPointerClick(event) || isAssistive()) return
     channel.record(event)
     counts.clicks++
     if (event.isTrusted && !isAt(position.last, event)) counts.clicks_without_move++
@@ -53,16 +56,7 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
 
   return {
     drain() {
-      const { pressureless, ...pressed } = presses.drain()
-      const summary = {
-        ...channel.drain(),
-        ...counts,
-        ...pressed,
-        pressureless: counts.pressureless + pressureless,
-        straightness: lines.mean(),
-        speed_std: speeds.deviation(),
-      }
-      counts = noCounts()
+      const summary = { ...channel.drain(), straightness: lines.mean(), speed_std: speeds.deviation() }
       speeds = createSpread()
       lines = createSpread()
       return summary
@@ -71,20 +65,10 @@ export function trackMouse(listen: Listen): Tracker<Mouse> {
 }
 
 function noCounts() {
-  return {
-    moves: 0,
-    clicks: 0,
-    activations: 0,
-    clicks_without_move: 0,
-    clicks_exact_center: 0,
-    screen_equals_client: 0,
-    frameless: 0,
-    coalesced: 0,
-    single: 0,
-    off_clock: 0,
-    pressureless: 0,
-    jumps: 0,
-  }
+  const moves = { moves: 0, coalesced: 0, single: 0, jumps: 0 }
+  const clicks = { clicks: 0, activations: 0, clicks_without_move: 0, clicks_exact_center: 0 }
+  const presses = { presses: 0, instant_presses: 0, pressureless: 0 }
+  return { ...moves, ...clicks, ...presses, screen_equals_client: 0, frameless: 0, off_clock: 0 }
 }
 
 // A click by a key or a label has detail 0 or no pointer type; a finger needs no movement before it.
@@ -118,8 +102,8 @@ function isFrameless({ screenX, screenY, clientX, clientY }: MouseEvent): boolea
   return bars >= 60 && screenX - clientX === window.screenX && screenY - clientY === window.screenY
 }
 
-// A pointer reports more often than a page is drawn, and who makes one event waits for it.
-// 0 where that is not told, as on a page without HTTPS.
+// How many moves the event stands for. A pointer reports more often than a page is drawn, while a program that makes
+// events waits for each of them. 0 where the browser does not say, as on a page without HTTPS.
 function movesOf(event: PointerEvent): number {
   return typeof event.getCoalescedEvents === 'function' ? event.getCoalescedEvents().length : 0
 }

@@ -4,19 +4,22 @@ interface Point {
   at: number
 }
 
-interface MovementOptions {
-  onSpeed(speed: number): void
-  // Path length over distance of a finished movement; 1 = a straight line.
-  onLine(straightness: number): void
-}
-
 // A pause this long, in milliseconds, ends a movement.
 const pauseMs = 120
 // Shorter or coarser movements say nothing about their line.
 const shortest = { distance: 30, points: 4 }
 
-/** Cuts a stream of positions into movements and measures each as it goes; no position is kept. */
-export function createMovement({ onSpeed, onLine }: MovementOptions) {
+/**
+ * Cuts a stream of positions into movements and measures each as it goes; no position is stored. `onLine` gets
+ * the path's length over the distance of a finished movement, which is 1 for a straight line.
+ */
+export function createMovement({
+  onSpeed,
+  onLine,
+}: {
+  onSpeed(speed: number): void
+  onLine(straightness: number): void
+}) {
   let start: Point | undefined
   let last: Point | undefined
   let path = 0

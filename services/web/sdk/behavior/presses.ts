@@ -1,18 +1,20 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
-import type { Listen, Tracker } from './channel.ts'
-
-type Presses = Pick<Behavior['mouse'], 'presses' | 'instant_presses' | 'pressureless'>
+import type { Listen } from './channel.ts'
 
 // No finger lets a button go within these milliseconds.
 const instantMs = 8
 
-interface PressTracker extends Tracker<Presses> {
-  // Whether the last press was made by a screen reader or the like, for which no pointer is needed.
-  isAssistive(): boolean
+interface PressOptions {
+  counts: () => Pick<Behavior['mouse'], 'presses' | 'instant_presses' | 'pressureless'>
+  /** Called when a button of a mouse goes down, with the press, and when it goes up. */
+  onButton(event: PointerEvent): void
 }
 
-export function trackPresses(listen: Listen, onButton: (event: PointerEvent) => void): PressTracker {
-  let counts = noCounts()
+/**
+ * Counts what the buttons of a mouse do. Returns whether the last press was made by a screen reader or the like, which
+ * needs no pointer.
+ */
+export function trackPresses(listen: Listen, { counts, onButton }: PressOptions): () => boolean {
   let press: PointerEvent | undefined
   let assistive = false
 
@@ -26,31 +28,19 @@ export function trackPresses(listen: Listen, onButton: (event: PointerEvent) => 
     if (assistive) press = undefined
     if (!press) return
     onButton(press)
-    counts.presses++
-    if (hasNoPressure(press)) counts.pressureless++
+    counts().presses++
+    if (hasNoPressure(press)) counts().pressureless++
   })
   listen(['pointerup'], (event) => {
     if (!press || !event.isTrusted) return
     onButton(event)
-    if (event.timeStamp - press.timeStamp < instantMs) counts.instant_presses++
+    if (event.timeStamp - press.timeStamp < instantMs) counts().instant_presses++
     press = undefined
   })
-
-  return {
-    isAssistive: () => assistive,
-    drain() {
-      const summary = counts
-      counts = noCounts()
-      return summary
-    },
-  }
+  return () => assistive
 }
 
-function noCounts(): Presses {
-  return { presses: 0, instant_presses: 0, pressureless: 0 }
-}
-
-// A mouse that measures no pressure has 0.5 while a button is down, by the standard.
+/** A mouse that measures no pressure has 0.5 while a button is down, by the standard. */
 export function hasNoPressure({ buttons, pressure, pointerType }: PointerEvent): boolean {
   return pointerType === 'mouse' && buttons > 0 && pressure === 0
 }

@@ -8,44 +8,36 @@ const pauseMs = 500
 const causes = ['wheel', 'keydown', 'touchmove', 'touchend', 'pointerdown', 'focusin', 'resize'] as const
 
 export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
-  const channel = createChannel()
+  const channel = createChannel(() => ({ wheel: 0, distance: 0, uneven_wheel: 0, uncaused: 0 }))
   const isUneven = createNotchCheck()
   const positions = new WeakMap<EventTarget, number>()
   const last = { cause: Number.NEGATIVE_INFINITY, scroll: Number.NEGATIVE_INFINITY }
-  let counts = noCounts()
 
   listen(causes, ({ timeStamp }) => {
     last.cause = timeStamp
   })
   listen(['wheel'], (event) => {
     channel.record(event)
-    counts.wheel++
-    if (isUneven(event)) counts.uneven_wheel++
+    channel.counts.wheel++
+    if (isUneven(event)) channel.counts.uneven_wheel++
   })
   listen(['scroll'], (event) => {
     channel.record(event)
     const { target, timeStamp } = event
-    if (timeStamp - last.scroll > pauseMs && timeStamp - last.cause > causeMs) counts.uncaused++
+    if (timeStamp - last.scroll > pauseMs && timeStamp - last.cause > causeMs) channel.counts.uncaused++
     last.scroll = timeStamp
     if (!target) return
     const position = target instanceof Element ? target.scrollTop : window.scrollY
-    counts.distance += Math.abs(position - (positions.get(target) ?? 0))
+    channel.counts.distance += Math.abs(position - (positions.get(target) ?? 0))
     positions.set(target, position)
   })
 
   return {
     drain() {
       const summary = channel.drain()
-      const distance = summary.events > 0 ? round(counts.distance) : null
-      const summed = { ...summary, ...counts, distance }
-      counts = noCounts()
-      return summed
+      return { ...summary, distance: summary.events > 0 ? round(summary.distance) : null }
     },
   }
-}
-
-function noCounts() {
-  return { wheel: 0, distance: 0, uneven_wheel: 0, uncaused: 0 }
 }
 
 // A notch of the wheel is 120 in the older member. On one page it scrolls as far as the notch before.

@@ -6,9 +6,8 @@ const instantMs = 8
 
 /** Touches, how much the size of the contact varies, and what injected touches leave out. */
 export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
-  const channel = createChannel()
+  const channel = createChannel(() => ({ touches: 0, instant: 0, plain: 0, displaced: 0 }))
   const begun = new Map<number, number>()
-  let counts = noCounts()
   let radii = createSpread()
 
   listen(['touchstart', 'touchmove', 'touchend'], (event) => {
@@ -16,6 +15,7 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
     for (const touch of event.changedTouches) radii.add(touch.radiusX)
   })
   listen(['touchstart'], (event) => {
+    const { counts } = channel
     counts.touches++
     if (!event.isTrusted) return
     for (const touch of event.changedTouches) {
@@ -26,7 +26,7 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
   })
   listen(['touchend'], (event) => {
     for (const { identifier } of event.changedTouches) {
-      if (event.timeStamp - (begun.get(identifier) ?? 0) < instantMs) counts.instant++
+      if (event.timeStamp - (begun.get(identifier) ?? 0) < instantMs) channel.counts.instant++
       begun.delete(identifier)
     }
   })
@@ -34,16 +34,11 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
 
   return {
     drain() {
-      const summary = { ...channel.drain(), ...counts, radius_std: radii.deviation() }
-      counts = noCounts()
+      const summary = { ...channel.drain(), radius_std: radii.deviation() }
       radii = createSpread()
       return summary
     },
   }
-}
-
-function noCounts() {
-  return { touches: 0, instant: 0, plain: 0, displaced: 0 }
 }
 
 const scale = () => window.visualViewport?.scale ?? 1
@@ -54,9 +49,9 @@ function isPlain({ radiusX, radiusY, force }: Touch): boolean {
   return isOne(radiusX) && isOne(radiusY) && force === 1
 }
 
-// A window as wide as the screen has nothing beside the page.
+// A window as wide as the screen has nothing to the left of the page, so both positions of a real contact agree.
 function isDisplaced({ screenX, clientX }: Touch): boolean {
   const left = window.visualViewport?.offsetLeft ?? 0
-  const beside = screenX - (clientX - left) * scale()
-  return window.outerWidth === window.screen.width && Math.abs(beside) >= 4
+  const offset = screenX - (clientX - left) * scale()
+  return window.outerWidth === window.screen.width && Math.abs(offset) >= 4
 }
