@@ -40,6 +40,6 @@ export interface TidegateClient {
   /** Called with every failure, of the background too; returns how to stop. */
   onError(listener: (error: Error) => void): () => void
   /** `true` starts observing. `false` ends it, and deletes what the SDK has stored here. */
-  consent(given: boolean): void
+  consent(isGranted: boolean): void
   destroy(): void
 }

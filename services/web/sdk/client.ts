@@ -8,16 +8,12 @@ import { createPageRequests, observations } from './requests.ts'
 import type { SnapshotOptions } from './snapshot.ts'
 import { idle, member, nextTask, textOf, withinBudget } from './support.ts'
 
-interface ClientOptions extends Required<Omit<StartOptions, 'consent'>> {
-  errors: Errors
-}
-
 /** Observes until it is stopped; its calls then reject with the reason. */
 export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'waitForFingerprint'> {
   stop(reason: ClientError): void
 }
 
-// What is not needed at once is code of its own. A moment without work prepares it in several tasks, since hashes and
+// Code that is not needed at once is loaded later. A moment without work prepares it in several tasks, since hashes and
 // ciphers make tables as they load and would hold the page up for too long together.
 async function prepareCode() {
   await idle()
@@ -40,14 +36,11 @@ async function loadDocument() {
   return import('./document.ts')
 }
 
-/** Observes this page and keeps its collect session; what fails goes to `errors`. Throws only where there is no fetch. */
-export function createClient({
-  publishableKey,
-  endpoint,
-  mode,
-  waitMs,
-  errors,
-}: ClientOptions): RunningClient {
+/** Observes this page in a collect session of its own; failures go to `errors`. Throws only where there is no fetch. */
+export function createClient(
+  { publishableKey, endpoint, mode, waitMs }: Required<Omit<StartOptions, 'consent'>>,
+  errors: Errors,
+): RunningClient {
   const stopping = new AbortController()
   const { signal } = stopping
   let stopped = destroyedError()
@@ -100,7 +93,7 @@ export function createClient({
     })
   }
 
-  /** What was seen since the last body, and parts of the snapshot that were late. */
+  /** What was observed since the last body, and parts of the snapshot that were late. */
   function takeUnsent(document: LiveDocument) {
     const [seen, late] = [behavior?.drain(), document.takeLate()]
     return { ...(seen ? { behavior: seen } : {}), ...(late ? { snapshot: late } : {}) }

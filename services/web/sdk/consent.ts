@@ -3,7 +3,7 @@ import type { RunningClient } from './client.ts'
 import { createErrors, destroyedError, type Errors, noConsentError } from './errors.ts'
 
 interface ConsentOptions {
-  given: boolean
+  hasConsent: boolean
   begin(errors: Errors): RunningClient
   forget(): void
   onDestroy(): void
@@ -11,15 +11,20 @@ interface ConsentOptions {
 
 /**
  * A client that begins with consent and stops when that is withdrawn. Without it every call rejects with
- * `client.no_consent`. Throws what `begin` throws, if consent is given.
+ * `client.no_consent`. Throws what `begin` throws, if there is consent.
  */
-export function createConsentedClient({ given, begin, forget, onDestroy }: ConsentOptions): TidegateClient {
+export function createConsentedClient({
+  hasConsent,
+  begin,
+  forget,
+  onDestroy,
+}: ConsentOptions): TidegateClient {
   const errors = createErrors()
   let isDestroyed = false
   let refusal: unknown = noConsentError()
-  let running = given ? begin(errors) : undefined
+  let running = hasConsent ? begin(errors) : undefined
 
-  function give(): void {
+  function grant(): void {
     try {
       running ??= begin(errors)
     } catch (error) {
@@ -45,7 +50,7 @@ export function createConsentedClient({ given, begin, forget, onDestroy }: Conse
     consent(value) {
       if (isDestroyed) return
       // Pages are not type-checked: a text such as 'false' is no consent.
-      if (value === true) give()
+      if (value === true) grant()
       else withdraw()
     },
     destroy() {

@@ -15,13 +15,13 @@ const idKey = (scope: string) => `${idPrefix}${scope}`
 export async function loadContinuity(publishableKey: string): Promise<Continuity> {
   const resumeToken = readOrNull(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
   const scope = await readBoth(scopeKey(publishableKey))
-  // A new key of a known organization has no scope yet; a foreign id is ignored by the server.
+  // A new key of a known organization has no scope yet, so any id is taken: the server ignores one of others.
   const stateId = scope ? await readBoth(idKey(scope)) : readOrNull(anyStateId)
   return { resumeToken, stateId: stateId ?? undefined }
 }
 
-/** Keeps the token for this tab only: a reload is the same session, a new tab is not. */
-export function keepResumeToken(publishableKey: string, token: string): void {
+/** Stores the token for this tab only, so that a reload is the same session and a new tab is not. */
+export function storeResumeToken(publishableKey: string, token: string): void {
   readOrNull(() => sessionStorage.setItem(resumeKey(publishableKey), token))
 }
 
@@ -29,16 +29,15 @@ export function dropResumeToken(publishableKey: string): void {
   readOrNull(() => sessionStorage.removeItem(resumeKey(publishableKey)))
 }
 
-interface StateId {
-  publishableKey: string
-  // `continuityScope` of the session: keys of one organization and environment share a visitor.
-  scope: string
-  id: string
-  signal: AbortSignal
-}
-
-/** Keeps the id in both stores, because browsers and people clear them separately. */
-export async function keepStateId({ publishableKey, scope, id, signal }: StateId): Promise<void> {
+/**
+ * Stores the id in both stores, because browsers and people clear them separately. `scope` is the session's
+ * `continuityScope`, because all keys of one organization and environment share a visitor.
+ */
+export async function storeStateId(
+  publishableKey: string,
+  { scope, id }: { scope: string; id: string },
+  signal: AbortSignal,
+): Promise<void> {
   const entries: [string, string][] = [
     [scopeKey(publishableKey), scope],
     [idKey(scope), id],
@@ -50,13 +49,13 @@ export async function keepStateId({ publishableKey, scope, id, signal }: StateId
   }
 }
 
-// Deletes all that this file keeps. The cookie, which no script sees, ends by itself within a day.
+/** Deletes all that this file stores. The cookie, which no script sees, ends by itself within a day. */
 export function forgetBrowser(publishableKey: string): void {
   dropResumeToken(publishableKey)
   const scope = readOrNull(() => localStorage.getItem(scopeKey(publishableKey)))
   readOrNull(() => localStorage.removeItem(scopeKey(publishableKey)))
   if (scope !== null) readOrNull(() => localStorage.removeItem(idKey(scope)))
-  // Not opened, which would make it where there is none.
+  // The database is not opened first, because that would make it where there is none.
   readOrNull(() => indexedDB.deleteDatabase(databaseName))
 }
 

@@ -1,25 +1,21 @@
-import {
-  type CollectClient,
-  createCollectClient,
-  type Fingerprint,
-} from '../../../infra/wire/collect/client.ts'
+import { type CollectClient, createCollectClient } from '../../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/canvas.ts'
-import { keepResumeToken, keepStateId, loadContinuity } from './continuity.ts'
+import { loadContinuity, storeResumeToken, storeStateId } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
 import { encode, randomBytes } from './realm.ts'
 import { observations, type PageRequests, throwIfStopped } from './requests.ts'
 import type { Collection, SnapshotOptions } from './snapshot.ts'
-import { breathe } from './support.ts'
+import { yieldToPage } from './support.ts'
 
 export interface LiveDocument {
   sessionId: string
   client: CollectClient
   fingerprintAt: number
   intervalMs: number
-  /** All of a snapshot of which parts were late, once it is there and for one body only. */
+  /** The whole snapshot, where parts of it were late. It is returned once; undefined before it is there and after. */
   takeLate(): SentObservations['snapshot']
-  /** Resolves once nothing is late any more. */
+  /** Resolves once the whole snapshot is there. */
   whole: Promise<unknown>
 }
 
@@ -27,7 +23,7 @@ interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
   endpoint: string
   publishableKey: string
   requests: PageRequests
-  // Collected once a page; a restarted session sends it again with fresh proofs.
+  /** Collected once for each page; a restarted session sends it again with fresh proofs. */
   snapshot: Promise<Collection>
 }
 
@@ -36,7 +32,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   const { publishableKey, endpoint, mode, requests, signal } = options
   throwIfStopped(signal)
   const { resumeToken, stateId } = await loadContinuity(publishableKey)
-  await breathe()
+  await yieldToPage()
   const client = createCollectClient({
     endpoint,
     publishableKey,
@@ -44,7 +40,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     deflate: requests.deflate,
     random: randomBytes,
     encode,
-    pause: breathe,
+    pause: yieldToPage,
     sdk: { name: 'tidegate-web', version: sdkVersion, platform: 'web' },
     page: { url: sentAddress(location.href), referrer: sentAddress(document.referrer) || null },
     ...(resumeToken ? { resumeToken } : {}),
@@ -52,14 +48,14 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   })
   const opened = await client.open()
   throwIfStopped(signal)
-  keepResumeToken(publishableKey, opened.resumeToken)
+  storeResumeToken(publishableKey, opened.resumeToken)
   const collected = await options.snapshot
   throwIfStopped(signal)
   const proofs = await answerChallenges(opened, mode)
-  await breathe()
+  await yieldToPage()
   const ack = await client.sendBatch(observations({ snapshot: { ...collected.snapshot, proofs } }))
   const { sessionId, continuityScope: scope } = opened
-  if (ack.fingerprint) await keepStateId({ publishableKey, scope, id: ack.fingerprint.state.id, signal })
+  if (ack.fingerprint) await storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
   let late: SentObservations['snapshot']
   const whole = Promise.resolve(collected.whole).then((all) => {
     if (all) late = { ...all, proofs }
@@ -67,7 +63,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   return {
     sessionId,
     client,
-    fingerprintAt: timeOf(ack.fingerprint),
+    fingerprintAt: ack.fingerprint?.timestamp ?? Date.now(),
     intervalMs: ack.intervalMs,
     whole,
     takeLate() {
@@ -76,10 +72,6 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
       return taken
     },
   }
-}
-
-function timeOf(fingerprint: Fingerprint | undefined): number {
-  return fingerprint?.timestamp ?? Date.now()
 }
 
 const sdkVersion = '0.3.0'

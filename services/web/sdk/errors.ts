@@ -33,9 +33,10 @@ export function noConsentError(): ClientError {
   return new ClientError('client.no_consent', 'There is no consent: consent(true) comes first.')
 }
 
+/** Whether the document can be used no more, so that a new session is needed. */
 export function endsDocument(error: unknown): boolean {
   if (!(error instanceof CollectError)) return false
-  // Out of sequence = the server has seen a body whose answer never came; its nonce is lost with it.
+  // Out of sequence: the server has accepted a body whose answer never came, and the next nonce was in that answer.
   return (
     error.nextAction === 'new_session' || error.status === 410 || error.code === 'session.sequence_mismatch'
   )
@@ -51,7 +52,7 @@ export function createErrors(): Errors {
       try {
         listener(coded)
       } catch (bug) {
-        // The listener's own mistake: shown to the page's developer, not to the other listeners.
+        // The listener's own mistake goes to the page's console, and not to the other listeners.
         setTimeout(() => {
           throw bug
         })

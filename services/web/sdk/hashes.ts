@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import { jsonOf } from './realm.ts'
 
-// The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance.
+/** The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance. */
 export function hashBytes(bytes: Uint8Array): string {
   return bytesToHex(sha256(bytes)).slice(0, 32)
 }

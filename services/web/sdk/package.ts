@@ -4,10 +4,10 @@ import { createRefusedClient } from './refused-client.ts'
 
 export type { FingerprintReady, Handoff, HandoffOptions, TidegateClient } from './api.ts'
 
-/** The npm package does not come from a server, so the server is named. */
+/** The npm package does not come from a server, so the server has to be named. */
 export type PackageStartOptions = StartOptions & { endpoint: string }
 
-// Evaluated by the first call and not by the import, which then does nothing, on a server too.
+// The module is evaluated by the first call of `start`. Importing the package then does nothing, also on a server.
 declare function require(file: './start.ts'): { startAt(options: StartOptions): TidegateClient }
 
 /**

@@ -1,4 +1,4 @@
-// What the server keeps of an address; the rest is not even sent.
+// The server stores so many characters of an address, so the rest is not even sent.
 const maxLength = 2048
 
 /** The address of a page as it is sent: a long one without query and fragment, and then without its path. */

@@ -1,6 +1,7 @@
 import type { PageRequests } from './requests.ts'
 
 interface PageOptions {
+  /** Sends what has not been sent, and returns the milliseconds until the next time. */
   flush(): Promise<number>
   requests: PageRequests
   report(error: unknown): void
@@ -12,7 +13,7 @@ const retryMs = { first: 5_000, last: 300_000 }
 
 /**
  * Sends batches while the page is in view, at the server's interval. What is left goes when the page is hidden or
- * left, because mobile browsers end hidden pages without another word. A page that comes back (from another tab, or
+ * left, because mobile browsers end hidden pages without another event. A page that comes back (from another tab, or
  * from the back/forward cache with everything it had in memory) goes on where it was.
  */
 export function followPage({ flush, requests, report, signal }: PageOptions): void {
@@ -61,11 +62,11 @@ export function followPage({ flush, requests, report, signal }: PageOptions): vo
   window.addEventListener('pagehide', leave, listening)
   window.addEventListener('pageshow', (event) => event.persisted && comeBack(), listening)
   signal.addEventListener('abort', () => clearTimeout(timer))
-  whenShown(() => !signal.aborted && tick())
+  whenVisible(() => !signal.aborted && tick())
 }
 
-// A prerendered page has no visitor yet; it starts when it is shown.
-function whenShown(begin: () => void): void {
+// A prerendered page has no visitor yet, so it starts when it becomes visible.
+function whenVisible(begin: () => void): void {
   const prerendering: unknown = Reflect.get(document, 'prerendering')
   if (prerendering === true) document.addEventListener('prerenderingchange', begin, { once: true })
   else begin()

@@ -28,7 +28,7 @@ function laterClient(options: PackageStartOptions): { begin: () => void; client:
     getSession: (handoff) => begun().getSession(handoff),
     waitForFingerprint: () => begun().waitForFingerprint(),
     onError: (listener) => begun().onError(listener),
-    consent: (given) => begun().consent(given),
+    consent: (isGranted) => begun().consent(isGranted),
     destroy: () => begun().destroy(),
   }
   return { begin: () => void begun(), client }

@@ -5,17 +5,12 @@ import { createSerialiser } from './serialiser.ts'
 // Where none can be opened (sandbox, detached document) the page's own built-ins stand in, and the snapshot says so.
 type Window_ = Window & typeof globalThis
 
-interface Opened {
-  window: Window_
-  element: Element
-}
-
 const opened = openRealm()
 const from: Window_ = opened?.window ?? window
 
 export const realmWindow: Window_ | null = opened?.window ?? null
 
-// Whether the frame still has a document; a page may remove what it does not know.
+/** Whether the frame still has a document, since a page may remove elements that it does not know. */
 export function isRealmAttached(): boolean {
   return opened?.element.isConnected === true
 }
@@ -30,9 +25,9 @@ export const define = from.Object.defineProperty
 export const remove = from.Reflect.deleteProperty
 export const nativeSourceOf = from.Function.prototype.toString
 export const realmConsole = from.console
-// To be called while the frame is attached; bound, since it is the frame's.
+/** To be called while the frame is attached. It is bound, because a `fetch` may be called on its own window only. */
 export const realmFetch: typeof fetch | undefined = from.fetch?.bind(from)
-// Undefined in Firefox before 113 and Safari before 16.4.
+/** Undefined in Firefox before 113 and Safari before 16.4. */
 export const Compression: typeof CompressionStream | undefined = from.CompressionStream
 export const Blob_ = from.Blob
 export const Response_ = from.Response
@@ -53,8 +48,10 @@ export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-// What the browser itself answers for this page's `navigator`, whatever the page put in the way; undefined if
-// it cannot be asked.
+/**
+ * What the browser itself answers for this page's `navigator`, whatever the page put in the way; undefined where that
+ * cannot be read.
+ */
 export function navigatorSays(name: string): unknown {
   const getter = navigatorGetters[name]
   try {
@@ -68,21 +65,21 @@ const navigatorGetters: Record<string, (() => unknown) | undefined> = {
   webdriver: from.Navigator && descriptorOf(from.Navigator.prototype, 'webdriver')?.get,
 }
 
-// Tries the ways that a page could have closed, one after the other. Never throws.
-function openRealm(): Opened | null {
+// A page may have blocked some of the ways to open a frame, so they are tried one after the other. Never throws.
+function openRealm() {
   for (const way of [byElement, byNamespace, byMarkup]) {
     try {
       const found = openBy(way)
       if (found) return found
     } catch {
-      // The next way may be open.
+      // The next way may work.
     }
   }
   return null
 }
 
 // A window's numbered members are the browser's own, while `contentWindow` may be answered by the page.
-function openBy(way: (host: Element) => void): Opened | null {
+function openBy(way: (host: Element) => void): { window: Window_; element: Element } | null {
   const before: unknown[] = []
   for (let i = 0; window[i]; i++) before[i] = window[i]
   way(document.body ?? document.documentElement)

@@ -1,7 +1,7 @@
 import type { TidegateClient } from './api.ts'
 import { createErrors } from './errors.ts'
 
-/** Stands in for a client that could not start: every call rejects, and each new listener hears why. */
+/** Stands in for a client that could not start: every call rejects, and each new listener is called with the reason. */
 export function createRefusedClient(reason: unknown): TidegateClient {
   const errors = createErrors()
   return {
@@ -9,10 +9,10 @@ export function createRefusedClient(reason: unknown): TidegateClient {
     waitForFingerprint: () => errors.watch(Promise.reject(reason)),
     onError(listener) {
       const stop = errors.listen(listener)
-      // Nobody can listen before start() has returned, so the failure waits for whoever does.
-      const alone = createErrors()
-      alone.listen(listener)
-      queueMicrotask(() => alone.report(reason))
+      // Nobody can listen before start() has returned, so each listener gets the failure when it comes.
+      const ofListener = createErrors()
+      ofListener.listen(listener)
+      queueMicrotask(() => ofListener.report(reason))
       return stop
     },
     consent() {},

@@ -13,7 +13,7 @@ const keepaliveBytes = 60_000
 export interface PageRequests {
   fetch: FetchLike
   deflate: Deflate
-  /** From now on, requests must survive the page; undone when the page is shown again. */
+  /** From now on, requests must survive the page; undone when the page is visible again. */
   setLeaving(leaving: boolean): void
 }
 
@@ -25,7 +25,7 @@ export function observations(
 
 /**
  * The browser's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. With
- * the signal aborted none starts, and what one of before still brings is dropped.
+ * the signal aborted none starts, and the answer to an earlier one is dropped.
  */
 export function createPageRequests(signal: AbortSignal): PageRequests {
   const pageFetch = window.fetch.bind(window)
@@ -50,12 +50,12 @@ export function createPageRequests(signal: AbortSignal): PageRequests {
   }
 }
 
-// As `signal.throwIfAborted()`, which browsers of before 2022 have not.
+/** As `signal.throwIfAborted()`, which browsers of before 2022 do not have. */
 export function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw destroyedError()
 }
 
-// As `AbortSignal.timeout`, which browsers of before 2022 have not.
+// As `AbortSignal.timeout`, which browsers of before 2022 do not have.
 function endAfter(ms: number): AbortSignal {
   const ending = new AbortController()
   setTimeout(() => ending.abort(), ms)

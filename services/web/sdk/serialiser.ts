@@ -3,15 +3,8 @@ type Bytes = Uint8Array<ArrayBuffer>
 interface Primitives {
   isArray(value: unknown): value is unknown[]
   keysOf(value: object): string[]
-  // A text's UTF-16 code unit at a place within it.
+  /** A text's UTF-16 code unit at a place within it. */
   codeAt(text: string, at: number): number
-}
-
-export interface Serialiser {
-  // The JSON in UTF-8.
-  encode(value: unknown): Bytes
-  // Undefined for what JSON has no form of: it is left out of objects, and null in arrays.
-  jsonOf(value: unknown): string | undefined
 }
 
 const hex = '0123456789abcdef'
@@ -35,9 +28,10 @@ const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
 
 /**
  * JSON of plain data, as `JSON.stringify` would write it. A page can replace `JSON.stringify`, give objects a
- * `toJSON`, or put setters on prototypes: none of them is asked here.
+ * `toJSON`, or put setters on prototypes: none of them is used here.
  */
-export function createSerialiser({ isArray, keysOf, codeAt }: Primitives): Serialiser {
+export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
+  // Undefined for what JSON has no form of. It is left out of objects, and null in arrays.
   function jsonOf(value: unknown): string | undefined {
     if (value === null) return 'null'
     if (typeof value === 'string') return quoted(value)
@@ -109,5 +103,5 @@ export function createSerialiser({ isArray, keysOf, codeAt }: Primitives): Seria
     return new Uint8Array(bytes.buffer, 0, end)
   }
 
-  return { encode: (value) => utf8(jsonOf(value) ?? 'null'), jsonOf }
+  return { encode: (value: unknown) => utf8(jsonOf(value) ?? 'null'), jsonOf }
 }

@@ -7,7 +7,7 @@ import { collectEngine, collectEnvironment } from './collectors/environment.ts'
 import { collectFonts } from './collectors/fonts.ts'
 import { collectWebGl, collectWebGpu } from './collectors/graphics.ts'
 import { collectNavigator } from './collectors/navigator.ts'
-import { askFrame, askWorker, type RealmAnswers, realmDifferences } from './collectors/realms.ts'
+import { askFrame, askWorker, type Realms, realmDifferences } from './collectors/realms.ts'
 import { collectCapabilities, collectStorage } from './collectors/storage.ts'
 import { collectTamper } from './collectors/tamper.ts'
 import { idle, withinBudget } from './support.ts'
@@ -17,7 +17,7 @@ export type CollectedSnapshot = Partial<Snapshot>
 
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>
-  /** For what the server holds against a page that does not send it: only a machine that stands still is late. */
+  /** For each part that the server expects of every page, so that only a machine that stands still is late. */
   waitMs: number
   signal: AbortSignal
 }
@@ -29,43 +29,36 @@ export interface Collection {
   whole: Promise<CollectedSnapshot> | null
 }
 
-// Nobody waits for so long; what has not answered by then never will. Old engines on a machine of a twentieth of the
-// speed take half a minute for one part.
+// A part that has not answered by then never will. Old engines on a machine of a twentieth of the speed take half a minute
+// for one part.
 const longestMs = 60_000
-// For what nobody owes.
-const mostExtraMs = 2000
-
-interface Owed<T> {
-  has: (value: T) => boolean
-  // Whether the browser has the interface at all.
-  api?: boolean
-}
+// For parts that no page has to send.
+const mostOptionalMs = 2000
 
 type Collect<T> = () => Promise<T | null> | T | null
 
-/** A part of the snapshot: what becomes of it, and what it is once its time is over. */
+/** A part of the snapshot: what it is once its time is over, and what it comes to in the end. */
 interface Part<T> {
   isSettled(): boolean
-  value: Promise<T | null>
-  due: Promise<T | null>
+  inTime: Promise<T | null>
+  final: Promise<T | null>
 }
 
 /**
  * Computes the parts one after another, so that on a slow machine each has all of its time once its turn has come. Those
- * that wait for the browser are asked first, and answer meanwhile.
+ * that wait for the browser begin first, and answer meanwhile.
  */
 export async function collectSnapshot(options: SnapshotOptions): Promise<Collection> {
   await idle()
   const parts = startParts(options)
-  const { mode } = options
-  const inTime = await assembled(parts, { mode, which: 'due' })
-  const isWhole = !inTime.collection?.withheld.some(({ reason }) => reason === 'late')
-  return { snapshot: inTime, whole: isWhole ? null : assembled(parts, { mode, which: 'value' }) }
+  const snapshot = await assembled(parts, options.mode, 'inTime')
+  const isWhole = !snapshot.collection?.withheld.some(({ reason }) => reason === 'late')
+  return { snapshot, whole: isWhole ? null : assembled(parts, options.mode, 'final') }
 }
 
 function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   const isFull = mode === 'full'
-  const extraMs = Math.min(waitMs, mostExtraMs)
+  const optionalMs = Math.min(waitMs, mostOptionalMs)
   let turn: Promise<unknown> = Promise.resolve()
 
   async function run<T>(collect: Collect<T>): Promise<T | null> {
@@ -77,12 +70,12 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   function inTurn<T>(collect: Collect<T>): Part<T> {
     const own = turn.then(() => run(collect)).catch(() => null)
     const part = limited(own, turn, waitMs)
-    turn = part.due
+    turn = part.inTime
     return part
   }
 
-  // Its time begins when all others were computed.
-  function beside<T>(collect: Collect<T>, ms = waitMs): Part<T> {
+  // Begins at once, and its time is counted from when all those in turn were computed.
+  function meanwhile<T>(collect: Collect<T>, ms = waitMs): Part<T> {
     const own = run(collect).catch(() => null)
     return limited(own, computed, ms)
   }
@@ -93,11 +86,11 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     onComputed = resolve
   })
   const waiting = {
-    worker: beside(() => askWorker(mode, longestMs)),
-    audio: isFull ? beside(() => collectAudio(longestMs)) : nothing<Snapshot['audio']>(),
-    media: isFull ? beside(collectMedia, extraMs) : nothing<Snapshot['media']>(),
-    webgpu: isFull ? beside(collectWebGpu, extraMs) : nothing<Snapshot['webgpu']>(),
-    storage: beside(collectStorage),
+    worker: meanwhile(() => askWorker(mode, longestMs)),
+    audio: isFull ? meanwhile(() => collectAudio(longestMs)) : nothing<Snapshot['audio']>(),
+    media: isFull ? meanwhile(collectMedia, optionalMs) : nothing<Snapshot['media']>(),
+    webgpu: isFull ? meanwhile(collectWebGpu, optionalMs) : nothing<Snapshot['webgpu']>(),
+    storage: meanwhile(collectStorage),
   }
   const computing = {
     navigator: inTurn(collectNavigator),
@@ -121,26 +114,23 @@ function limited<T>(own: Promise<T | null>, from: Promise<unknown>, ms: number):
   void own.then(() => {
     settled = true
   })
-  return { isSettled: () => settled, due: within(ms), value: within(longestMs) }
-}
-
-interface Assembling {
-  mode: SnapshotOptions['mode']
-  which: 'value' | 'due'
+  return { isSettled: () => settled, inTime: within(ms), final: within(longestMs) }
 }
 
 async function assembled(
   parts: ReturnType<typeof startParts>,
-  { mode, which }: Assembling,
+  mode: SnapshotOptions['mode'],
+  which: 'inTime' | 'final',
 ): Promise<CollectedSnapshot> {
   const withheld: Withheld[] = []
   const isFull = mode === 'full'
 
-  // What the browser or its user may refuse. Where it is not there, the server is told why.
-  async function owed<T>(
+  // A part that the browser or its user may refuse. Where it is missing, the snapshot says why. `api`: whether the
+  // browser has the interface at all.
+  async function expected<T>(
     group: Withheld['group'],
     part: Part<T>,
-    { has, api = true }: Owed<T>,
+    { has, api = true }: { has: (value: T) => boolean; api?: boolean },
   ): Promise<T | null> {
     const value = await part[which]
     if (value !== null && has(value)) return value
@@ -148,11 +138,11 @@ async function assembled(
     withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
     return value
   }
-  const surface = <T>(group: Withheld['group'], part: Part<T>, one: Owed<T>) =>
-    isFull ? owed(group, part, one) : null
+  const surface: typeof expected = async (group, part, options) =>
+    isFull ? expected(group, part, options) : null
 
-  const worker = await owed('worker', parts.worker, { has: ({ realm }) => realm.user_agent !== null })
-  const frame = await owed('iframe', parts.frame, { has: ({ realm }) => realm.user_agent !== null })
+  const worker = await expected('worker', parts.worker, { has: ({ realm }) => realm.user_agent !== null })
+  const frame = await expected('iframe', parts.frame, { has: ({ realm }) => realm.user_agent !== null })
   const graphics = await surface('webgl', parts.graphics, {
     has: ({ webgl }) => webgl.renderer !== null,
     api: 'WebGLRenderingContext' in window,
@@ -186,11 +176,6 @@ async function assembled(
   })
 }
 
-interface Realms {
-  frame: RealmAnswers | null
-  worker: RealmAnswers | null
-}
-
 function withRealms(
   automation: Awaited<ReturnType<typeof collectAutomation>>,
   { frame, worker }: Realms,
@@ -205,9 +190,7 @@ function withRealms(
   }
 }
 
-type Loose = { [K in keyof Snapshot]?: Snapshot[K] | null | undefined }
-
-function present(parts: Loose): CollectedSnapshot {
+function present(parts: { [K in keyof Snapshot]?: Snapshot[K] | null | undefined }): CollectedSnapshot {
   const found = Object.entries(parts).filter(([, part]) => part !== null && part !== undefined)
   return Object.fromEntries(found)
 }

@@ -22,8 +22,8 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
     const known = clients.get(name)
     if (known) return known
     const client = createConsentedClient({
-      given: consent === 'granted',
-      begin: (errors) => createClient({ ...read, errors }),
+      hasConsent: consent === 'granted',
+      begin: (errors) => createClient(read, errors),
       forget: () => forgetBrowser(read.publishableKey),
       onDestroy: () => clients.delete(name),
     })
@@ -36,25 +36,17 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
 
 // Pages are not type-checked: whatever they pass comes here.
 function readOptions(options: StartOptions, home: string | undefined): Required<StartOptions> {
-  const given: Partial<StartOptions> = Object(options)
-  const { publishableKey, endpoint = home, consent = 'granted', mode = 'full', waitMs = mostWaitMs } = given
-  if (typeof publishableKey !== 'string' || publishableKey === '') {
-    throw new ClientError('client.invalid_options', 'start: publishableKey must be a publishable key.')
-  }
+  const passed: Partial<StartOptions> = Object(options)
+  const { publishableKey, endpoint = home, consent = 'granted', mode = 'full', waitMs = mostWaitMs } = passed
+  if (typeof publishableKey !== 'string' || publishableKey === '')
+    throw invalid('publishableKey must be a publishable key.')
   const url = typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
-  if (endpoint === undefined || !url || !/^https?:$/.test(url.protocol)) {
-    throw new ClientError('client.invalid_options', 'start: endpoint must be the URL of a server.')
-  }
-  // A misspelt one must not start what was to wait.
-  if (consent !== 'granted' && consent !== 'pending') {
-    throw new ClientError('client.invalid_options', "start: consent must be 'granted' or 'pending'.")
-  }
-  if (mode !== 'full' && mode !== 'minimal') {
-    throw new ClientError('client.invalid_options', "start: mode must be 'full' or 'minimal'.")
-  }
-  if (typeof waitMs !== 'number' || !(waitMs >= 0)) {
-    throw new ClientError('client.invalid_options', 'start: waitMs must be a number of milliseconds.')
-  }
+  if (endpoint === undefined || !url || !/^https?:$/.test(url.protocol))
+    throw invalid('endpoint must be the URL of a server.')
+  // A misspelt 'pending' must not start what was to wait.
+  if (consent !== 'granted' && consent !== 'pending') throw invalid("consent must be 'granted' or 'pending'.")
+  if (mode !== 'full' && mode !== 'minimal') throw invalid("mode must be 'full' or 'minimal'.")
+  if (typeof waitMs !== 'number' || !(waitMs >= 0)) throw invalid('waitMs must be a number of milliseconds.')
   return {
     publishableKey,
     waitMs: Math.min(waitMs, mostWaitMs),
@@ -62,4 +54,8 @@ function readOptions(options: StartOptions, home: string | undefined): Required<
     consent,
     mode,
   }
+}
+
+function invalid(problem: string): ClientError {
+  return new ClientError('client.invalid_options', `start: ${problem}`)
 }

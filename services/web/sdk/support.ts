@@ -1,6 +1,6 @@
 import { getMember, isArray } from './realm.ts'
 
-/** What `read` gives, or null when it throws or there is nothing: one blocked API costs one value. */
+/** What `read` returns, or null when it throws or there is nothing, so that one blocked API costs one value. */
 export function readOrNull<T>(read: () => T): NonNullable<T> | null {
   try {
     return read() ?? null
@@ -9,6 +9,7 @@ export function readOrNull<T>(read: () => T): NonNullable<T> | null {
   }
 }
 
+/** What the work comes to, or null when that takes longer than so many milliseconds or fails. */
 export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise<T | null> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), ms)
@@ -22,8 +23,8 @@ export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise
   })
 }
 
-// A task of ours lasts so long, and what cannot be divided longer. On a machine of a fourth of the speed the page
-// is then never held up for 50 ms.
+// For how long one task of ours works before it lets the page go on. What cannot be divided lasts longer. On a machine of
+// a fourth of the speed the page is then never held up for 50 ms.
 const sliceMs = 5
 let sliceEnd = 0
 
@@ -41,18 +42,18 @@ export function idle(): Promise<void> {
 }
 
 /**
- * Lets the page go on once this task has lasted long enough. It does not wait until the page has nothing to do: on a
- * busy page that takes 100 ms each time, and a snapshot of 50 parts came too late.
+ * Ends this task, so that the page can go on, once it has lasted for `sliceMs`. It does not wait until the page has
+ * nothing to do, because on a busy page that takes 100 ms each time, and a snapshot of 50 parts came too late.
  */
-export async function breathe(): Promise<void> {
+export async function yieldToPage(): Promise<void> {
   if (performance.now() < sliceEnd) return
   await nextTask()
   sliceEnd = performance.now() + sliceMs
 }
 
-// A message comes behind what waits already, and unlike a timer at once.
+/** Continues in a task of its own. A message is queued behind what waits already, and unlike a timer it is not delayed. */
 export function nextTask(): Promise<void> {
-  // What only imitates a browser may have none, and is to be judged all the same.
+  // A program that only imitates a browser may have none, and it is to be judged all the same.
   if (typeof MessageChannel !== 'function') return new Promise((resolve) => void setTimeout(resolve))
   const { port1, port2 } = new MessageChannel()
   return new Promise((resolve) => {

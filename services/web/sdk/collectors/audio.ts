@@ -2,10 +2,8 @@ import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashJson } from '../hashes.ts'
 import { readOrNull, withinBudget } from '../support.ts'
 
-type Audio = Snapshot['audio']
-
 /** How this device computes sound within so many milliseconds (nothing is played), and the voices it can speak with. */
-export async function collectAudio(ms: number): Promise<Audio> {
+export async function collectAudio(ms: number): Promise<Snapshot['audio']> {
   const [rendered, voices] = await Promise.all([withinBudget(ms, render), withinBudget(350, loadVoices)])
   const list = voices ?? readOrNull(() => speechSynthesis.getVoices())
   return {

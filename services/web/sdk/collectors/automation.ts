@@ -3,53 +3,22 @@ import { descriptorOf, navigatorSays, ownNames } from '../realm.ts'
 import { booleanOf, member, readOrNull, textOf } from '../support.ts'
 import { consoleReaders } from './console.ts'
 
-type Automation = Snapshot['automation']
-
 // Globals that drivers leave in a page, by exact name: looser patterns also match wallets and page code.
-const driverGlobals = [
-  '__webdriver_evaluate',
-  '__webdriver_script_function',
-  '__webdriver_script_func',
-  '__webdriver_script_fn',
-  '__webdriver_unwrapped',
-  '__driver_evaluate',
-  '__driver_unwrapped',
-  '__fxdriver_evaluate',
-  '__fxdriver_unwrapped',
-  '__selenium_evaluate',
-  '__selenium_unwrapped',
-  '__webdriverFunc',
-  '__lastWatirAlert',
-  '__lastWatirConfirm',
-  '__lastWatirPrompt',
-  '_Selenium_IDE_Recorder',
-  '_selenium',
-  'calledSelenium',
-  '$chrome_asyncScriptInfo',
-  '$cdc_asdjflasutopfhvcZLmcfl_',
-  '__$webdriverAsyncExecutor',
-  '__pwInitScripts',
-  '__playwright__binding__',
-  '__puppeteer_evaluation_script__',
-  '__nightmare',
-  '__phantomas',
-  '_phantom',
-  'callPhantom',
-  'domAutomation',
-  'domAutomationController',
-  'awesomium',
-  'CefSharp',
-  'RunPerfTest',
-  'fmget_targets',
-  'wdioElectron',
-]
+const driverGlobals =
+  `__webdriver_evaluate __webdriver_script_function __webdriver_script_func __webdriver_script_fn
+  __webdriver_unwrapped __driver_evaluate __driver_unwrapped __fxdriver_evaluate __fxdriver_unwrapped
+  __selenium_evaluate __selenium_unwrapped __webdriverFunc __lastWatirAlert __lastWatirConfirm __lastWatirPrompt
+  _Selenium_IDE_Recorder _selenium calledSelenium $chrome_asyncScriptInfo $cdc_asdjflasutopfhvcZLmcfl_
+  __$webdriverAsyncExecutor __pwInitScripts __playwright__binding__ __puppeteer_evaluation_script__ __nightmare
+  __phantomas _phantom callPhantom domAutomation domAutomationController awesomium CefSharp RunPerfTest
+  fmget_targets wdioElectron`.split(/\s+/)
 // `cdc_adoQpoasnfa76pfcZLmcfl_Array` and the like: the 22 characters in the middle are random.
 const chromedriverMarker = /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 
-type OfPage = Omit<Automation, 'webdriver_iframe' | 'webdriver_worker' | 'cdp_runtime'>
-
-// The readers are of page and frame; those of the worker are added by the caller.
-export async function collectAutomation(): Promise<OfPage> {
+/** `console_readers` has those of page and frame; the caller adds those of the worker. */
+export async function collectAutomation(): Promise<
+  Omit<Snapshot['automation'], 'webdriver_iframe' | 'webdriver_worker' | 'cdp_runtime'>
+> {
   return {
     webdriver: readOrNull(webdriver),
     webdriver_own_property: readOrNull(() => descriptorOf(navigator, 'webdriver') !== undefined),
@@ -61,7 +30,7 @@ export async function collectAutomation(): Promise<OfPage> {
   }
 }
 
-// What the browser says, or the page: whichever of them admits it.
+// True where either the browser or the page says so.
 function webdriver(): boolean | null {
   const inPage = booleanOf(navigator.webdriver)
   return inPage || (booleanOf(navigatorSays('webdriver')) ?? inPage)

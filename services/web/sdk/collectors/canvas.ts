@@ -3,22 +3,22 @@ import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { StartOptions } from '../api.ts'
 import { hashBytes, hashJson } from '../hashes.ts'
-import { breathe, readOrNull } from '../support.ts'
+import { readOrNull, yieldToPage } from '../support.ts'
 import { answerQuestions } from './questions.ts'
 
 type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
 
 export async function collectCanvas(): Promise<Snapshot['canvas']> {
   const geometry = pixels(createDrawing(122, 110), drawGeometry)
-  await breathe()
+  await yieldToPage()
   const offscreen = readOrNull(() => offscreenConsistent(geometry))
-  await breathe()
+  await yieldToPage()
   const text = pixels(createDrawing(240, 60), drawText)
-  await breathe()
+  await yieldToPage()
   const geometryHash = geometry && hashBytes(geometry)
-  await breathe()
+  await yieldToPage()
   const textHash = text && hashBytes(text)
-  await breathe()
+  await yieldToPage()
   return {
     hash: geometryHash && textHash && hashJson([geometryHash, textHash]),
     geometry_hash: geometryHash,
@@ -29,7 +29,7 @@ export async function collectCanvas(): Promise<Snapshot['canvas']> {
   }
 }
 
-/** A 2D context that reads back from memory, so that its pixels do not depend on the graphics driver's mood. */
+/** A 2D context that reads back from memory, so that its pixels do not depend on the graphics driver. */
 export function createDrawing(width: number, height: number): CanvasRenderingContext2D | null {
   return readOrNull(() => {
     const canvas = document.createElement('canvas')
@@ -107,23 +107,21 @@ function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
   return offscreen && geometry.every((value, i) => value === offscreen[i])
 }
 
-/** What the open answer asks, answered for this document alone: the answers are keyed by what it handed out. */
+/** Answers the challenges of the open answer. A mac binds the answers to this document, by what its opening handed out. */
 export async function answerChallenges(
   opened: OpenedSession,
   mode: NonNullable<StartOptions['mode']>,
-): Promise<Pick<Snapshot['proofs'], Sent>> {
-  await breathe()
+): Promise<Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>> {
+  await yieldToPage()
   const canvas = mode === 'full' ? drawChallenge(opened.canvasChallenge) : null
   const engine = await answerQuestions(opened.engineQuestions)
-  await breathe()
+  await yieldToPage()
   return {
     canvas_challenge_hash: canvas,
     engine_answers: engine,
     answer_mac: answerMac(opened, { canvas, engine }),
   }
 }
-
-type Sent = 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'
 
 function drawChallenge({ ops, width, height }: CanvasChallenge): string | null {
   const drawn = pixels(createDrawing(width, height), (context) => {

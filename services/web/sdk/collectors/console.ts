@@ -1,5 +1,5 @@
 import { define, descriptorOf, realmConsole, realmWindow } from '../realm.ts'
-import { breathe, readOrNull } from '../support.ts'
+import { readOrNull, yieldToPage } from '../support.ts'
 import { isV8 } from './environment.ts'
 import { isForeign, restore } from './natives.ts'
 
@@ -17,9 +17,9 @@ export async function consoleReaders(): Promise<string[]> {
 
 async function readersOf(where: string, { debug }: Console, errors: ErrorConstructor): Promise<string[]> {
   const stack = readOrNull(() => formatsStack(debug, errors)) ?? false
-  await breathe()
+  await yieldToPage()
   const getter = readOrNull(() => isV8() && readsName(debug, errors)) ?? false
-  await breathe()
+  await yieldToPage()
   return [...(stack ? [`${where}.stack`] : []), ...(getter ? [`${where}.getter`] : [])]
 }
 

@@ -1,13 +1,12 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { member, readOrNull, withinBudget } from '../support.ts'
 
-type Environment = Snapshot['environment']
-
-export async function collectEnvironment(): Promise<Environment> {
+export async function collectEnvironment(): Promise<Snapshot['environment']> {
   return {
     ...windowSizes(),
     ...screenSizes(),
-    ...locale(),
+    timezone: readOrNull(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
+    timezone_offset_min: readOrNull(() => new Date().getTimezoneOffset()),
     secure_context: readOrNull(() => isSecureContext),
     has_focus: readOrNull(() => document.hasFocus()),
     pointer_coarse: readOrNull(() => matchMedia('(pointer: coarse)').matches),
@@ -19,8 +18,7 @@ export async function collectEnvironment(): Promise<Environment> {
 }
 
 async function notificationState(): Promise<string> {
-  const status = await navigator.permissions.query({ name: 'notifications' })
-  return status.state
+  return (await navigator.permissions.query({ name: 'notifications' })).state
 }
 
 function windowSizes() {
@@ -44,16 +42,7 @@ function screenSizes() {
   }
 }
 
-function locale() {
-  return {
-    timezone: readOrNull(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
-    timezone_offset_min: readOrNull(() => new Date().getTimezoneOffset()),
-  }
-}
-
-type Engine = Snapshot['engine']
-
-export function collectEngine(): Engine {
+export function collectEngine(): Snapshot['engine'] {
   const message = nullPropertyMessage()
   return {
     eval_length: readOrNull(() => String(member(globalThis, 'eval')).length),

@@ -1,75 +1,26 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashBytes, hashJson } from '../hashes.ts'
-import { breathe, readOrNull } from '../support.ts'
+import { readOrNull, yieldToPage } from '../support.ts'
 import { createDrawing, pixels } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
 const sample = 'mmMwWLliI0O&1'
-const candidates = [
-  'American Typewriter',
-  'Apple SD Gothic Neo',
-  'Arial',
-  'Arial Unicode MS',
-  'Avenir Next',
-  'Bahnschrift',
-  'Calibri',
-  'Cambria Math',
-  'Cantarell',
-  'Chakra Petch',
-  'Comic Sans MS',
-  'Consolas',
-  'Courier New',
-  'DejaVu Sans',
-  'Droid Sans Mono',
-  'Fira Code',
-  'Franklin Gothic',
-  'Gadugi',
-  'Geneva',
-  'Georgia',
-  'Gill Sans',
-  'Haettenschweiler',
-  'Helvetica Neue',
-  'Hiragino Sans',
-  'Impact',
-  'Leelawadee UI',
-  'Levenim MT',
-  'Liberation Sans',
-  'Lucida Console',
-  'Lucida Grande',
-  'Luminari',
-  'MS UI Gothic',
-  'Malgun Gothic',
-  'Marlett',
-  'Menlo',
-  'Meiryo UI',
-  'Monaco',
-  'Noto Color Emoji',
-  'Noto Sans CJK JP',
-  'Nirmala UI',
-  'Open Sans',
-  'PT Serif',
-  'Roboto',
-  'SF Pro Text',
-  'Segoe Fluent Icons',
-  'Segoe UI',
-  'SimSun',
-  'Tahoma',
-  'Times New Roman',
-  'Trebuchet MS',
-  'Ubuntu',
-  'Univers CE 55 Medium',
-  'Verdana',
-  'Wingdings',
-  'ZWAdobeF',
-]
+const candidates =
+  `American Typewriter, Apple SD Gothic Neo, Arial, Arial Unicode MS, Avenir Next, Bahnschrift, Calibri,
+  Cambria Math, Cantarell, Chakra Petch, Comic Sans MS, Consolas, Courier New, DejaVu Sans, Droid Sans Mono,
+  Fira Code, Franklin Gothic, Gadugi, Geneva, Georgia, Gill Sans, Haettenschweiler, Helvetica Neue,
+  Hiragino Sans, Impact, Leelawadee UI, Levenim MT, Liberation Sans, Lucida Console, Lucida Grande, Luminari,
+  MS UI Gothic, Malgun Gothic, Marlett, Menlo, Meiryo UI, Monaco, Noto Color Emoji, Noto Sans CJK JP,
+  Nirmala UI, Open Sans, PT Serif, Roboto, SF Pro Text, Segoe Fluent Icons, Segoe UI, SimSun, Tahoma,
+  Times New Roman, Trebuchet MS, Ubuntu, Univers CE 55 Medium, Verdana, Wingdings, ZWAdobeF`.split(/,\s+/)
 
 export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   const context = createDrawing(60, 40)
   if (!context) return null
   const detected = await detect(context).catch(() => null)
-  await breathe()
+  await yieldToPage()
   const emoji = readOrNull(emojiHash)
-  await breathe()
+  await yieldToPage()
   return {
     detected_count: detected?.length ?? null,
     tested_count: candidates.length,
@@ -90,7 +41,7 @@ async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
   const plain = generic.map((font) => width(context, font))
   const found: string[] = []
   for (const name of candidates) {
-    await breathe()
+    await yieldToPage()
     const isThere = generic.some((fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i])
     if (isThere) found.push(name)
   }

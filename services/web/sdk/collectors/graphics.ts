@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashJson } from '../hashes.ts'
-import { booleanOf, breathe, idle, member, readOrNull, textOf } from '../support.ts'
+import { booleanOf, idle, member, readOrNull, textOf, yieldToPage } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
@@ -45,9 +45,9 @@ export function release(context: Context | null): void {
 
 async function describe(context: Context): Promise<WebGl> {
   const parametersHash = readOrNull(() => hashJson(parameters(context, context)))
-  await breathe()
+  await yieldToPage()
   const ofExtensions = await extensionParameters(context).catch(() => null)
-  await breathe()
+  await yieldToPage()
   return {
     vendor: unmasked(context, 'UNMASKED_VENDOR_WEBGL', context.VENDOR),
     renderer: rendererName(context),
@@ -82,7 +82,7 @@ function parameters(context: Context, names: object): [string, unknown][] {
 async function extensionParameters(context: Context): Promise<[string, unknown][]> {
   const found: [string, unknown][] = []
   for (const name of context.getSupportedExtensions() ?? []) {
-    await breathe()
+    await yieldToPage()
     const extension: unknown = context.getExtension(name)
     if (name !== 'WEBGL_lose_context' && typeof extension === 'object' && extension)
       found.push(...parameters(context, extension))
@@ -122,38 +122,26 @@ function shaderPrecisions(context: Context): (number | undefined)[][] {
 async function contradicts(context: Context): Promise<boolean | null> {
   const second = createContext('webgl2')
   if (!second) return null
-  await breathe()
+  await yieldToPage()
   const limits = (of: Context) => hashJson(mirrored.map((name) => plain(of.getParameter(of[name]))))
   const differ = limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
-  await breathe()
+  await yieldToPage()
   release(second)
   return differ
 }
 
-type WebGpu = Snapshot['webgpu']
-
-export async function collectWebGpu(): Promise<WebGpu> {
+export async function collectWebGpu(): Promise<Snapshot['webgpu']> {
   const adapter = await requestAdapter()
-  if (!adapter) return { ...nothing, available: false }
   const info = member(adapter, 'info')
   return {
-    available: true,
+    available: Boolean(adapter),
     adapter_vendor: textOf(member(info, 'vendor')),
     adapter_architecture: textOf(member(info, 'architecture')),
     fallback_adapter:
       booleanOf(member(info, 'isFallbackAdapter')) ?? booleanOf(member(adapter, 'isFallbackAdapter')),
-    features_hash: readOrNull(() => hashJson(featuresOf(member(adapter, 'features')))),
-    limits_hash: readOrNull(() => hashJson(limitsOf(member(adapter, 'limits')))),
+    features_hash: adapter ? readOrNull(() => hashJson(featuresOf(member(adapter, 'features')))) : null,
+    limits_hash: adapter ? readOrNull(() => hashJson(limitsOf(member(adapter, 'limits')))) : null,
   }
-}
-
-const nothing: WebGpu = {
-  available: null,
-  adapter_vendor: null,
-  adapter_architecture: null,
-  fallback_adapter: null,
-  features_hash: null,
-  limits_hash: null,
 }
 
 async function requestAdapter(): Promise<unknown> {
@@ -163,11 +151,11 @@ async function requestAdapter(): Promise<unknown> {
 }
 
 function featuresOf(features: unknown): unknown[] {
-  return features instanceof Set || isIterable(features) ? [...features].sort() : []
+  return isIterable(features) ? [...features].sort() : []
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {
-  return typeof member(value, Symbol.iterator.toString()) === 'function' || Symbol.iterator in Object(value)
+  return Symbol.iterator in Object(value)
 }
 
 function limitsOf(limits: unknown): [string, unknown][] {

@@ -14,9 +14,9 @@ export type Code = (...args: unknown[]) => unknown
 
 export interface Suspect {
   code: unknown
-  // The name that the source text of the native one has.
+  /** The name in the source text of the native function. */
   name: string
-  // Makes the native one throw at once, without any effect; left out where nothing does. Calls it itself.
+  /** Calls the function so that the native one throws at once, without any effect. Left out where no such call exists. */
   wrongly?: (code: Code) => unknown
 }
 

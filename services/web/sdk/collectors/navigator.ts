@@ -1,25 +1,15 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { booleanOf, breathe, member, numberOf, readOrNull, textOf, withinBudget } from '../support.ts'
+import { booleanOf, member, numberOf, readOrNull, textOf, withinBudget, yieldToPage } from '../support.ts'
 
 type Navigator_ = Snapshot['navigator']
-type ClientHints = Pick<
-  Navigator_,
-  | 'brands'
-  | 'ua_data_platform'
-  | 'ua_data_platform_version'
-  | 'ua_data_architecture'
-  | 'ua_data_model'
-  | 'ua_data_mobile'
-  | 'ua_full_version'
->
 
 const highEntropy = ['architecture', 'fullVersionList', 'model', 'platform', 'platformVersion']
 
 export async function collectNavigator(): Promise<Navigator_> {
   const ofBrowser = { ...identity(), ...hardware() }
-  await breathe()
+  await yieldToPage()
   const ofPlugins = plugins()
-  await breathe()
+  await yieldToPage()
   return { ...ofBrowser, ...ofPlugins, ...(await clientHints()) }
 }
 
@@ -64,7 +54,7 @@ function pluginsGenuine(): boolean {
   return wrapped && first[0]?.enabledPlugin === first
 }
 
-async function clientHints(): Promise<ClientHints> {
+async function clientHints() {
   const data = readOrNull(() => member(navigator, 'userAgentData'))
   const detail = data ? await withinBudget(300, () => highEntropyValues(data)) : null
   return {

@@ -1,5 +1,5 @@
 import { apply, descriptorOf, realmWindow } from '../realm.ts'
-import { breathe, member } from '../support.ts'
+import { member, yieldToPage } from '../support.ts'
 import { type Code, isForeign, type Suspect, withPlainStacks } from './natives.ts'
 
 type Global = Window & typeof globalThis
@@ -8,8 +8,7 @@ const bare = (code: Code) => [apply(code, undefined, [])]
 const onObject = (code: Code) => [apply(code, {}, [])]
 const onRevoked = (code: Code) => [apply(code, undefined, [revoked()])]
 
-// What nobody can read; a cycle would do for JSON as well, but Chromium takes 10 ms to say what is wrong with
-// it.
+// An object that cannot be read at all. A cycle would make JSON throw as well, but Chromium takes 10 ms to describe one.
 function revoked(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
@@ -17,9 +16,9 @@ function revoked(): object {
 }
 
 interface Group {
-  // What the name of each is reported with.
+  /** The prefix of each name in a report. */
   label: string
-  // The path to the object that has them.
+  /** The path to the object that has them. */
   owner: string[]
   names: string[]
   wrongly?: (code: Code) => unknown
@@ -64,7 +63,7 @@ const groups: Group[] = [
   onPrototype('XMLHttpRequest', 'open send', onObject),
 ]
 
-// In the page; those of a frame are looked at as well.
+/** How many there are in the page; as many are examined in the frame. */
 export const examinedPrimitives = groups.reduce((sum, { names }) => sum + names.length, 0)
 
 /**
@@ -80,7 +79,7 @@ export async function foreignPrimitives(): Promise<string[]> {
 async function foreignIn(global: Global): Promise<string[]> {
   const found: string[] = []
   for (const group of groups) {
-    await breathe()
+    await yieldToPage()
     found.push(...withPlainStacks(Error, () => withPlainStacks(global.Error, () => foreignOf(global, group))))
   }
   return found
@@ -92,8 +91,8 @@ function foreignOf(global: Global, { label, owner, names, wrongly }: Group): str
   return names
     .filter((name) => {
       const descriptor = descriptorFor(target, name)
-      // Not every browser has every member; one that the frame alone has was taken away.
-      if (!descriptor) return descriptorFor(twin, name) !== undefined || isDue(name)
+      // Not every browser has every member, but one that only the frame has was taken away from the page.
+      if (!descriptor) return descriptorFor(twin, name) !== undefined || mustExist(name)
       const suspect: Suspect = { code: descriptor.get ?? descriptor.value, name }
       return isForeign(wrongly ? { ...suspect, wrongly } : suspect)
     })
@@ -101,7 +100,7 @@ function foreignOf(global: Global, { label, owner, names, wrongly }: Group): str
 }
 
 // Every engine has `webdriver` where it has this property of CSS; Chromium before 89 had neither for people.
-function isDue(name: string): boolean {
+function mustExist(name: string): boolean {
   return name === 'webdriver' && CSS.supports('border-end-end-radius', 'initial')
 }
 

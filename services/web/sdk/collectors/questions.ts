@@ -1,9 +1,9 @@
 import type { EngineAnswer, EngineQuestion } from '../../../../infra/wire/collect/protocol.ts'
 import { sha256Of } from '../hashes.ts'
 import { apply, construct as constructed, isArray, isRealmAttached, realmWindow } from '../realm.ts'
-import { breathe, member } from '../support.ts'
+import { member, yieldToPage } from '../support.ts'
 
-// Longer answers are sent as the start of their SHA-256.
+// Characters; of a longer answer only the start of its SHA-256 is sent.
 const longest = 100
 
 /** Answers each question in the fresh realm, whose built-ins no library of the page has wrapped. */
@@ -11,7 +11,7 @@ export async function answerQuestions(questions: readonly EngineQuestion[]): Pro
   const realm = realmWindow !== null && isRealmAttached() ? realmWindow : window
   const answers: EngineAnswer[] = []
   for (const question of questions) {
-    await breathe()
+    await yieldToPage()
     answers.push({ id: question.id, answer: shortened(answer(question, realm)) })
   }
   return answers
@@ -19,7 +19,7 @@ export async function answerQuestions(questions: readonly EngineQuestion[]): Pro
 
 function answer(question: EngineQuestion, realm: object): string {
   try {
-    return inWords(ask(question, realm))
+    return textOf(ask(question, realm))
   } catch (error) {
     return `${member(error, 'name')}: ${member(error, 'message')}`
   }
@@ -75,9 +75,9 @@ function construct(code: unknown, args: unknown[]): unknown {
   return typeof code === 'function' ? constructed(code, args) : 'absent'
 }
 
-// Text of primitives, of what lists hold, and of anything else its kind.
-function inWords(value: unknown): string {
-  if (isArray(value)) return `[${value.map(inWords).join()}]`
+// Type and text of a primitive, each element of a list, and only the kind of anything else.
+function textOf(value: unknown): string {
+  if (isArray(value)) return `[${value.map(textOf).join()}]`
   if (typeof value === 'object' && value !== null) return Object.prototype.toString.call(value)
   return typeof value === 'function'
     ? 'function'
@@ -90,7 +90,7 @@ function readBack(text: string): string {
   return element.style.cssText
 }
 
-// What pages say of all elements changes neither how a text is broken nor whether a path is there.
+// A page's rules for all elements must change neither how a text is broken nor how long a path is.
 const unstyled = 'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
 
 // How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.

@@ -3,13 +3,13 @@ import type { StartOptions } from '../api.ts'
 import { isRealmAttached, realmWindow } from '../realm.ts'
 import {
   booleanOf,
-  breathe,
   member,
   numberOf,
   readOrNull,
   textOf,
   textsOf,
   withinBudget,
+  yieldToPage,
 } from '../support.ts'
 import { isV8 } from './environment.ts'
 import { createContext, release, rendererName } from './graphics.ts'
@@ -17,9 +17,9 @@ import { createContext, release, rendererName } from './graphics.ts'
 export interface RealmAnswers {
   realm: Snapshot['worker']
   webdriver: boolean | null
-  // Ways in which something was seen to read what the worker logs.
+  /** Ways in which something was seen to read what the worker logs. */
   readers: string[]
-  // What it says by name, to compare with the page.
+  /** What the realm answers, by name, to compare with the page. */
   says: Says
 }
 
@@ -58,7 +58,7 @@ const answer = {
     languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
     webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
 `
-// Behind it, as they can take a while.
+// Sent later than the rest, because creating a graphics context can take a while.
 const workerGraphics = `
 postMessage(answer)
 try {
@@ -77,6 +77,7 @@ const graphicsMs = 3000
 
 type Mode = NonNullable<StartOptions['mode']>
 
+/** What a fresh worker says within so many milliseconds; absent values where none starts. */
 export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
   const source = [workerSource, mode === 'full' ? workerGraphics : '', workerEnd]
   const url = URL.createObjectURL(new Blob(source, { type: 'text/javascript' }))
@@ -88,7 +89,7 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
     return new Promise<void>((resolve, reject) => {
       started.onmessage = ({ data }) => {
         answer = data
-        // Its graphics alone are not worth more time.
+        // Only its graphics are missing then, which are not worth more time.
         if (member(data, 'last') === true) resolve()
         else setTimeout(resolve, graphicsMs)
       }
@@ -108,7 +109,7 @@ export async function askFrame(mode: Mode): Promise<RealmAnswers> {
   if (!realmWindow || !isRealmAttached()) return absent
   const { navigator, document: owner } = realmWindow
   const context = mode === 'full' ? createContext('webgl', owner) : null
-  await breathe()
+  await yieldToPage()
   const answers = {
     available: true,
     user_agent: navigator.userAgent,
@@ -124,26 +125,15 @@ export async function askFrame(mode: Mode): Promise<RealmAnswers> {
   return readAnswers(answers)
 }
 
-const compared = [
-  'webdriver',
-  'userAgent',
-  'appVersion',
-  'platform',
-  'vendor',
-  'productSub',
-  'language',
-  'languages',
-  'hardwareConcurrency',
-  'deviceMemory',
-  'maxTouchPoints',
-  'pdfViewerEnabled',
-]
+const ofNavigator =
+  `webdriver userAgent appVersion platform vendor productSub language languages hardwareConcurrency deviceMemory
+  maxTouchPoints pdfViewerEnabled`.split(/\s+/)
 const ofScreen = ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']
 
 function valuesIn(global: typeof window): Record<string, unknown> {
   const { navigator, screen } = global
   return {
-    ...Object.fromEntries(compared.map((name) => [name, member(navigator, name)])),
+    ...Object.fromEntries(ofNavigator.map((name) => [name, member(navigator, name)])),
     ...Object.fromEntries(ofScreen.map((name) => [`screen.${name}`, member(screen, name)])),
     plugins: navigator.plugins.length,
     timezone: global.Intl.DateTimeFormat().resolvedOptions().timeZone,
@@ -151,11 +141,13 @@ function valuesIn(global: typeof window): Record<string, unknown> {
   }
 }
 
-// Names of what a frame or a worker says otherwise than the page: `frame.userAgent`, `worker.languages`.
-export function realmDifferences(realms: {
+export interface Realms {
   frame: RealmAnswers | null
   worker: RealmAnswers | null
-}): string[] {
+}
+
+/** Names of what a frame or a worker says otherwise than the page: `frame.userAgent`, `worker.languages`. */
+export function realmDifferences(realms: Realms): string[] {
   const page = readOrNull(() => saysOf(valuesIn(window))) ?? {}
   return Object.entries(realms).flatMap(([where, realm]) =>
     Object.entries(realm?.says ?? {})

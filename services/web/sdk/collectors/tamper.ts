@@ -1,10 +1,8 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
-import { breathe, idle, member, readOrNull } from '../support.ts'
+import { idle, member, readOrNull, yieldToPage } from '../support.ts'
 import { isForeign, withPlainStacks } from './natives.ts'
 import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
-
-type Tamper = Snapshot['tamper']
 
 const watched: [string, string[]][] = [
   [
@@ -27,14 +25,14 @@ const watched: [string, string[]][] = [
   ['SpeechSynthesis', ['getVoices']],
 ]
 
-type OfPage = Omit<Tamper, 'webgl_parameter_mismatch' | 'realm_differences'>
-
 /** Signs that APIs answer something else than the browser would; what other families find is added by the caller. */
-export async function collectTamper(): Promise<OfPage> {
+export async function collectTamper(): Promise<
+  Omit<Snapshot['tamper'], 'webgl_parameter_mismatch' | 'realm_differences'>
+> {
   const primitives = await foreignPrimitives()
   const patched = await patchedFunctions().catch(() => null)
   return {
-    // Without it nobody knows whether the lists are empty because all was looked at or because nothing was.
+    // The lists are empty where nothing was found and where nothing was examined, so the number says which of both.
     examined: patched && examinedPrimitives + watched.reduce((sum, [, names]) => sum + names.length, 0),
     realm_available: realmWindow !== null,
     foreign_primitives: primitives,
@@ -51,7 +49,7 @@ export async function collectTamper(): Promise<OfPage> {
 async function patchedFunctions(): Promise<string[]> {
   const found: string[] = []
   for (const [owner, names] of watched) {
-    await breathe()
+    await yieldToPage()
     found.push(...withPlainStacks(Error, () => patchedOf(owner, names)))
   }
   return found
@@ -114,7 +112,7 @@ async function timezoneContradicts(): Promise<boolean> {
 
 // Firefox rounds its clock to 1 ms for everyone; its privacy mode and Tor to 16.67 or 100 ms.
 const coarseMs = 5
-// Enough for a step of 17 ms, which is all that a page is held up by a coarse clock at a time.
+// Enough for a step of 17 ms, for which a coarse clock may hold the page up.
 const maxReads = 200_000
 
 // Whether every step of the clock is far larger than a browser's default; null when it is not seen to step.
