@@ -55,7 +55,9 @@ function withoutComments(text: string): string {
 
 export function privateNamesOf(folders: readonly string[]): Map<string, string[]> {
   const files = sourceFiles().filter((file) => folders.some((folder) => file.startsWith(folder)))
-  const found = files.map((file) => [file, privateNames(readFileSync(path.join(root, file), 'utf8'))] as const)
+  const found = files.map(
+    (file) => [file, privateNames(readFileSync(path.join(root, file), 'utf8'))] as const,
+  )
   return new Map(found.filter(([, names]) => names.length > 0))
 }
 
