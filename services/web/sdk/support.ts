@@ -43,7 +43,7 @@ export function idle(): Promise<void> {
 
 /**
  * Ends this task, so that the page can go on, once it has lasted for `sliceMs`. It does not wait until the page has
- * nothing to do, because on a busy page that takes 100 ms each time, and a snapshot of 50 parts came too late.
+ * nothing to do. On a busy page that takes 100 ms each time, and a snapshot of 50 parts came too late.
  */
 export async function yieldToPage(): Promise<void> {
   if (performance.now() < sliceEnd) return
