@@ -1,11 +1,8 @@
-// Writes the .avsc files that are made from named types, then schemas/events.ts from all .avsc files, and gives new
-// schemas their id in schemas/ids.json.
-// Run by `npm run schemas`; a test fails when the result on disk is stale.
+// Writes schemas/events.ts from the .avsc files, and docs/reference/observations.md, and gives new schemas their id in
+// schemas/ids.json. Run by `npm run schemas`; a test fails when the result on disk is stale.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { avscText } from './avro.ts'
 import { describeObservations } from './describe-observations.ts'
-import { sessionScored } from './sessions/session-scored.ts'
 
 const root = import.meta.dirname
 const topicFolders = [
@@ -21,11 +18,14 @@ const topicFolders = [
   'webhooks',
 ] as const
 
-export const writtenSchemas: Record<string, string> = {
-  'sessions/SessionScored.v1.avsc': avscText(sessionScored),
-}
-
-type AvroType = string | AvroType[] | AvroRecord | AvroEnum | AvroArray | AvroMap | AvroPrimitive
+type AvroType =
+  | string
+  | AvroType[]
+  | AvroRecord
+  | { type: 'enum'; name: string; symbols: string[] }
+  | { type: 'array'; items: AvroType }
+  | { type: 'map'; values: AvroType }
+  | { type: 'long' | 'string' | 'int' | 'double' | 'boolean' | 'bytes' }
 interface AvroRecord {
   type: 'record'
   name: string
@@ -36,25 +36,9 @@ interface AvroField {
   name: string
   type: AvroType
   default?: unknown
-  // Null only where what is personal is encrypted: an event that was opened has it.
+  /** Null only where what is personal is encrypted, so an event that was opened has it. */
   null_if?: 'sealed'
   doc?: string
-}
-interface AvroEnum {
-  type: 'enum'
-  name: string
-  symbols: string[]
-}
-interface AvroArray {
-  type: 'array'
-  items: AvroType
-}
-interface AvroMap {
-  type: 'map'
-  values: AvroType
-}
-interface AvroPrimitive {
-  type: 'long' | 'string' | 'int' | 'double' | 'boolean' | 'bytes'
 }
 export interface SchemaFile {
   topic: string
@@ -64,7 +48,7 @@ export interface SchemaFile {
   schema: AvroRecord
 }
 
-/** Of each event its versions, oldest first. */
+/** All schemas; the versions of one event stand together, oldest first. */
 export function readSchemaFiles(): SchemaFile[] {
   return topicFolders.flatMap((topic) =>
     readdirSync(path.join(root, topic))
@@ -147,8 +131,8 @@ function nameType(named: Map<string, string>, name: string, body: string): strin
 
 function recordBody(record: AvroRecord, named: Map<string, string>): string {
   // Only the codec knows what is encrypted, and how.
-  const shown = record.fields.filter(({ name }) => name !== 'sealed')
-  const fields = shown.map((field) => {
+  const typed = record.fields.filter(({ name }) => name !== 'sealed')
+  const fields = typed.map((field) => {
     const doc = field.doc ? `  /** ${field.doc} */\n` : ''
     return `${doc}  ${field.name}: ${typeOf(field.type, named)}\n`
   })
@@ -181,7 +165,6 @@ export function generateTypes(files: SchemaFile[]): string {
 }
 
 if (import.meta.main) {
-  for (const [file, text] of Object.entries(writtenSchemas)) writeFileSync(path.join(root, file), text)
   const files = readSchemaFiles()
   const idsFile = path.join(root, 'ids.json')
   const ids = assignIds(files, JSON.parse(readFileSync(idsFile, 'utf8')))
