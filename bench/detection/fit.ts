@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { snapshotSchema } from '../../schemas/observations.ts'
-import { score, signalCatalogue } from '../../services/scoring/decide.ts'
+import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
+import { score } from '../../services/scoring/signals/score.ts'
 import { isJudged, type JudgedRow } from './measures.ts'
 import { readResults } from './results.ts'
 
@@ -108,7 +109,7 @@ export function leftOut(rows: readonly JudgedRow[]): JudgedRow[] {
 if (import.meta.main) {
   const rows = ((await readResults())?.rows ?? []).filter(isJudged)
   const points = fitPoints(rows)
-  const file = path.resolve(import.meta.dirname, '../../services/scoring/weights.json')
+  const file = path.resolve(import.meta.dirname, '../../services/scoring/signals/weights.json')
   writeFileSync(file, `${JSON.stringify(points, null, 2)}\n`)
   const moved = fitted.filter(({ slug, prior }) => points[slug] !== prior)
   console.table(moved.map(({ slug, strength, prior }) => ({ slug, strength, prior, fitted: points[slug] })))

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { signalCatalogue } from '../../services/scoring/decide.ts'
+import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
 import { isJudged } from './measures.ts'
 import { readResults } from './results.ts'
 

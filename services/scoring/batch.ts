@@ -15,11 +15,12 @@ import type { Asked } from '../../projections/repeats/asked.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
-import type { LearnedAnswers } from './answers.ts'
-import { type Draft, type Drafts, startDrafting, withHistory } from './decide.ts'
-import type { AllowsMinimal } from './facts.ts'
+import { type Draft, type Drafts, startDrafting } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
-import { isSessionEvent, type SessionState } from './session-state.ts'
+import type { LearnedAnswers } from './session/answers.ts'
+import type { AllowsMinimal } from './session/facts.ts'
+import { isSessionEvent, type SessionState } from './session/state.ts'
+import { withHistory } from './signals/score.ts'
 import {
   noteWritten,
   type Opened,

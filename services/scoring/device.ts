@@ -6,7 +6,7 @@ import type {
   SessionScored,
 } from '../../schemas/events.ts'
 import type { Snapshot } from '../../schemas/observations.ts'
-import { clientHint, type Facts } from './facts.ts'
+import { clientHint, type Facts } from './session/facts.ts'
 
 export function deviceOf(facts: Facts): Device {
   const { snapshot } = facts

@@ -15,7 +15,7 @@ import {
 } from '../../projections/answers/digests.ts'
 import { distinct, organizationTag } from '../../projections/answers/projection.ts'
 import { type GivenAnswer, readAnswers } from '../../projections/answers/queries.ts'
-import type { AnswerClass, LearnedAnswers } from './answers.ts'
+import type { AnswerClass, LearnedAnswers } from './session/answers.ts'
 
 // An answer counts once this many visitors from this many networks gave it.
 const least = { visitors: 20, networks: 10 }

@@ -3,7 +3,7 @@ import type { Applied } from '../../infra/event-store/applied.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { allowingMinimalMode } from '../../projections/policies/queries.ts'
-import type { AllowsMinimal } from './facts.ts'
+import type { AllowsMinimal } from './session/facts.ts'
 
 interface MinimalModeOptions {
   pool: pg.Pool

@@ -9,12 +9,12 @@ import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { replacing, writeRows } from '../../infra/postgres/table.ts'
 import { isMove } from '../../projections/sessions/apply-moves.ts'
 import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
-import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './prune-visitors.ts'
 import { readOffset } from './store.ts'
-import { knownVisitors, type Link, links as linkTable, visitorKeys } from './tables.ts'
 import { allKeys, lineageOf, linkedProfile, visitorKeysOf } from './visitors/keys.ts'
 import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
+import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './visitors/prune.ts'
+import { knownVisitors, type Link, links as linkTable, visitorKeys } from './visitors/tables.ts'
 
 export interface VisitorSources extends EventSource {
   pool: pg.Pool

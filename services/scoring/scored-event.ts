@@ -10,15 +10,16 @@ import type {
   VisitorLink,
 } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
-import { canvasClassOf } from './answers.ts'
-import { type Evaluation, scoringVersion, type Trigger } from './decide.ts'
+import type { Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
-import { clientBrands, type Facts, isAnswered } from './facts.ts'
-import type { SessionState } from './session-state.ts'
+import { canvasClassOf } from './session/answers.ts'
+import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
+import type { SessionState } from './session/state.ts'
 import type { Hashes } from './signals/repeats.ts'
+import { type Evaluation, scoringVersion } from './signals/score.ts'
 
 interface ScoredDecision {
   state: SessionState

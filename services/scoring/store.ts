@@ -4,7 +4,7 @@ import type { Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../infra/postgres/table.ts'
-import type { SessionState } from './session-state.ts'
+import type { SessionState } from './session/state.ts'
 import { type Constants, offsets, sessionStates } from './tables.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>

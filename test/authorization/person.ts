@@ -6,7 +6,7 @@ import type { EventLog } from '../../infra/log/port.ts'
 import { runTogether } from '../../infra/postgres/arrays.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { saveRows } from '../../infra/postgres/table.ts'
-import { links as linkTable } from '../../services/scoring/tables.ts'
+import { links as linkTable } from '../../services/scoring/visitors/tables.ts'
 import { testCause } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 

@@ -1,7 +1,7 @@
 import type { EventLog, LogRecord } from '../../infra/log/port.ts'
 import type { Claims } from '../../services/collect/claims.ts'
 import type { CollectDeps } from '../../services/collect/routes.ts'
-import { evolve, isSessionEvent, type SessionState } from '../../services/scoring/session-state.ts'
+import { evolve, isSessionEvent, type SessionState } from '../../services/scoring/session/state.ts'
 import { codec, startCollectApp } from '../services/collect/collect-app.ts'
 import type { Post } from './sequence-race.ts'
 

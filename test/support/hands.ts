@@ -1,6 +1,6 @@
 import { type Behavior, behaviorSchema } from '../../schemas/observations.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
-import { addBehavior } from '../../services/scoring/observed.ts'
+import { addBehavior } from '../../services/scoring/session/observed.ts'
 
 /** What `count` people did with their pointers, keys and fingers, each by themselves. */
 export function peoplesHands(seed: string, count: number): Behavior[] {

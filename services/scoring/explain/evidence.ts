@@ -1,7 +1,8 @@
 import type { AddressNetwork } from '../../../infra/ip/network.ts'
 import type { RuntimeIntegrity, SessionEvidence, SessionScored } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
-import type { Facts, Signal } from '../facts.ts'
+import type { Facts } from '../session/facts.ts'
+import type { Signal, Slug } from '../signals/catalogue.ts'
 import { hasKnownAge } from './findings.ts'
 
 export type Described = Pick<SessionScored, 'runtime_integrity' | 'native_runtime_integrity' | 'visitor'>
@@ -185,10 +186,8 @@ export function measuredOf(
   return ofInput ?? ofNear(facts)[slug] ?? null
 }
 
-type Measured = Partial<Record<string, string>>
-
 // Counts of other sessions.
-function ofNear({ near, repeats }: Facts): Measured {
+function ofNear({ near, repeats }: Facts): Partial<Record<Slug, string>> {
   if (!near || !repeats) return {}
   const equal = `${repeats.behavior_sessions.day} sessions within a day`
   return {

@@ -6,9 +6,10 @@ import type {
   Manipulation,
   RuntimeIntegrity,
 } from '../../../schemas/events.ts'
-import type { Facts, Signal } from '../facts.ts'
+import type { Facts } from '../session/facts.ts'
+import type { Signal, Slug } from '../signals/catalogue.ts'
 
-const questions: Record<keyof RuntimeIntegrity, string[]> = {
+const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
   tampering_detected: [
     'webdriver_property_overridden',
     'navigator_overridden',
@@ -113,7 +114,7 @@ function isOutdated(facts: Facts): boolean {
   return hasKnownAge(facts) && Number(facts.agent.major) < oldest
 }
 
-const manipulationSlugs = [
+const manipulationSlugs: Slug[] = [
   ...questions.tampering_detected,
   ...questions.replay_suspected,
   'session_identity_changed',
@@ -136,7 +137,7 @@ export function manipulationVerdict(score: number): Manipulation['verdict'] {
 
 type Named = Pick<AttributionLabel, 'value' | 'label' | 'confidence'>
 
-const tools: Record<string, Named> = {
+const tools: Partial<Record<Slug, Named>> = {
   playwright_globals: { value: 'playwright', label: 'Playwright', confidence: 97 },
   puppeteer_globals: { value: 'puppeteer', label: 'Puppeteer', confidence: 95 },
   selenium_globals: { value: 'selenium', label: 'Selenium', confidence: 96 },
@@ -150,7 +151,7 @@ const tools: Record<string, Named> = {
   },
 }
 
-const evasions = [
+const evasions: Slug[] = [
   'webdriver_property_overridden',
   'stealth_iframe_proxy',
   'faked_chrome_runtime',
@@ -159,74 +160,38 @@ const evasions = [
   'rewritten_primitives',
 ]
 
-const behaviors: Record<string, AttributionBehavior> = {
-  uniform_typing: { channel: 'typing', value: 'synthetic-typing', label: 'Synthetic Typing', confidence: 70 },
-  superhuman_typing: {
-    channel: 'typing',
-    value: 'superhuman-typing',
-    label: 'Superhuman Typing',
-    confidence: 75,
-  },
-  untrusted_input: { channel: 'mouse', value: 'scripted-events', label: 'Scripted Events', confidence: 80 },
-  exact_center_clicks: { channel: 'mouse', value: 'exact-clicks', label: 'Exact Clicks', confidence: 70 },
-  clicks_without_movement: {
-    channel: 'mouse',
-    value: 'teleporting-pointer',
-    label: 'Teleporting Pointer',
-    confidence: 70,
-  },
-  protocol_pointer_coordinates: {
-    channel: 'mouse',
-    value: 'protocol-input',
-    label: 'Protocol Input',
-    confidence: 75,
-  },
-  straight_pointer_paths: {
-    channel: 'mouse',
-    value: 'straight-paths',
-    label: 'Straight Paths',
-    confidence: 55,
-  },
-  pressed_without_pressure: {
-    channel: 'mouse',
-    value: 'weightless-press',
-    label: 'Weightless Press',
-    confidence: 85,
-  },
-  instant_clicks: { channel: 'mouse', value: 'instant-clicks', label: 'Instant Clicks', confidence: 60 },
-  uneven_wheel_notches: { channel: 'mouse', value: 'uneven-wheel', label: 'Uneven Wheel', confidence: 60 },
-  capitals_without_shift: {
-    channel: 'typing',
-    value: 'shiftless-capitals',
-    label: 'Shiftless Capitals',
-    confidence: 85,
-  },
-  malformed_key_events: {
-    channel: 'typing',
-    value: 'malformed-keys',
-    label: 'Malformed Keys',
-    confidence: 85,
-  },
-  characters_without_keys: {
-    channel: 'typing',
-    value: 'keyless-typing',
-    label: 'Keyless Typing',
-    confidence: 80,
-  },
-  instant_key_presses: { channel: 'typing', value: 'instant-keys', label: 'Instant Keys', confidence: 60 },
-  unnatural_key_holds: { channel: 'typing', value: 'unheld-keys', label: 'Unheld Keys', confidence: 55 },
-  keys_without_gaps: { channel: 'typing', value: 'gapless-keys', label: 'Gapless Keys', confidence: 60 },
-  lone_click: { channel: 'mouse', value: 'lone-click', label: 'Lone Click', confidence: 55 },
-  emulated_touch: { channel: 'touch', value: 'emulated-touch', label: 'Emulated Touch', confidence: 65 },
-  submitted_without_input: {
-    channel: 'form',
-    value: 'handless-submit',
-    label: 'Handless Submit',
-    confidence: 65,
-  },
-  text_inserted_at_once: { channel: 'form', value: 'inserted-text', label: 'Inserted Text', confidence: 60 },
-  silent_form_fill: { channel: 'form', value: 'silent-fill', label: 'Silent Fill', confidence: 55 },
-  instant_submit: { channel: 'form', value: 'instant-submit', label: 'Instant Submit', confidence: 50 },
+function behavior(
+  channel: AttributionBehavior['channel'],
+  value: string,
+  confidence: number,
+): AttributionBehavior {
+  const words = value.split('-').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+  return { channel, value, label: words.join(' '), confidence }
+}
+
+const behaviors: Partial<Record<Slug, AttributionBehavior>> = {
+  uniform_typing: behavior('typing', 'synthetic-typing', 70),
+  superhuman_typing: behavior('typing', 'superhuman-typing', 75),
+  untrusted_input: behavior('mouse', 'scripted-events', 80),
+  exact_center_clicks: behavior('mouse', 'exact-clicks', 70),
+  clicks_without_movement: behavior('mouse', 'teleporting-pointer', 70),
+  protocol_pointer_coordinates: behavior('mouse', 'protocol-input', 75),
+  straight_pointer_paths: behavior('mouse', 'straight-paths', 55),
+  pressed_without_pressure: behavior('mouse', 'weightless-press', 85),
+  instant_clicks: behavior('mouse', 'instant-clicks', 60),
+  uneven_wheel_notches: behavior('mouse', 'uneven-wheel', 60),
+  capitals_without_shift: behavior('typing', 'shiftless-capitals', 85),
+  malformed_key_events: behavior('typing', 'malformed-keys', 85),
+  characters_without_keys: behavior('typing', 'keyless-typing', 80),
+  instant_key_presses: behavior('typing', 'instant-keys', 60),
+  unnatural_key_holds: behavior('typing', 'unheld-keys', 55),
+  keys_without_gaps: behavior('typing', 'gapless-keys', 60),
+  lone_click: behavior('mouse', 'lone-click', 55),
+  emulated_touch: behavior('touch', 'emulated-touch', 65),
+  submitted_without_input: behavior('form', 'handless-submit', 65),
+  text_inserted_at_once: behavior('form', 'inserted-text', 60),
+  silent_form_fill: behavior('form', 'silent-fill', 55),
+  instant_submit: behavior('form', 'instant-submit', 50),
 }
 
 export function attribute(fired: Signal[], facts: Facts, isBot: boolean): Attribution | null {
@@ -252,7 +217,7 @@ function toolLabels(fired: Signal[], facts: Facts): AttributionLabel[] {
 
 // Tools that name themselves in a user agent string or a client-hint brand.
 function namedTools(fired: Signal[], facts: Facts): Named[] {
-  const has = (wanted: string) => fired.some(({ slug }) => slug === wanted)
+  const has = (name: Slug) => fired.some(({ slug }) => slug === name)
   if (has('http_client_user_agent')) return [httpClient(facts)]
   if (has('declared_bot_user_agent') && facts.agent.browser) return [crawler(facts.agent.browser)]
   return has('headless_user_agent') ? [headlessBrowser(facts)] : []

@@ -1,6 +1,9 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
-import { unknownScore } from '../decide.ts'
-import type { Bound, Channel, Facts, Group, Signal } from '../facts.ts'
+import type { Facts } from '../session/facts.ts'
+import type { Signal, Slug } from '../signals/catalogue.ts'
+import type { Bound, Group } from '../signals/score.ts'
+import { unknownScore } from '../signals/score.ts'
+import type { Channel } from '../signals/signal.ts'
 import { measuredOf } from './evidence.ts'
 
 const maxHighlights = 5
@@ -19,7 +22,7 @@ const of =
     signal.role === 'risk' && channels.includes(signal.channel)
 
 const slugs =
-  (...names: string[]) =>
+  (...names: Slug[]) =>
   ({ slug }: Signal) =>
     names.includes(slug)
 

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { inBrowser, type Signal, snapshot } from '../facts.ts'
 import { actsNaturally, hasSyntheticClicks } from './behavior.ts'
+import { inBrowser, signals, snapshot } from './signal.ts'
 import { rewritesWebdriver } from './tamper.ts'
 
 const automationBase = { role: 'risk', category: 'environment' } as const
@@ -25,167 +25,141 @@ const chromedriverMarkers = globals(chromedriver)
 const playwrightGlobals = globals(playwright)
 const puppeteerGlobals = globals(puppeteer)
 
-export const automationSignals: Signal[] = [
-  {
-    ...definitive,
-    slug: 'webdriver_detected',
-    channel: 'webdriver',
-    name: 'WebDriver detected',
-    score: 100,
-    looksAt: '`navigator.webdriver` is true in the page or an iframe; workers of no engine have it',
-    falsePositives: 'none known but people who drive their own browser with WebDriver',
-    fires: snapshot(
-      ({ automation: a }) =>
-        a.webdriver === true || a.webdriver_iframe === true || a.webdriver_worker === true,
-    ),
-  },
-  {
-    ...definitive,
-    slug: 'selenium_globals',
-    channel: 'globals',
-    name: 'Selenium globals',
-    score: 98,
-    looksAt: 'globals that Selenium and its recorders define',
-    falsePositives: 'none known',
-    fires: seleniumGlobals,
-  },
-  {
-    ...definitive,
-    slug: 'chromedriver_markers',
-    channel: 'globals',
-    name: 'ChromeDriver markers',
-    score: 98,
-    looksAt:
-      'properties that ChromeDriver adds to the document or window: `cdc_` or three letters, 22 random characters, a type',
-    falsePositives: 'none known',
-    fires: chromedriverMarkers,
-  },
-  {
-    ...definitive,
-    slug: 'playwright_globals',
-    channel: 'globals',
-    name: 'Playwright globals',
-    score: 98,
-    looksAt: 'globals that Playwright injects (`__pwInitScripts`, `__playwright__binding__`)',
-    falsePositives: 'none known',
-    fires: playwrightGlobals,
-  },
-  {
-    ...definitive,
-    slug: 'puppeteer_globals',
-    channel: 'globals',
-    name: 'Puppeteer globals',
-    score: 98,
-    looksAt: 'evaluation and binding names that Puppeteer leaves in the page',
-    falsePositives: 'none known',
-    fires: puppeteerGlobals,
-  },
-  {
-    ...definitive,
-    slug: 'phantom_globals',
-    channel: 'globals',
-    name: 'PhantomJS globals',
-    score: 97,
-    looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
-    falsePositives: 'none known; the Phantom wallet sets `phantom`, which is not looked at',
-    fires: globals(phantom),
-  },
-  {
-    ...definitive,
-    slug: 'driver_globals',
-    channel: 'globals',
-    name: 'Driver globals',
-    score: 96,
-    looksAt: 'globals of Nightmare, old headless Chrome, CEF automation, Cypress and others',
-    falsePositives: 'sites that run their own end-to-end tests',
-    fires: globals(others),
-  },
-  {
-    ...definitive,
-    slug: 'driver_document_attributes',
-    channel: 'globals',
-    name: 'Driver attributes on the document',
-    score: 97,
-    looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
-    falsePositives: 'none known',
-    fires: snapshot((s) =>
-      s.automation.document_attributes.some((name) => /^(selenium|webdriver|driver)$/.test(name)),
-    ),
-  },
-  {
-    ...definitive,
-    slug: 'sequentum_external',
-    channel: 'globals',
-    name: 'Sequentum host object',
-    score: 97,
-    looksAt: '`window.external` names Sequentum',
-    falsePositives: 'none known',
-    fires: snapshot((s) => s.automation.sequentum === true),
-  },
-  {
-    ...automationBase,
-    slug: 'ambiguous_driver_globals',
-    channel: 'globals',
-    name: 'Names that some drivers define',
-    strength: 'weak',
-    score: 6,
-    looksAt: '`spawn`, `emit`, `geb` on the window',
-    falsePositives: 'page code that uses the same names',
-    fires: globals(ambiguous),
-  },
-  {
-    ...automationBase,
-    slug: 'electron_runtime',
-    channel: 'globals',
-    name: 'Electron runtime',
-    strength: 'weak',
-    score: 8,
-    looksAt: 'Electron process objects in the page',
-    falsePositives: 'ordinary desktop apps built on Electron',
-    fires: snapshot((s) => s.automation.electron === true),
-  },
-  {
-    ...automationBase,
-    slug: 'developer_tools_detected',
-    channel: 'console',
-    name: 'Developer tools or remote debugging',
-    strength: 'moderate',
-    score: 34,
-    looksAt:
-      'a logged error is serialised in page, frame or worker, as the DevTools protocol does when its Runtime domain is on',
-    falsePositives: 'a person with developer tools open; some extensions',
-    fires: snapshot((s) => s.automation.cdp_runtime === true),
-  },
-  {
-    ...automationBase,
-    slug: 'debugged_before_input',
-    channel: 'console',
-    name: 'Remote debugging, and nobody has acted yet',
-    strength: 'weak',
-    score: 4,
-    atLeast: 45,
-    looksAt: 'remote debugging is on, and no natural movement or typing has come',
-    falsePositives: 'a person with developer tools open, until they move the pointer or type',
-    fires: inBrowser((s, facts) => s.automation.cdp_runtime === true && !actsNaturally(facts)),
-  },
-  {
-    ...automationBase,
-    slug: 'cdp_driven_input',
-    channel: 'console',
-    name: 'Input sent through remote debugging',
-    strength: 'strong',
-    score: 62,
-    looksAt:
-      'remote debugging is on and every click hits the exact centre of its element or carries protocol coordinates',
-    falsePositives: 'none known; developer tools alone do not aim clicks',
-    fires: snapshot(
-      (s, { behavior }) =>
-        s.automation.cdp_runtime === true && behavior !== null && hasSyntheticClicks(behavior),
-    ),
-  },
+export const automationSignals = [
+  ...signals(definitive, {
+    webdriver_detected: {
+      channel: 'webdriver',
+      name: 'WebDriver detected',
+      score: 100,
+      looksAt: '`navigator.webdriver` is true in the page or an iframe; workers of no engine have it',
+      falsePositives: 'none known but people who drive their own browser with WebDriver',
+      fires: snapshot(
+        ({ automation: a }) =>
+          a.webdriver === true || a.webdriver_iframe === true || a.webdriver_worker === true,
+      ),
+    },
+    selenium_globals: {
+      channel: 'globals',
+      name: 'Selenium globals',
+      score: 98,
+      looksAt: 'globals that Selenium and its recorders define',
+      falsePositives: 'none known',
+      fires: seleniumGlobals,
+    },
+    chromedriver_markers: {
+      channel: 'globals',
+      name: 'ChromeDriver markers',
+      score: 98,
+      looksAt:
+        'properties that ChromeDriver adds to the document or window: `cdc_` or three letters, 22 random characters, a type',
+      falsePositives: 'none known',
+      fires: chromedriverMarkers,
+    },
+    playwright_globals: {
+      channel: 'globals',
+      name: 'Playwright globals',
+      score: 98,
+      looksAt: 'globals that Playwright injects (`__pwInitScripts`, `__playwright__binding__`)',
+      falsePositives: 'none known',
+      fires: playwrightGlobals,
+    },
+    puppeteer_globals: {
+      channel: 'globals',
+      name: 'Puppeteer globals',
+      score: 98,
+      looksAt: 'evaluation and binding names that Puppeteer leaves in the page',
+      falsePositives: 'none known',
+      fires: puppeteerGlobals,
+    },
+    phantom_globals: {
+      channel: 'globals',
+      name: 'PhantomJS globals',
+      score: 97,
+      looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
+      falsePositives: 'none known; the Phantom wallet sets `phantom`, which is not looked at',
+      fires: globals(phantom),
+    },
+    driver_globals: {
+      channel: 'globals',
+      name: 'Driver globals',
+      score: 96,
+      looksAt: 'globals of Nightmare, old headless Chrome, CEF automation, Cypress and others',
+      falsePositives: 'sites that run their own end-to-end tests',
+      fires: globals(others),
+    },
+    driver_document_attributes: {
+      channel: 'globals',
+      name: 'Driver attributes on the document',
+      score: 97,
+      looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
+      falsePositives: 'none known',
+      fires: snapshot((s) =>
+        s.automation.document_attributes.some((name) => /^(selenium|webdriver|driver)$/.test(name)),
+      ),
+    },
+    sequentum_external: {
+      channel: 'globals',
+      name: 'Sequentum host object',
+      score: 97,
+      looksAt: '`window.external` names Sequentum',
+      falsePositives: 'none known',
+      fires: snapshot((s) => s.automation.sequentum === true),
+    },
+  }),
+  ...signals(automationBase, {
+    ambiguous_driver_globals: {
+      channel: 'globals',
+      name: 'Names that some drivers define',
+      strength: 'weak',
+      score: 6,
+      looksAt: '`spawn`, `emit`, `geb` on the window',
+      falsePositives: 'page code that uses the same names',
+      fires: globals(ambiguous),
+    },
+    electron_runtime: {
+      channel: 'globals',
+      name: 'Electron runtime',
+      strength: 'weak',
+      score: 8,
+      looksAt: 'Electron process objects in the page',
+      falsePositives: 'ordinary desktop apps built on Electron',
+      fires: snapshot((s) => s.automation.electron === true),
+    },
+    developer_tools_detected: {
+      channel: 'console',
+      name: 'Developer tools or remote debugging',
+      strength: 'moderate',
+      score: 34,
+      looksAt:
+        'a logged error is serialised in page, frame or worker, as the DevTools protocol does when its Runtime domain is on',
+      falsePositives: 'a person with developer tools open; some extensions',
+      fires: snapshot((s) => s.automation.cdp_runtime === true),
+    },
+    debugged_before_input: {
+      channel: 'console',
+      name: 'Remote debugging, and nobody has acted yet',
+      strength: 'weak',
+      score: 4,
+      atLeast: 45,
+      looksAt: 'remote debugging is on, and no natural movement or typing has come',
+      falsePositives: 'a person with developer tools open, until they move the pointer or type',
+      fires: inBrowser((s, facts) => s.automation.cdp_runtime === true && !actsNaturally(facts)),
+    },
+    cdp_driven_input: {
+      channel: 'console',
+      name: 'Input sent through remote debugging',
+      strength: 'strong',
+      score: 62,
+      looksAt:
+        'remote debugging is on and every click hits the exact centre of its element or carries protocol coordinates',
+      falsePositives: 'none known; developer tools alone do not aim clicks',
+      fires: snapshot(
+        (s, { behavior }) =>
+          s.automation.cdp_runtime === true && behavior !== null && hasSyntheticClicks(behavior),
+      ),
+    },
+  }),
 ]
-
-const tamperBase = { role: 'risk', category: 'integrity' } as const
 
 const noisy = ({ canvas, audio }: Snapshot) => canvas.noise_detected === true || audio.noise_detected === true
 
@@ -195,139 +169,120 @@ const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
 const patchesStealth = ({ tamper }: Snapshot) =>
   tamper.patched_functions.some((name) => stealthTargets.test(name))
 
-export const tamperSignals: Signal[] = [
+export const tamperSignals = signals(
+  { role: 'risk', category: 'integrity' },
   {
-    ...tamperBase,
-    slug: 'webdriver_property_overridden',
-    channel: 'webdriver',
-    name: 'WebDriver flag overridden',
-    strength: 'definitive',
-    score: 92,
-    looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
-    falsePositives: 'none known; nothing but hiding automation needs it',
-    fires: inBrowser(
-      (s) =>
-        s.automation.webdriver_own_property === true ||
-        s.tamper.navigator_own_properties.includes('webdriver') ||
-        s.tamper.patched_functions.includes('navigator.webdriver') ||
-        rewritesWebdriver(s),
-    ),
+    webdriver_property_overridden: {
+      channel: 'webdriver',
+      name: 'WebDriver flag overridden',
+      strength: 'definitive',
+      score: 92,
+      looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
+      falsePositives: 'none known; nothing but hiding automation needs it',
+      fires: inBrowser(
+        (s) =>
+          s.automation.webdriver_own_property === true ||
+          s.tamper.navigator_own_properties.includes('webdriver') ||
+          s.tamper.patched_functions.includes('navigator.webdriver') ||
+          rewritesWebdriver(s),
+      ),
+    },
+    navigator_overridden: {
+      channel: 'functions',
+      name: 'Navigator values overridden',
+      strength: 'moderate',
+      score: 32,
+      looksAt: 'own properties on `navigator` that shadow built-in ones',
+      falsePositives: 'privacy extensions (not counted for known privacy browsers), user agent switchers',
+      fires: inBrowser(
+        (s, { privacyTool }) =>
+          !privacyTool && s.tamper.navigator_own_properties.some((name) => name !== 'webdriver'),
+      ),
+    },
+    patched_stealth_functions: {
+      channel: 'functions',
+      name: 'Functions patched as stealth plugins do',
+      strength: 'strong',
+      score: 45,
+      looksAt:
+        'replaced native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` of frames',
+      falsePositives: 'privacy extensions (not counted for known privacy browsers)',
+      fires: inBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
+    },
+    patched_functions: {
+      channel: 'functions',
+      name: 'Patched native functions',
+      strength: 'weak',
+      score: 10,
+      looksAt: 'other built-in functions whose source text is not native',
+      falsePositives: 'privacy extensions, polyfills, Brave (not counted)',
+      fires: inBrowser(
+        (s, { privacyTool }) => !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
+      ),
+    },
+    stealth_iframe_proxy: {
+      channel: 'frames',
+      name: 'Iframe proxy of a stealth plugin',
+      strength: 'strong',
+      score: 65,
+      looksAt: 'an iframe with `srcdoc` has a content window before it is attached',
+      falsePositives: 'none known',
+      fires: inBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
+    },
+    faked_chrome_runtime: {
+      channel: 'extensions',
+      name: 'Imitated Chrome runtime',
+      strength: 'strong',
+      score: 60,
+      looksAt: 'functions of `chrome.runtime` that can be constructed or have a prototype',
+      falsePositives: 'none known',
+      fires: inBrowser((s) => s.tamper.chrome_runtime_faked === true),
+    },
+    imitated_plugins: {
+      channel: 'plugins',
+      name: 'Imitated plugins',
+      strength: 'strong',
+      score: 55,
+      looksAt: '`navigator.plugins` is not a real PluginArray or its members do not refer to each other',
+      falsePositives: 'none known',
+      fires: inBrowser((s) => s.navigator.plugins_genuine === false),
+    },
+    native_claims_in_browser: {
+      channel: 'app',
+      name: 'App observations from a page',
+      strength: 'strong',
+      score: 60,
+      looksAt: 'a session of a page sends `native`, which only an app can observe',
+      falsePositives: 'none known; what it says is not looked at',
+      fires: ({ claimsNative }) => claimsNative,
+    },
+    webgl_parameters_spoofed: {
+      channel: 'graphics',
+      name: 'Spoofed graphics parameters',
+      strength: 'moderate',
+      score: 28,
+      looksAt: 'parameters that WebGL and WebGL 2 must share differ',
+      falsePositives: 'privacy extensions (not counted for known privacy browsers)',
+      fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true),
+    },
+    fingerprint_noise: {
+      channel: 'graphics',
+      name: 'Noise in canvas or audio',
+      strength: 'weak',
+      score: 10,
+      looksAt: 'read-back of canvas or audio differs from what was drawn, in no known privacy browser',
+      falsePositives: 'privacy extensions',
+      fires: inBrowser((s, { privacyTool }) => !privacyTool && noisy(s)),
+    },
+    privacy_hardening_indicators: {
+      channel: 'functions',
+      name: 'Privacy hardening indicators',
+      role: 'context',
+      strength: 'moderate',
+      score: 0,
+      looksAt: 'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
+      falsePositives: 'not evidence of risk; it lowers the weight of tamper signals',
+      fires: inBrowser((s, { privacyTool }) => privacyTool || noisy(s)),
+    },
   },
-  {
-    ...tamperBase,
-    slug: 'navigator_overridden',
-    channel: 'functions',
-    name: 'Navigator values overridden',
-    strength: 'moderate',
-    score: 32,
-    looksAt: 'own properties on `navigator` that shadow built-in ones',
-    falsePositives: 'privacy extensions (not counted for known privacy browsers), user agent switchers',
-    fires: inBrowser(
-      (s, { privacyTool }) =>
-        !privacyTool && s.tamper.navigator_own_properties.some((name) => name !== 'webdriver'),
-    ),
-  },
-  {
-    ...tamperBase,
-    slug: 'patched_stealth_functions',
-    channel: 'functions',
-    name: 'Functions patched as stealth plugins do',
-    strength: 'strong',
-    score: 45,
-    looksAt:
-      'replaced native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` of frames',
-    falsePositives: 'privacy extensions (not counted for known privacy browsers)',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
-  },
-  {
-    ...tamperBase,
-    slug: 'patched_functions',
-    channel: 'functions',
-    name: 'Patched native functions',
-    strength: 'weak',
-    score: 10,
-    looksAt: 'other built-in functions whose source text is not native',
-    falsePositives: 'privacy extensions, polyfills, Brave (not counted)',
-    fires: inBrowser(
-      (s, { privacyTool }) => !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
-    ),
-  },
-  {
-    ...tamperBase,
-    slug: 'stealth_iframe_proxy',
-    channel: 'frames',
-    name: 'Iframe proxy of a stealth plugin',
-    strength: 'strong',
-    score: 65,
-    looksAt: 'an iframe with `srcdoc` has a content window before it is attached',
-    falsePositives: 'none known',
-    fires: inBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
-  },
-  {
-    ...tamperBase,
-    slug: 'faked_chrome_runtime',
-    channel: 'extensions',
-    name: 'Imitated Chrome runtime',
-    strength: 'strong',
-    score: 60,
-    looksAt: 'functions of `chrome.runtime` that can be constructed or have a prototype',
-    falsePositives: 'none known',
-    fires: inBrowser((s) => s.tamper.chrome_runtime_faked === true),
-  },
-  {
-    ...tamperBase,
-    slug: 'imitated_plugins',
-    channel: 'plugins',
-    name: 'Imitated plugins',
-    strength: 'strong',
-    score: 55,
-    looksAt: '`navigator.plugins` is not a real PluginArray or its members do not refer to each other',
-    falsePositives: 'none known',
-    fires: inBrowser((s) => s.navigator.plugins_genuine === false),
-  },
-  {
-    ...tamperBase,
-    slug: 'native_claims_in_browser',
-    channel: 'app',
-    name: 'App observations from a page',
-    strength: 'strong',
-    score: 60,
-    looksAt: 'a session of a page sends `native`, which only an app can observe',
-    falsePositives: 'none known; what it says is not looked at',
-    fires: ({ claimsNative }) => claimsNative,
-  },
-  {
-    ...tamperBase,
-    slug: 'webgl_parameters_spoofed',
-    channel: 'graphics',
-    name: 'Spoofed graphics parameters',
-    strength: 'moderate',
-    score: 28,
-    looksAt: 'parameters that WebGL and WebGL 2 must share differ',
-    falsePositives: 'privacy extensions (not counted for known privacy browsers)',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true),
-  },
-  {
-    ...tamperBase,
-    slug: 'fingerprint_noise',
-    channel: 'graphics',
-    name: 'Noise in canvas or audio',
-    strength: 'weak',
-    score: 10,
-    looksAt: 'read-back of canvas or audio differs from what was drawn, in no known privacy browser',
-    falsePositives: 'privacy extensions',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && noisy(s)),
-  },
-  {
-    ...tamperBase,
-    slug: 'privacy_hardening_indicators',
-    channel: 'functions',
-    name: 'Privacy hardening indicators',
-    role: 'context',
-    strength: 'moderate',
-    score: 0,
-    looksAt: 'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
-    falsePositives: 'not evidence of risk; it lowers the weight of tamper signals',
-    fires: inBrowser((s, { privacyTool }) => privacyTool || noisy(s)),
-  },
-]
+)

@@ -1,5 +1,5 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
-import { type Facts, inBrowser, input, isAnswered, type Signal, shown, snapshot } from '../facts.ts'
+import { type Facts, isAnswered } from '../session/facts.ts'
 import { consistencySignals, hasDesktopGraphics, headerSignals, runsOnDesktop } from './consistency.ts'
 import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
@@ -13,6 +13,7 @@ import {
   pointerSignals,
   protocolCoordinates,
 } from './input.ts'
+import { inBrowser, input, shown, signals, snapshot } from './signal.ts'
 
 export function hasSyntheticClicks(behavior: Behavior): boolean {
   return exactClicks(behavior) || protocolCoordinates(behavior)
@@ -28,65 +29,61 @@ function mostlyUntrusted({ mouse, keyboard, touch }: Behavior): boolean {
  * How input reached the page. Typing aids, password managers, touch emulation and assistive technology look like the
  * moderate ones.
  */
-export const behaviorSignals: Signal[] = [
-  {
-    ...behaviorBase,
-    slug: 'untrusted_input',
-    channel: 'dispatch',
-    name: 'Input made by script',
-    strength: 'moderate',
-    score: 35,
-    looksAt: 'half or more of pointer, key and touch events are not trusted',
-    falsePositives: 'accessibility tools, password managers, pages that dispatch their own events',
-    measured: ({ mouse, keyboard, touch }) =>
-      `${mouse.untrusted + keyboard.untrusted + touch.untrusted} of ${mouse.events + keyboard.events + touch.events} events`,
-    fires: input(mostlyUntrusted),
-  },
+export const behaviorSignals = [
+  ...signals(behaviorBase, {
+    untrusted_input: {
+      channel: 'dispatch',
+      name: 'Input made by script',
+      strength: 'moderate',
+      score: 35,
+      looksAt: 'half or more of pointer, key and touch events are not trusted',
+      falsePositives: 'accessibility tools, password managers, pages that dispatch their own events',
+      measured: ({ mouse, keyboard, touch }) =>
+        `${mouse.untrusted + keyboard.untrusted + touch.untrusted} of ${mouse.events + keyboard.events + touch.events} events`,
+      fires: input(mostlyUntrusted),
+    },
+  }),
   ...pointerSignals,
   ...keyboardSignals,
   ...phoneSignals,
   ...handSignals,
-  {
-    ...behaviorBase,
-    slug: 'silent_form_fill',
-    channel: 'form',
-    name: 'Fields filled without input',
-    strength: 'weak',
-    score: 12,
-    looksAt: 'two or more fields changed with no key, paste or autofill',
-    falsePositives: 'password managers, browser autofill that reports nothing, page code',
-    measured: ({ form: f }) => `${f.silent_changes} inputs, no key`,
-    fires: input(
-      ({ form, keyboard }) => form.silent_changes >= 2 && form.autofills === 0 && keyboard.keys === 0,
-    ),
-  },
-  {
-    ...behaviorBase,
-    slug: 'text_inserted_at_once',
-    channel: 'form',
-    name: 'Text inserted at once',
-    strength: 'moderate',
-    score: 20,
-    looksAt: 'in Chromium on a desktop, two or more texts came into fields as one, with no key or paste',
-    falsePositives: 'dictation, panels for emoji',
-    measured: ({ form: f }) => `${f.inserted} texts`,
-    fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
-  },
-  {
-    ...behaviorBase,
-    slug: 'instant_submit',
-    channel: 'form',
-    name: 'Form submitted at once',
-    strength: 'weak',
-    score: 10,
-    looksAt: 'a form was submitted within half a second of its first change',
-    falsePositives: 'autofill with submit, one-field forms',
-    measured: ({ form: f }) => `after ${shown(f.time_to_submit_ms)} ms`,
-    fires: input(({ form: f }) => f.submits > 0 && f.time_to_submit_ms !== null && f.time_to_submit_ms < 500),
-  },
+  ...signals(behaviorBase, {
+    silent_form_fill: {
+      channel: 'form',
+      name: 'Fields filled without input',
+      strength: 'weak',
+      score: 12,
+      looksAt: 'two or more fields changed with no key, paste or autofill',
+      falsePositives: 'password managers, browser autofill that reports nothing, page code',
+      measured: ({ form: f }) => `${f.silent_changes} inputs, no key`,
+      fires: input(
+        ({ form, keyboard }) => form.silent_changes >= 2 && form.autofills === 0 && keyboard.keys === 0,
+      ),
+    },
+    text_inserted_at_once: {
+      channel: 'form',
+      name: 'Text inserted at once',
+      strength: 'moderate',
+      score: 20,
+      looksAt: 'in Chromium on a desktop, two or more texts came into fields as one, with no key or paste',
+      falsePositives: 'dictation, panels for emoji',
+      measured: ({ form: f }) => `${f.inserted} texts`,
+      fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
+    },
+    instant_submit: {
+      channel: 'form',
+      name: 'Form submitted at once',
+      strength: 'weak',
+      score: 10,
+      looksAt: 'a form was submitted within half a second of its first change',
+      falsePositives: 'autofill with submit, one-field forms',
+      measured: ({ form: f }) => `after ${shown(f.time_to_submit_ms)} ms`,
+      fires: input(
+        ({ form: f }) => f.submits > 0 && f.time_to_submit_ms !== null && f.time_to_submit_ms < 500,
+      ),
+    },
+  }),
 ]
-
-const trustBase = { role: 'trust' } as const
 
 // Two languages, or a header that a proxy has changed, are no other browser.
 const contradictions = [...consistencySignals, ...headerSignals].filter(({ strength }) => strength !== 'weak')
@@ -137,86 +134,77 @@ export function actsNaturally(facts: Facts): boolean {
 }
 
 /** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */
-export const trustSignals: Signal[] = [
+export const trustSignals = signals(
+  { role: 'trust' },
   {
-    ...trustBase,
-    slug: 'browser_profile_consistent',
-    channel: 'consistency',
-    name: 'Consistent browser profile',
-    category: 'fingerprint',
-    strength: 'moderate',
-    score: 6,
-    looksAt:
-      'page, worker and iframe agree, graphics are drawn by hardware, and nothing contradicts the claimed browser',
-    falsePositives: 'automation of a real browser on a real machine',
-    fires: inBrowser(isConsistent),
+    browser_profile_consistent: {
+      channel: 'consistency',
+      name: 'Consistent browser profile',
+      category: 'fingerprint',
+      strength: 'moderate',
+      score: 6,
+      looksAt:
+        'page, worker and iframe agree, graphics are drawn by hardware, and nothing contradicts the claimed browser',
+      falsePositives: 'automation of a real browser on a real machine',
+      fires: inBrowser(isConsistent),
+    },
+    fresh_proofs: {
+      channel: 'freshness',
+      name: 'Fresh snapshot',
+      category: 'integrity',
+      strength: 'weak',
+      score: 2,
+      looksAt: "the snapshot answers its own document's challenge",
+      falsePositives: 'every client that runs the SDK does',
+      fires: snapshot((_, facts) => isAnswered(facts)),
+    },
+    natural_pointer_movement: {
+      channel: 'pointer',
+      name: 'Natural pointer movement',
+      category: 'behavioral',
+      strength: 'moderate',
+      score: 8,
+      looksAt: 'ten or more uneven moves, some of which the browser put together, with no trace of software',
+      falsePositives: 'tools that imitate pointer movement below the browser',
+      measured: ({ mouse: m }) =>
+        `${m.moves} moves, ${m.coalesced} put together, line ${shown(m.straightness, 3)}`,
+      fires: input(isNaturalMovement),
+    },
+    natural_typing: {
+      channel: 'keyboard',
+      name: 'Natural typing rhythm',
+      category: 'behavioral',
+      strength: 'moderate',
+      score: 6,
+      looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
+      falsePositives: 'tools that imitate typing below the browser',
+      measured: ({ keyboard: k }) =>
+        `${k.keys} keys, ${k.rollovers} overlap, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms down`,
+      fires: input(isNaturalTyping),
+    },
+    natural_touch: {
+      channel: 'touch',
+      name: 'Natural touch',
+      category: 'behavioral',
+      strength: 'moderate',
+      score: 6,
+      looksAt:
+        'three or more trusted touches at uneven times whose contact area varies, with no trace of emulation and remote debugging off',
+      falsePositives: 'emulators that vary the contact area and the times',
+      measured: ({ touch: t }) => `${t.touches} touches, radius ± ${shown(t.radius_std)} px`,
+      fires: input(isNaturalTouch),
+    },
+    returning_visitor_fingerprint: {
+      channel: 'history',
+      name: 'Returning visitor',
+      role: 'context',
+      category: 'fingerprint',
+      strength: 'moderate',
+      score: 0,
+      looksAt: 'the client kept an id, and an earlier session had the same visitor',
+      falsePositives: 'not evidence either way',
+      looksBack: true,
+      fires: ({ visitorSessions }) => visitorSessions > 1,
+    },
   },
-  {
-    ...trustBase,
-    slug: 'fresh_proofs',
-    channel: 'freshness',
-    name: 'Fresh snapshot',
-    category: 'integrity',
-    strength: 'weak',
-    score: 2,
-    looksAt: "the snapshot answers its own document's challenge",
-    falsePositives: 'every client that runs the SDK does',
-    fires: snapshot((_, facts) => isAnswered(facts)),
-  },
-  {
-    ...trustBase,
-    slug: 'natural_pointer_movement',
-    channel: 'pointer',
-    name: 'Natural pointer movement',
-    category: 'behavioral',
-    strength: 'moderate',
-    score: 8,
-    looksAt: 'ten or more uneven moves, some of which the browser put together, with no trace of software',
-    falsePositives: 'tools that imitate pointer movement below the browser',
-    measured: ({ mouse: m }) =>
-      `${m.moves} moves, ${m.coalesced} put together, line ${shown(m.straightness, 3)}`,
-    fires: input(isNaturalMovement),
-  },
-  {
-    ...trustBase,
-    slug: 'natural_typing',
-    channel: 'keyboard',
-    name: 'Natural typing rhythm',
-    category: 'behavioral',
-    strength: 'moderate',
-    score: 6,
-    looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
-    falsePositives: 'tools that imitate typing below the browser',
-    measured: ({ keyboard: k }) =>
-      `${k.keys} keys, ${k.rollovers} overlap, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms down`,
-    fires: input(isNaturalTyping),
-  },
-  {
-    ...trustBase,
-    slug: 'natural_touch',
-    channel: 'touch',
-    name: 'Natural touch',
-    category: 'behavioral',
-    strength: 'moderate',
-    score: 6,
-    looksAt:
-      'three or more trusted touches at uneven times whose contact area varies, with no trace of emulation and remote debugging off',
-    falsePositives: 'emulators that vary the contact area and the times',
-    measured: ({ touch: t }) => `${t.touches} touches, radius ± ${shown(t.radius_std)} px`,
-    fires: input(isNaturalTouch),
-  },
-  {
-    ...trustBase,
-    slug: 'returning_visitor_fingerprint',
-    channel: 'history',
-    name: 'Returning visitor',
-    role: 'context',
-    category: 'fingerprint',
-    strength: 'moderate',
-    score: 0,
-    looksAt: 'the client kept an id, and an earlier session had the same visitor',
-    falsePositives: 'not evidence either way',
-    looksBack: true,
-    fires: ({ visitorSessions }) => visitorSessions > 1,
-  },
-]
+)

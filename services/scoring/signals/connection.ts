@@ -1,59 +1,51 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { type Facts, inBrowser, type Signal, snapshot } from '../facts.ts'
+import type { Facts } from '../session/facts.ts'
+import { inBrowser, signals, snapshot } from './signal.ts'
 
-const protocolBase = { role: 'risk', category: 'integrity' } as const
-
-export const protocolSignals: Signal[] = [
+export const protocolSignals = signals(
+  { role: 'risk', category: 'integrity' },
   {
-    ...protocolBase,
-    slug: 'unreadable_observations',
-    channel: 'protocol',
-    name: 'Unreadable observations',
-    strength: 'strong',
-    score: 45,
-    looksAt:
-      'an accepted body that is not the agreed JSON within the limits of docs/reference/collect-protocol.md',
-    falsePositives: 'a defective client build',
-    fires: ({ unreadable }) => unreadable > 0,
+    unreadable_observations: {
+      channel: 'protocol',
+      name: 'Unreadable observations',
+      strength: 'strong',
+      score: 45,
+      looksAt:
+        'an accepted body that is not the agreed JSON within the limits of docs/reference/collect-protocol.md',
+      falsePositives: 'a defective client build',
+      fires: ({ unreadable }) => unreadable > 0,
+    },
+    conflicting_replay: {
+      channel: 'protocol',
+      name: 'Conflicting replay',
+      strength: 'strong',
+      score: 48,
+      looksAt: 'a second, different body under a sequence number that was already used',
+      falsePositives: 'a page restored from a duplicate of a browser profile',
+      fires: ({ conflicts }) => conflicts > 0,
+    },
+    session_identity_changed: {
+      channel: 'identity',
+      name: 'Browser changed within the session',
+      strength: 'moderate',
+      score: 28,
+      looksAt: 'user agent, platform or graphics card differ between two snapshots of a session',
+      falsePositives: 'switching to the desktop site, a second graphics card',
+      fires: ({ identityChanges }) => identityChanges > 0,
+    },
+    kept_id_of_another_device: {
+      channel: 'history',
+      name: 'Id of another device',
+      strength: 'strong',
+      score: 45,
+      looksBack: true,
+      looksAt:
+        'a kept id or a resume token was given to a device of another system, and nothing that the machine draws, sounds like or writes with is the same',
+      falsePositives: 'a browser profile that was moved to a computer of another system',
+      fires: ({ isCopied }) => isCopied,
+    },
   },
-  {
-    ...protocolBase,
-    slug: 'conflicting_replay',
-    channel: 'protocol',
-    name: 'Conflicting replay',
-    strength: 'strong',
-    score: 48,
-    looksAt: 'a second, different body under a sequence number that was already used',
-    falsePositives: 'a page restored from a duplicate of a browser profile',
-    fires: ({ conflicts }) => conflicts > 0,
-  },
-  {
-    ...protocolBase,
-    slug: 'session_identity_changed',
-    channel: 'identity',
-    name: 'Browser changed within the session',
-    strength: 'moderate',
-    score: 28,
-    looksAt: 'user agent, platform or graphics card differ between two snapshots of a session',
-    falsePositives: 'switching to the desktop site, a second graphics card',
-    fires: ({ identityChanges }) => identityChanges > 0,
-  },
-  {
-    ...protocolBase,
-    slug: 'kept_id_of_another_device',
-    channel: 'history',
-    name: 'Id of another device',
-    strength: 'strong',
-    score: 45,
-    looksBack: true,
-    looksAt:
-      'a kept id or a resume token was given to a device of another system, and nothing that the machine draws, sounds like or writes with is the same',
-    falsePositives: 'a browser profile that was moved to a computer of another system',
-    fires: ({ isCopied }) => isCopied,
-  },
-]
-
-const networkBase = { role: 'risk', category: 'network' } as const
+)
 
 function zoneDiffers({ snapshot, network }: Facts): boolean {
   const here = snapshot?.environment.timezone
@@ -61,57 +53,50 @@ function zoneDiffers({ snapshot, network }: Facts): boolean {
   return !!here && !!there && here.split('/')[0] !== there.split('/')[0]
 }
 
-export const networkSignals: Signal[] = [
+export const networkSignals = signals(
+  { role: 'risk', category: 'network' },
   {
-    ...networkBase,
-    slug: 'hosting_network',
-    channel: 'network',
-    name: 'Hosting network',
-    strength: 'moderate',
-    score: 22,
-    looksAt: 'the address belongs to a hosting provider, where a configured database says so',
-    falsePositives: 'VPN exits, office gateways, remote desktops in a data centre',
-    fires: ({ network }) => network.anonymity.hosting,
+    hosting_network: {
+      channel: 'network',
+      name: 'Hosting network',
+      strength: 'moderate',
+      score: 22,
+      looksAt: 'the address belongs to a hosting provider, where a configured database says so',
+      falsePositives: 'VPN exits, office gateways, remote desktops in a data centre',
+      fires: ({ network }) => network.anonymity.hosting,
+    },
+    vpn_associated_ip: {
+      channel: 'network',
+      name: 'VPN-associated IP',
+      role: 'context',
+      strength: 'weak',
+      score: 0,
+      looksAt: 'the address belongs to a VPN or relay, where a configured database says so',
+      falsePositives: 'not evidence of risk: privacy is not automation',
+      fires: ({ network: { anonymity: a } }) => a.vpn || a.relay,
+    },
+    anonymous_proxy: {
+      channel: 'network',
+      name: 'Anonymous proxy or Tor exit',
+      strength: 'weak',
+      score: 12,
+      looksAt: 'the address is an open proxy or a Tor exit, where a configured database says so',
+      falsePositives: 'people who need anonymity',
+      fires: ({ network: { anonymity: a } }) => a.proxy || a.tor || a.residential_proxy,
+    },
+    timezone_location_mismatch: {
+      channel: 'network',
+      name: 'Time zone of another continent',
+      strength: 'weak',
+      score: 8,
+      looksAt: "the browser's time zone against that of the address",
+      falsePositives: 'travellers, VPNs, UTC clocks (not counted)',
+      fires: inBrowser(
+        (s, facts) => /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
+      ),
+    },
   },
-  {
-    ...networkBase,
-    slug: 'vpn_associated_ip',
-    channel: 'network',
-    name: 'VPN-associated IP',
-    role: 'context',
-    strength: 'weak',
-    score: 0,
-    looksAt: 'the address belongs to a VPN or relay, where a configured database says so',
-    falsePositives: 'not evidence of risk: privacy is not automation',
-    fires: ({ network: { anonymity: a } }) => a.vpn || a.relay,
-  },
-  {
-    ...networkBase,
-    slug: 'anonymous_proxy',
-    channel: 'network',
-    name: 'Anonymous proxy or Tor exit',
-    strength: 'weak',
-    score: 12,
-    looksAt: 'the address is an open proxy or a Tor exit, where a configured database says so',
-    falsePositives: 'people who need anonymity',
-    fires: ({ network: { anonymity: a } }) => a.proxy || a.tor || a.residential_proxy,
-  },
-  {
-    ...networkBase,
-    slug: 'timezone_location_mismatch',
-    channel: 'network',
-    name: 'Time zone of another continent',
-    strength: 'weak',
-    score: 8,
-    looksAt: "the browser's time zone against that of the address",
-    falsePositives: 'travellers, VPNs, UTC clocks (not counted)',
-    fires: inBrowser(
-      (s, facts) => /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
-    ),
-  },
-]
-
-const nativeBase = { role: 'risk', category: 'integrity' } as const
+)
 
 type Native = NonNullable<Snapshot['native']>
 const app = (test: (native: Native) => boolean) => snapshot((s) => s.native !== null && test(s.native))
@@ -125,109 +110,94 @@ const checksOf = (n: Native) => [
 ]
 
 /** What the iOS and Android SDKs report about the device and the app. */
-export const nativeSignals: Signal[] = [
+export const nativeSignals = signals(
+  { role: 'risk', category: 'integrity' },
   {
-    ...nativeBase,
-    slug: 'native_hooks',
-    channel: 'instrumentation',
-    name: 'Hooked app',
-    strength: 'strong',
-    score: 58,
-    looksAt: 'instrumentation such as Frida or Xposed inside the app',
-    falsePositives: 'security testing',
-    fires: app((n) => n.hooks === true),
+    native_hooks: {
+      channel: 'instrumentation',
+      name: 'Hooked app',
+      strength: 'strong',
+      score: 58,
+      looksAt: 'instrumentation such as Frida or Xposed inside the app',
+      falsePositives: 'security testing',
+      fires: app((n) => n.hooks === true),
+    },
+    native_emulator: {
+      channel: 'app',
+      name: 'Simulator or emulator',
+      category: 'environment',
+      strength: 'strong',
+      score: 45,
+      looksAt: 'the app runs in a simulator or emulator',
+      falsePositives: 'developers, Android on Chromebooks',
+      fires: app((n) => n.simulator_or_emulator === true),
+    },
+    native_code_signing_invalid: {
+      channel: 'app',
+      name: 'Changed app',
+      strength: 'strong',
+      score: 50,
+      looksAt: 'the signature of the app is not valid',
+      falsePositives: 'development builds',
+      fires: app((n) => n.code_signing_invalid === true),
+    },
+    native_jailbreak_or_root: {
+      channel: 'app',
+      name: 'Jailbroken or rooted device',
+      strength: 'moderate',
+      score: 25,
+      looksAt: 'signs of a jailbreak or of root',
+      falsePositives: 'enthusiasts',
+      fires: app((n) => n.jailbreak_or_root === true),
+    },
+    native_debugger: {
+      channel: 'app',
+      name: 'Debugger attached to the app',
+      strength: 'moderate',
+      score: 25,
+      looksAt: 'a debugger is attached',
+      falsePositives: 'developers',
+      fires: app((n) => n.debugger === true),
+    },
+    native_observations_missing: {
+      channel: 'completeness',
+      name: 'App without a device',
+      strength: 'strong',
+      score: 60,
+      looksAt: 'the snapshot of an app has no `native` observations, or none with a device model',
+      falsePositives: 'none known; every app knows its device',
+      fires: snapshot((s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null),
+    },
+    native_checks_missing: {
+      channel: 'completeness',
+      name: 'App that checked nothing',
+      strength: 'moderate',
+      score: 35,
+      atLeast: 45,
+      looksAt:
+        'an app names its device, and reports none of its checks: hooks, signature, root, emulator, debugger',
+      falsePositives: 'none known; every SDK of apps reports some',
+      fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
+    },
+    app_unattested: {
+      channel: 'attestation',
+      name: 'App that nothing attests',
+      strength: 'weak',
+      score: 2,
+      atLeast: 40,
+      looksAt:
+        'no service of Apple or Google has attested the app, so that a script may have made all of it up',
+      falsePositives: 'every app, until attestation is there',
+      fires: ({ platform }) => platform !== 'web',
+    },
+    browser_user_agent_in_app: {
+      channel: 'app',
+      name: "A browser's user agent from an app",
+      strength: 'strong',
+      score: 60,
+      looksAt: 'the requests of an app carry the `User-Agent` of a browser',
+      falsePositives: 'apps that send it on purpose',
+      fires: ({ platform, headerUserAgent }) => platform !== 'web' && /^Mozilla\//i.test(headerUserAgent),
+    },
   },
-  {
-    ...nativeBase,
-    slug: 'native_emulator',
-    channel: 'app',
-    name: 'Simulator or emulator',
-    category: 'environment',
-    strength: 'strong',
-    score: 45,
-    looksAt: 'the app runs in a simulator or emulator',
-    falsePositives: 'developers, Android on Chromebooks',
-    fires: app((n) => n.simulator_or_emulator === true),
-  },
-  {
-    ...nativeBase,
-    slug: 'native_code_signing_invalid',
-    channel: 'app',
-    name: 'Changed app',
-    strength: 'strong',
-    score: 50,
-    looksAt: 'the signature of the app is not valid',
-    falsePositives: 'development builds',
-    fires: app((n) => n.code_signing_invalid === true),
-  },
-  {
-    ...nativeBase,
-    slug: 'native_jailbreak_or_root',
-    channel: 'app',
-    name: 'Jailbroken or rooted device',
-    strength: 'moderate',
-    score: 25,
-    looksAt: 'signs of a jailbreak or of root',
-    falsePositives: 'enthusiasts',
-    fires: app((n) => n.jailbreak_or_root === true),
-  },
-  {
-    ...nativeBase,
-    slug: 'native_debugger',
-    channel: 'app',
-    name: 'Debugger attached to the app',
-    strength: 'moderate',
-    score: 25,
-    looksAt: 'a debugger is attached',
-    falsePositives: 'developers',
-    fires: app((n) => n.debugger === true),
-  },
-  {
-    ...nativeBase,
-    slug: 'native_observations_missing',
-    channel: 'completeness',
-    name: 'App without a device',
-    strength: 'strong',
-    score: 60,
-    looksAt: 'the snapshot of an app has no `native` observations, or none with a device model',
-    falsePositives: 'none known; every app knows its device',
-    fires: snapshot((s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null),
-  },
-  {
-    ...nativeBase,
-    slug: 'native_checks_missing',
-    channel: 'completeness',
-    name: 'App that checked nothing',
-    strength: 'moderate',
-    score: 35,
-    atLeast: 45,
-    looksAt:
-      'an app names its device, and reports none of its checks: hooks, signature, root, emulator, debugger',
-    falsePositives: 'none known; every SDK of apps reports some',
-    fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
-  },
-  {
-    ...nativeBase,
-    slug: 'app_unattested',
-    channel: 'attestation',
-    name: 'App that nothing attests',
-    strength: 'weak',
-    score: 2,
-    atLeast: 40,
-    looksAt:
-      'no service of Apple or Google has attested the app, so that a script may have made all of it up',
-    falsePositives: 'every app, until attestation is there',
-    fires: ({ platform }) => platform !== 'web',
-  },
-  {
-    ...nativeBase,
-    slug: 'browser_user_agent_in_app',
-    channel: 'app',
-    name: "A browser's user agent from an app",
-    strength: 'strong',
-    score: 60,
-    looksAt: 'the requests of an app carry the `User-Agent` of a browser',
-    falsePositives: 'apps that send it on purpose',
-    fires: ({ platform, headerUserAgent }) => platform !== 'web' && /^Mozilla\//i.test(headerUserAgent),
-  },
-]
+)

@@ -1,7 +1,8 @@
 import type { Behavior } from '../../../schemas/observations.ts'
-import type { Agent } from '../agent.ts'
-import { type Facts, input, type Signal, shown } from '../facts.ts'
+import type { Agent } from '../session/agent.ts'
+import type { Facts } from '../session/facts.ts'
 import { behaviorBase } from './input.ts'
+import { input, shown, signals } from './signal.ts'
 
 // Keyboards on the screen of a phone let each key go at once, and none overlaps another.
 const hasKeyboard = ({ agent }: Facts) => agent.formFactor === 'desktop'
@@ -39,10 +40,8 @@ function isUntouched({ mouse, keyboard, touch, clipboard }: Behavior): boolean {
 }
 
 /** How hands differ from programs that have left the defaults of their tools. */
-export const handSignals: Signal[] = [
-  {
-    ...behaviorBase,
-    slug: 'pointer_jumps',
+export const handSignals = signals(behaviorBase, {
+  pointer_jumps: {
     channel: 'pointer',
     name: 'Pointer that jumps to what it presses',
     strength: 'weak',
@@ -53,9 +52,7 @@ export const handSignals: Signal[] = [
     measured: ({ mouse: m }) => `${m.jumps} far jumps, ${m.moves} moves for ${m.presses} presses`,
     fires: input(jumps),
   },
-  {
-    ...behaviorBase,
-    slug: 'movement_never_coalesced',
+  movement_never_coalesced: {
     channel: 'pointer',
     name: 'Movement at the pace of a program',
     strength: 'weak',
@@ -65,9 +62,7 @@ export const handSignals: Signal[] = [
     measured: ({ mouse }) => `0 of ${mouse.single} moves`,
     fires: input(neverCoalesces),
   },
-  {
-    ...behaviorBase,
-    slug: 'lone_click',
+  lone_click: {
     channel: 'pointer',
     name: 'One click without a hand',
     strength: 'moderate',
@@ -77,9 +72,7 @@ export const handSignals: Signal[] = [
     measured: ({ mouse }) => `1 press after ${mouse.moves} moves`,
     fires: input(isLoneClick),
   },
-  {
-    ...behaviorBase,
-    slug: 'unnatural_key_holds',
+  unnatural_key_holds: {
     channel: 'keyboard',
     name: 'Keys that no finger holds',
     strength: 'moderate',
@@ -90,9 +83,7 @@ export const handSignals: Signal[] = [
     measured: ({ keyboard: k }) => `${k.keys} keys, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms`,
     fires: input(holdsOddly),
   },
-  {
-    ...behaviorBase,
-    slug: 'keys_without_gaps',
+  keys_without_gaps: {
     channel: 'keyboard',
     name: 'Keys that follow without a gap',
     strength: 'moderate',
@@ -105,9 +96,7 @@ export const handSignals: Signal[] = [
       ({ keyboard: k }, facts) => hasKeyboard(facts) && k.keys >= 10 && k.abutting >= k.keys * 0.5,
     ),
   },
-  {
-    ...behaviorBase,
-    slug: 'typing_without_overlap',
+  typing_without_overlap: {
     channel: 'keyboard',
     name: 'Fast typing without overlap',
     strength: 'moderate',
@@ -117,9 +106,7 @@ export const handSignals: Signal[] = [
     measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${shown(k.interval_mean)} ms`,
     fires: input(neverOverlaps),
   },
-  {
-    ...behaviorBase,
-    slug: 'typing_right_after_press',
+  typing_right_after_press: {
     channel: 'switching',
     name: 'Typing right after a press',
     strength: 'moderate',
@@ -129,9 +116,7 @@ export const handSignals: Signal[] = [
     measured: ({ keyboard: k, mouse }) => `${k.hasty} times after ${mouse.presses} presses`,
     fires: input(({ keyboard }) => keyboard.hasty >= 2),
   },
-  {
-    ...behaviorBase,
-    slug: 'focus_without_cause',
+  focus_without_cause: {
     channel: 'form',
     name: 'Focus without cause',
     strength: 'weak',
@@ -141,9 +126,7 @@ export const handSignals: Signal[] = [
     measured: ({ form: f }) => `${f.uncaused_focuses} of ${f.focuses} fields`,
     fires: input(({ form }) => form.uncaused_focuses >= 2),
   },
-  {
-    ...behaviorBase,
-    slug: 'filled_without_focus',
+  filled_without_focus: {
     channel: 'form',
     name: 'Fields filled without focus',
     strength: 'weak',
@@ -153,9 +136,7 @@ export const handSignals: Signal[] = [
     measured: ({ form: f }) => `${f.unfocused_inputs} inputs`,
     fires: input(({ form }) => form.unfocused_inputs >= 2),
   },
-  {
-    ...behaviorBase,
-    slug: 'submitted_without_input',
+  submitted_without_input: {
     channel: 'form',
     name: 'Form filled and sent without input',
     strength: 'moderate',
@@ -172,9 +153,7 @@ export const handSignals: Signal[] = [
         isUntouched(behavior),
     ),
   },
-]
-
-const phoneBase = { ...behaviorBase, strength: 'moderate' } as const
+})
 
 const isMobile = ({ formFactor }: Agent) => formFactor === 'mobile'
 const isAndroid = (agent: Agent) =>
@@ -192,40 +171,38 @@ function isEmulatedTouch(behavior: Behavior, facts: Facts): boolean {
 }
 
 /** What phones do not do, and a computer that poses as one does. */
-export const phoneSignals: Signal[] = [
+export const phoneSignals = signals(
+  { ...behaviorBase, strength: 'moderate' },
   {
-    ...phoneBase,
-    slug: 'emulated_touch',
-    channel: 'touch',
-    name: 'Touches of no finger',
-    score: 30,
-    looksAt:
-      'on a phone or tablet, two touches and half of all end within 8 ms, have radii and force of 1, or lie beside their place on the screen',
-    falsePositives: 'device emulation in developer tools, tests with `adb`, assistive apps that make touches',
-    measured: ({ touch: t }) =>
-      `${t.instant} at once, ${t.plain} without size and ${t.displaced} displaced of ${t.touches}`,
-    fires: input(isEmulatedTouch),
+    emulated_touch: {
+      channel: 'touch',
+      name: 'Touches of no finger',
+      score: 30,
+      looksAt:
+        'on a phone or tablet, two touches and half of all end within 8 ms, have radii and force of 1, or lie beside their place on the screen',
+      falsePositives:
+        'device emulation in developer tools, tests with `adb`, assistive apps that make touches',
+      measured: ({ touch: t }) =>
+        `${t.instant} at once, ${t.plain} without size and ${t.displaced} displaced of ${t.touches}`,
+      fires: input(isEmulatedTouch),
+    },
+    mouse_on_phone: {
+      channel: 'pointer',
+      name: 'Mouse on a phone',
+      score: 25,
+      looksAt: 'on a phone, the button of a mouse was pressed',
+      falsePositives: 'phones with a mouse or in a dock, phones that are steered from a computer',
+      measured: ({ mouse }) => `${mouse.presses} presses`,
+      fires: input(({ mouse }, { agent }) => isMobile(agent) && mouse.presses > 0),
+    },
+    keyboard_on_phone: {
+      channel: 'keyboard',
+      name: 'Keyboard of a computer on a phone',
+      score: 20,
+      looksAt: 'on an Android phone, eight or more letters came from keys with numbers of their own',
+      falsePositives: 'phones with a keyboard or in a dock, a few keyboard apps',
+      measured: ({ keyboard }) => `${keyboard.letters} letters`,
+      fires: input(({ keyboard }, { agent }) => isAndroid(agent) && keyboard.letters >= 8),
+    },
   },
-  {
-    ...phoneBase,
-    slug: 'mouse_on_phone',
-    channel: 'pointer',
-    name: 'Mouse on a phone',
-    score: 25,
-    looksAt: 'on a phone, the button of a mouse was pressed',
-    falsePositives: 'phones with a mouse or in a dock, phones that are steered from a computer',
-    measured: ({ mouse }) => `${mouse.presses} presses`,
-    fires: input(({ mouse }, { agent }) => isMobile(agent) && mouse.presses > 0),
-  },
-  {
-    ...phoneBase,
-    slug: 'keyboard_on_phone',
-    channel: 'keyboard',
-    name: 'Keyboard of a computer on a phone',
-    score: 20,
-    looksAt: 'on an Android phone, eight or more letters came from keys with numbers of their own',
-    falsePositives: 'phones with a keyboard or in a dock, a few keyboard apps',
-    measured: ({ keyboard }) => `${keyboard.letters} letters`,
-    fires: input(({ keyboard }, { agent }) => isAndroid(agent) && keyboard.letters >= 8),
-  },
-]
+)

@@ -1,5 +1,6 @@
 import type { Behavior } from '../../../schemas/observations.ts'
-import { type Facts, input, type Signal, shown } from '../facts.ts'
+import type { Facts } from '../session/facts.ts'
+import { input, shown, signals } from './signal.ts'
 
 /** What all signals of input have in common. */
 export const behaviorBase = { role: 'risk', category: 'behavioral' } as const
@@ -71,10 +72,8 @@ function hasInstantClicks({ mouse }: Behavior): boolean {
   return mouse.instant_presses >= 2 && mouse.instant_presses >= mouse.presses * 0.5
 }
 
-export const pointerSignals: Signal[] = [
-  {
-    ...behaviorBase,
-    slug: 'pressed_without_pressure',
+export const pointerSignals = signals(behaviorBase, {
+  pressed_without_pressure: {
     channel: 'pressure',
     name: 'Mouse buttons without pressure',
     strength: 'strong',
@@ -84,9 +83,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ mouse: m }) => `${m.pressureless} events, ${m.presses} presses`,
     fires: input(isPressureless),
   },
-  {
-    ...behaviorBase,
-    slug: 'uneven_wheel_notches',
+  uneven_wheel_notches: {
     channel: 'scroll',
     name: 'Notches of different length',
     strength: 'moderate',
@@ -96,9 +93,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ scroll: s }) => `${s.uneven_wheel} of ${s.wheel} turns`,
     fires: input(isWheelUneven),
   },
-  {
-    ...behaviorBase,
-    slug: 'unsynchronized_input_clock',
+  unsynchronized_input_clock: {
     channel: 'clock',
     name: "Input without the window system's clock",
     strength: 'moderate',
@@ -109,9 +104,7 @@ export const pointerSignals: Signal[] = [
       `${m.off_clock + k.off_clock} of ${m.moves + 2 * (m.presses + k.keys)} events`,
     fires: input(isOffClock),
   },
-  {
-    ...behaviorBase,
-    slug: 'exact_center_clicks',
+  exact_center_clicks: {
     channel: 'pointer',
     name: 'Clicks on exact centres',
     strength: 'moderate',
@@ -121,9 +114,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ mouse: m }) => `${m.clicks_exact_center} of ${m.clicks} clicks`,
     fires: input(exactClicks),
   },
-  {
-    ...behaviorBase,
-    slug: 'clicks_without_movement',
+  clicks_without_movement: {
     channel: 'pointer',
     name: 'Clicks without movement',
     strength: 'moderate',
@@ -133,9 +124,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ mouse: m }) => `${m.clicks_without_move} of ${m.clicks} clicks`,
     fires: input(({ mouse, touch }) => touch.events === 0 && mouse.clicks_without_move >= 2),
   },
-  {
-    ...behaviorBase,
-    slug: 'protocol_pointer_coordinates',
+  protocol_pointer_coordinates: {
     channel: 'pointer',
     name: 'Pointer coordinates of a debugging protocol',
     strength: 'moderate',
@@ -145,9 +134,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ mouse: m }) => `${Math.max(m.screen_equals_client, m.frameless)} of ${m.moves} moves`,
     fires: input(protocolCoordinates),
   },
-  {
-    ...behaviorBase,
-    slug: 'instant_clicks',
+  instant_clicks: {
     channel: 'pointer',
     name: 'Clicks that last no time',
     strength: 'moderate',
@@ -157,9 +144,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ mouse: m }) => `${m.instant_presses} of ${m.presses} presses`,
     fires: input(hasInstantClicks),
   },
-  {
-    ...behaviorBase,
-    slug: 'straight_pointer_paths',
+  straight_pointer_paths: {
     channel: 'pointer',
     name: 'Straight pointer paths',
     strength: 'weak',
@@ -177,9 +162,7 @@ export const pointerSignals: Signal[] = [
         m.speed_std < 0.05,
     ),
   },
-  {
-    ...behaviorBase,
-    slug: 'scrolls_without_cause',
+  scrolls_without_cause: {
     channel: 'scroll',
     name: 'Scrolling without input',
     strength: 'weak',
@@ -189,7 +172,7 @@ export const pointerSignals: Signal[] = [
     measured: ({ scroll: s }) => `${s.uncaused} times`,
     fires: input(({ scroll }) => scroll.uncaused >= 3 && scroll.wheel === 0),
   },
-]
+})
 
 export function isUniformTyping({ keyboard: k }: Behavior): boolean {
   return k.keys >= 10 && k.corrections === 0 && k.interval_std !== null && k.interval_std < 6
@@ -204,10 +187,8 @@ function hasInstantKeys({ keyboard: k }: Behavior, { agent }: Facts): boolean {
   return agent.formFactor === 'desktop' && k.keys >= 8 && k.hold_mean !== null && k.hold_mean < 12
 }
 
-export const keyboardSignals: Signal[] = [
-  {
-    ...behaviorBase,
-    slug: 'capitals_without_shift',
+export const keyboardSignals = signals(behaviorBase, {
+  capitals_without_shift: {
     channel: 'keyboard',
     name: 'Capitals without Shift',
     strength: 'strong',
@@ -217,9 +198,7 @@ export const keyboardSignals: Signal[] = [
     measured: ({ keyboard: k }) => `${k.shiftless} of ${k.keys} keys`,
     fires: input(isShiftless),
   },
-  {
-    ...behaviorBase,
-    slug: 'malformed_key_events',
+  malformed_key_events: {
     channel: 'keyboard',
     name: 'Incomplete key events',
     strength: 'strong',
@@ -229,9 +208,7 @@ export const keyboardSignals: Signal[] = [
     measured: ({ keyboard: k }) => `${k.malformed} of ${k.keys} keys`,
     fires: input(isMalformed),
   },
-  {
-    ...behaviorBase,
-    slug: 'characters_without_keys',
+  characters_without_keys: {
     channel: 'keyboard',
     name: 'Characters without keys',
     strength: 'strong',
@@ -241,9 +218,7 @@ export const keyboardSignals: Signal[] = [
     measured: ({ keyboard: k }) => `${k.unkeyed} characters, ${k.keys} keys`,
     fires: input(isUnkeyed),
   },
-  {
-    ...behaviorBase,
-    slug: 'instant_key_presses',
+  instant_key_presses: {
     channel: 'keyboard',
     name: 'Keys that are down no time',
     strength: 'moderate',
@@ -253,9 +228,7 @@ export const keyboardSignals: Signal[] = [
     measured: ({ keyboard: k }) => `${k.keys} keys, ${shown(k.hold_mean)} ms down`,
     fires: input(hasInstantKeys),
   },
-  {
-    ...behaviorBase,
-    slug: 'uniform_typing',
+  uniform_typing: {
     channel: 'keyboard',
     name: 'Uniform typing rhythm',
     strength: 'moderate',
@@ -266,9 +239,7 @@ export const keyboardSignals: Signal[] = [
       `${k.keys} keys, every ${shown(k.interval_mean)} ± ${shown(k.interval_std)} ms`,
     fires: input(isUniformTyping),
   },
-  {
-    ...behaviorBase,
-    slug: 'superhuman_typing',
+  superhuman_typing: {
     channel: 'keyboard',
     name: 'Typing faster than people type',
     strength: 'moderate',
@@ -278,4 +249,4 @@ export const keyboardSignals: Signal[] = [
     measured: ({ keyboard: k }) => `${k.keys} keys, every ${shown(k.interval_mean)} ms`,
     fires: input(isSuperhumanTyping),
   },
-]
+})

@@ -3,7 +3,8 @@ import { handsOf, handsText } from '../../../projections/repeats/near.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Repeats, SessionScored } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
-import type { Facts, Signal } from '../facts.ts'
+import type { Facts } from '../session/facts.ts'
+import { type Definition, signals } from './signal.ts'
 
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
@@ -53,7 +54,7 @@ function isUnique({ mouse, keyboard, touch }: Behavior, snapshot: Snapshot | nul
   return timed.reduce((sum, { events }) => sum + events, 0) >= minEvents
 }
 
-const repeated = (test: (repeats: Repeats) => boolean): Signal['fires'] => {
+const repeated = (test: (repeats: Repeats) => boolean): Definition['fires'] => {
   return ({ repeats }) => repeats !== null && test(repeats)
 }
 
@@ -62,7 +63,7 @@ const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.da
 // One every five seconds: more than a school class whose equal machines are taken for one visitor.
 const isTireless = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
 
-const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Signal['fires'] => {
+const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definition['fires'] => {
   return ({ near, repeats }) => near !== null && repeats !== null && test(near, repeats)
 }
 
@@ -82,163 +83,146 @@ const isSteady = ({ gap_deviation }: NearRepeats) => gap_deviation !== null && g
 const areStrangers = ({ address_sessions: sessions, address_visitors: visitors }: Repeats) =>
   visitors.hour >= 20 && visitors.hour >= 0.9 * sessions.hour
 
-const replayBase = { role: 'risk', category: 'integrity', looksBack: true } as const
-const velocityBase = { role: 'risk', category: 'network', looksBack: true } as const
-
 /**
  * What a session has in common with others of its organization and environment. Neither an equal machine nor a shared
  * address is risk: fleets are equal, and carriers, schools and offices share addresses.
  */
-export const repeatSignals: Signal[] = [
-  {
-    ...replayBase,
-    slug: 'replayed_behavior',
-    channel: 'replay',
-    name: 'Behavior of another session',
-    strength: 'strong',
-    score: 65,
-    looksAt:
-      'the summary of at least 20 timed pointer, key or touch events equals that of another session within a day',
-    falsePositives: 'a body that was sent again in a new session because its answer was lost',
-    fires: repeated(replaysBehavior),
-  },
-  {
-    ...replayBase,
-    slug: 'replayed_session',
-    channel: 'replay',
-    name: 'Whole session replayed',
-    strength: 'strong',
-    score: 68,
-    looksAt: 'behavior and machine both equal those of another session within a day',
-    falsePositives: 'as for `replayed_behavior`',
-    fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
-  },
-  {
-    ...replayBase,
-    slug: 'nearly_replayed_behavior',
-    channel: 'replay',
-    name: 'Behavior nearly that of another session',
-    strength: 'strong',
-    score: 60,
-    looksAt:
-      'the numbers of the summary of input are those of another session within a day, but for a few percent each',
-    falsePositives:
-      'as for `replayed_behavior`; two people by chance less than once in a hundred million pairs',
-    fires: nearly(replaysNearly),
-  },
-  {
-    ...replayBase,
-    slug: 'nearly_replayed_session',
-    channel: 'replay',
-    name: 'Session nearly replayed',
-    strength: 'strong',
-    score: 62,
-    looksAt:
-      'behavior is nearly that of another session within a day, and graphics, canvas, sound and fonts are those of it',
-    falsePositives: 'as for `nearly_replayed_behavior`',
-    fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
-  },
-  {
-    ...replayBase,
-    slug: 'replayed_snapshot',
-    channel: 'replay',
-    name: 'Machine equal to another',
-    role: 'context',
-    strength: 'weak',
-    score: 0,
-    looksAt: 'another session within a day said the same of its machine',
-    falsePositives: 'not evidence of risk: returning visitors, phones of one model and fleets are equal',
-    fires: repeated(replaysSnapshot),
-  },
-  {
-    ...velocityBase,
-    slug: 'velocity_visitor',
-    channel: 'velocity',
-    name: 'More sessions than a person opens',
-    category: 'integrity',
-    strength: 'strong',
-    score: 48,
-    looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
-    falsePositives:
-      'test machines; a hall of equal computers that start at once and are taken for one visitor',
-    fires: repeated(isTireless),
-  },
-  {
-    ...velocityBase,
-    slug: 'mass_produced_visitors',
-    channel: 'velocity',
-    name: 'New visitors of one address with the same hands',
-    category: 'integrity',
-    strength: 'strong',
-    score: 50,
-    looksAt:
-      'hands repeat among at least 10 visitors of a day, of whom this one is new, at one address. Three sessions are nearly the same, or eight visitors and a third of all have one pace. Equal looks do not count',
-    falsePositives: 'automated tests of a site from one office',
-    fires: (facts) =>
-      facts.visitorSessions === 1 &&
-      nearly((near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats))(
-        facts,
-      ),
-  },
-  {
-    ...velocityBase,
-    slug: 'steady_arrivals',
-    channel: 'velocity',
-    name: 'New visitors at a steady rate',
-    category: 'integrity',
-    strength: 'moderate',
-    score: 30,
-    looksAt:
-      'at least 20 visitors came from one address within an hour, this one is new, and nearly each has one session. The gaps between them deviate by less than a quarter of their mean',
-    falsePositives: 'a hall of equal computers that are started one after the other by a program',
-    fires: (facts) =>
-      facts.visitorSessions === 1 &&
-      nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
-  },
-  {
-    ...velocityBase,
-    slug: 'velocity_users',
-    channel: 'velocity',
-    name: 'Many users of one visitor',
-    strength: 'moderate',
-    score: 20,
-    looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
-    falsePositives: 'kiosks, library computers, support staff, test machines; a family has fewer',
-    fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
-  },
-  {
-    ...velocityBase,
-    slug: 'visitor_many_addresses',
-    channel: 'velocity',
-    name: 'Visitor with many addresses',
-    strength: 'moderate',
-    score: 18,
-    looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
-    falsePositives: 'carriers and relays that change the address with each connection',
-    fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
-  },
-  {
-    ...velocityBase,
-    slug: 'velocity_address',
-    channel: 'velocity',
-    name: 'Busy address',
-    role: 'context',
-    strength: 'weak',
-    score: 0,
-    looksAt: 'at least 100 sessions within 5 minutes came from the address',
-    falsePositives: 'not evidence of risk: carriers, schools and offices share one',
-    fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
-  },
-  {
-    ...velocityBase,
-    slug: 'user_many_visitors',
-    channel: 'velocity',
-    name: 'User with many visitors',
-    role: 'context',
-    strength: 'weak',
-    score: 0,
-    looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
-    falsePositives: 'not evidence of risk: shared accounts, and browsers that clear their storage',
-    fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
-  },
+export const repeatSignals = [
+  ...signals(
+    { role: 'risk', category: 'integrity', looksBack: true },
+    {
+      replayed_behavior: {
+        channel: 'replay',
+        name: 'Behavior of another session',
+        strength: 'strong',
+        score: 65,
+        looksAt:
+          'the summary of at least 20 timed pointer, key or touch events equals that of another session within a day',
+        falsePositives: 'a body that was sent again in a new session because its answer was lost',
+        fires: repeated(replaysBehavior),
+      },
+      replayed_session: {
+        channel: 'replay',
+        name: 'Whole session replayed',
+        strength: 'strong',
+        score: 68,
+        looksAt: 'behavior and machine both equal those of another session within a day',
+        falsePositives: 'as for `replayed_behavior`',
+        fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
+      },
+      nearly_replayed_behavior: {
+        channel: 'replay',
+        name: 'Behavior nearly that of another session',
+        strength: 'strong',
+        score: 60,
+        looksAt:
+          'the numbers of the summary of input are those of another session within a day, but for a few percent each',
+        falsePositives:
+          'as for `replayed_behavior`; two people by chance less than once in a hundred million pairs',
+        fires: nearly(replaysNearly),
+      },
+      nearly_replayed_session: {
+        channel: 'replay',
+        name: 'Session nearly replayed',
+        strength: 'strong',
+        score: 62,
+        looksAt:
+          'behavior is nearly that of another session within a day, and graphics, canvas, sound and fonts are those of it',
+        falsePositives: 'as for `nearly_replayed_behavior`',
+        fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
+      },
+      replayed_snapshot: {
+        channel: 'replay',
+        name: 'Machine equal to another',
+        role: 'context',
+        strength: 'weak',
+        score: 0,
+        looksAt: 'another session within a day said the same of its machine',
+        falsePositives: 'not evidence of risk: returning visitors, phones of one model and fleets are equal',
+        fires: repeated(replaysSnapshot),
+      },
+    },
+  ),
+  ...signals(
+    { role: 'risk', category: 'network', looksBack: true },
+    {
+      velocity_visitor: {
+        channel: 'velocity',
+        name: 'More sessions than a person opens',
+        category: 'integrity',
+        strength: 'strong',
+        score: 48,
+        looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
+        falsePositives:
+          'test machines; a hall of equal computers that start at once and are taken for one visitor',
+        fires: repeated(isTireless),
+      },
+      mass_produced_visitors: {
+        channel: 'velocity',
+        name: 'New visitors of one address with the same hands',
+        category: 'integrity',
+        strength: 'strong',
+        score: 50,
+        looksAt:
+          'hands repeat among at least 10 visitors of a day, of whom this one is new, at one address. Three sessions are nearly the same, or eight visitors and a third of all have one pace. Equal looks do not count',
+        falsePositives: 'automated tests of a site from one office',
+        fires: (facts) =>
+          facts.visitorSessions === 1 &&
+          nearly(
+            (near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats),
+          )(facts),
+      },
+      steady_arrivals: {
+        channel: 'velocity',
+        name: 'New visitors at a steady rate',
+        category: 'integrity',
+        strength: 'moderate',
+        score: 30,
+        looksAt:
+          'at least 20 visitors came from one address within an hour, this one is new, and nearly each has one session. The gaps between them deviate by less than a quarter of their mean',
+        falsePositives: 'a hall of equal computers that are started one after the other by a program',
+        fires: (facts) =>
+          facts.visitorSessions === 1 &&
+          nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
+      },
+      velocity_users: {
+        channel: 'velocity',
+        name: 'Many users of one visitor',
+        strength: 'moderate',
+        score: 20,
+        looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
+        falsePositives: 'kiosks, library computers, support staff, test machines; a family has fewer',
+        fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
+      },
+      visitor_many_addresses: {
+        channel: 'velocity',
+        name: 'Visitor with many addresses',
+        strength: 'moderate',
+        score: 18,
+        looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
+        falsePositives: 'carriers and relays that change the address with each connection',
+        fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
+      },
+      velocity_address: {
+        channel: 'velocity',
+        name: 'Busy address',
+        role: 'context',
+        strength: 'weak',
+        score: 0,
+        looksAt: 'at least 100 sessions within 5 minutes came from the address',
+        falsePositives: 'not evidence of risk: carriers, schools and offices share one',
+        fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
+      },
+      user_many_visitors: {
+        channel: 'velocity',
+        name: 'User with many visitors',
+        role: 'context',
+        strength: 'weak',
+        score: 0,
+        looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
+        falsePositives: 'not evidence of risk: shared accounts, and browsers that clear their storage',
+        fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
+      },
+    },
+  ),
 ]

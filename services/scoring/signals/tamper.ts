@@ -1,7 +1,5 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { inBrowser, type Signal } from '../facts.ts'
-
-const tamperBase = { role: 'risk', category: 'integrity' } as const
+import { inBrowser, signals } from './signal.ts'
 
 // What libraries and page code never replace, in the page itself.
 const inPage = /^(JSON\.stringify|Reflect\.\w+|Crypto\.\w+|TextEncoder\.\w+)$/
@@ -29,62 +27,58 @@ export const rewritesWebdriver = foreign((name) => webdriver.test(name))
 const rewritesIdentity = foreign((name) => identity.test(name))
 
 // Signals of the comparison between the page's primitives and those of a fresh realm.
-export const primitiveSignals: Signal[] = [
+export const primitiveSignals = signals(
+  { role: 'risk', category: 'integrity' },
   {
-    ...tamperBase,
-    slug: 'rewritten_primitives',
-    channel: 'functions',
-    name: 'Rewritten primitives of the language',
-    strength: 'strong',
-    score: 60,
-    looksAt:
-      'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native in the page. In a fresh frame, which only an injected script reaches, also `Function`, `Object`, `Array`, `String` and `console`',
-    falsePositives:
-      'extensions that hide their own changes in every frame (not counted for known privacy browsers)',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
+    rewritten_primitives: {
+      channel: 'functions',
+      name: 'Rewritten primitives of the language',
+      strength: 'strong',
+      score: 60,
+      looksAt:
+        'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native in the page. In a fresh frame, which only an injected script reaches, also `Function`, `Object`, `Array`, `String` and `console`',
+      falsePositives:
+        'extensions that hide their own changes in every frame (not counted for known privacy browsers)',
+      fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
+    },
+    rewritten_navigator: {
+      channel: 'identity',
+      name: 'Rewritten getters of navigator',
+      strength: 'moderate',
+      score: 20,
+      looksAt:
+        'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
+      falsePositives: 'user agent switchers, privacy extensions (not counted for known privacy browsers)',
+      fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
+    },
+    realm_differences: {
+      channel: 'identity',
+      name: 'A fresh frame says something else',
+      strength: 'moderate',
+      score: 24,
+      looksAt:
+        'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page; what other signals compare is left out',
+      falsePositives:
+        'extensions that change the page and skip frames (not counted for known privacy browsers)',
+      fires: inBrowser(
+        (s, { privacyTool }) =>
+          !privacyTool &&
+          s.tamper.realm_differences.some((name) => /^frame\./.test(name) && !comparedElsewhere.test(name)),
+      ),
+    },
+    wrapped_page_functions: {
+      channel: 'functions',
+      name: 'Functions that the page wraps',
+      role: 'context',
+      strength: 'weak',
+      score: 0,
+      looksAt:
+        'other primitives that are not native: `fetch`, `console`, timers, listeners, `Function.toString`. Also a single one of those that `rewritten_primitives` looks at',
+      falsePositives:
+        'not evidence of risk: error trackers, frameworks, polyfills and content blockers do it',
+      fires: inBrowser(
+        (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
+      ),
+    },
   },
-  {
-    ...tamperBase,
-    slug: 'rewritten_navigator',
-    channel: 'identity',
-    name: 'Rewritten getters of navigator',
-    strength: 'moderate',
-    score: 20,
-    looksAt:
-      'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
-    falsePositives: 'user agent switchers, privacy extensions (not counted for known privacy browsers)',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
-  },
-  {
-    ...tamperBase,
-    slug: 'realm_differences',
-    channel: 'identity',
-    name: 'A fresh frame says something else',
-    strength: 'moderate',
-    score: 24,
-    looksAt:
-      'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page; what other signals compare is left out',
-    falsePositives:
-      'extensions that change the page and skip frames (not counted for known privacy browsers)',
-    fires: inBrowser(
-      (s, { privacyTool }) =>
-        !privacyTool &&
-        s.tamper.realm_differences.some((name) => /^frame\./.test(name) && !comparedElsewhere.test(name)),
-    ),
-  },
-  {
-    ...tamperBase,
-    slug: 'wrapped_page_functions',
-    channel: 'functions',
-    name: 'Functions that the page wraps',
-    role: 'context',
-    strength: 'weak',
-    score: 0,
-    looksAt:
-      'other primitives that are not native: `fetch`, `console`, timers, listeners, `Function.toString`. Also a single one of those that `rewritten_primitives` looks at',
-    falsePositives: 'not evidence of risk: error trackers, frameworks, polyfills and content blockers do it',
-    fires: inBrowser(
-      (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
-    ),
-  },
-]
+)

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
-import { knownVisitors, type Link, links, visitorKeys } from '../tables.ts'
 import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
 import { isKept, keyAndVisitor, moveSessions, readSessions } from './links.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
+import { knownVisitors, type Link, links, visitorKeys } from './tables.ts'
 
 export interface Unresolved {
   sessionId: string

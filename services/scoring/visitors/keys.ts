@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Environment, VisitorLinked } from '../../../schemas/events.ts'
-import type { SessionState } from '../session-state.ts'
+import type { SessionState } from '../session/state.ts'
 import { type ComponentName, component, type Profile, uniquenessOf } from './profile.ts'
 
 /**

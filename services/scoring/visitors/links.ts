@@ -1,8 +1,8 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
-import { knownVisitors, type Link, links, visitorKeys } from '../tables.ts'
 import { component, components } from './profile.ts'
 import { type LinkedSession, mergedLineage } from './split.ts'
+import { knownVisitors, type Link, links, visitorKeys } from './tables.ts'
 
 export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
   const { rows } = await tx.query<LinkedSession>(

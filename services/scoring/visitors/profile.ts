@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { networkPrefix } from '../../../infra/ip/network.ts'
 import type { VisitorAnchors, VisitorStorage } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
-import type { Agent } from '../agent.ts'
-import type { Facts } from '../facts.ts'
+import type { Agent } from '../session/agent.ts'
+import type { Facts } from '../session/facts.ts'
 import { isSoftwareRendered } from '../signals/headless.ts'
 
 /** What a browser on a device looks like, as short hashes; null = unknown or made noisy on purpose. */

@@ -10,7 +10,7 @@ import {
 } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { verifiesAnswers } from '../../../services/scoring/answers.ts'
+import { verifiesAnswers } from '../../../services/scoring/session/answers.ts'
 
 const bank = [...questionBank.language, ...questionBank.platform, ...questionBank.version]
 const weekMs = 7 * 24 * 60 * 60 * 1000

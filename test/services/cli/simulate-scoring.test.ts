@@ -9,8 +9,8 @@ import {
   planSession,
   type SessionPlan,
 } from '../../../services/cli/simulate/generate/plan.ts'
-import { evaluate } from '../../../services/scoring/decide.ts'
-import { evolve, type SessionEvent } from '../../../services/scoring/session-state.ts'
+import { evolve, type SessionEvent } from '../../../services/scoring/session/state.ts'
+import { evaluate } from '../../../services/scoring/signals/score.ts'
 
 const scope = { session_id: 'sid_1', organization_id: 'org_1', environment: 'test' } as const
 const document = { document_id_hash: 'd1', ip_address: '203.0.113.1' }

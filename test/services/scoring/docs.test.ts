@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { shownTable, signalTable } from '../../../bench/detection/signal-table.ts'
-import { signalCatalogue } from '../../../services/scoring/decide.ts'
-import { categories } from '../../../services/scoring/facts.ts'
+import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
+import { categories } from '../../../services/scoring/signals/signal.ts'
 
 it('docs/reference/signals.md lists every signal as the catalogue has it', async () => {
   expect(await shownTable()).toBe(await signalTable())

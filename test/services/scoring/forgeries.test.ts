@@ -4,7 +4,11 @@ import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenge
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { type AskedOf, type LearnedAnswers, nothingLearned } from '../../../services/scoring/answers.ts'
+import {
+  type AskedOf,
+  type LearnedAnswers,
+  nothingLearned,
+} from '../../../services/scoring/session/answers.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { nothingLearned } from '../../../services/scoring/answers.ts'
 import { startDrafting } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
-import type { SessionEvent } from '../../../services/scoring/session-state.ts'
+import { nothingLearned } from '../../../services/scoring/session/answers.ts'
+import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, opened, startedAt, testSession } from './support/events.ts'
 import { answers, desktopChrome, proofsOf } from './support/snapshots.ts'
 

@@ -5,8 +5,8 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
 import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { GivenAnswer } from '../../../projections/answers/queries.ts'
-import type { LearnedAnswers } from '../../../services/scoring/answers.ts'
 import { learnFrom } from '../../../services/scoring/learned.ts'
+import type { LearnedAnswers } from '../../../services/scoring/session/answers.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
 const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({ id }))

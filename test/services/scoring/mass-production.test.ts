@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { countRepeats } from '../../../projections/repeats/queries.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
-import { type Evaluation, evaluate, withHistory } from '../../../services/scoring/decide.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
+import { type Evaluation, evaluate, withHistory } from '../../../services/scoring/signals/score.ts'
 import { useReadModel } from '../../projections/read-model.ts'
 import {
   type About,

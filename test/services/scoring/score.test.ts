@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { score, signalCatalogue, verdictOf } from '../../../services/scoring/decide.ts'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import type { Signal } from '../../../services/scoring/facts.ts'
+import type { Signal } from '../../../services/scoring/signals/catalogue.ts'
+import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
+import { score, verdictOf } from '../../../services/scoring/signals/score.ts'
 import { evaluateClient } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
 

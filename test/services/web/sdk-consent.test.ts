@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { completenessOf } from '../../../services/scoring/completeness.ts'
+import { completenessOf } from '../../../services/scoring/session/completeness.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needs } from '../../support/needs.ts'
 import { createSdkBench, observationsOf, type SdkBench } from './sdk-page.ts'

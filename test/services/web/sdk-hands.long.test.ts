@@ -1,7 +1,7 @@
 import type { CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Behavior } from '../../../schemas/observations.ts'
-import { addBehavior } from '../../../services/scoring/observed.ts'
+import { addBehavior } from '../../../services/scoring/session/observed.ts'
 import { needs } from '../../support/needs.ts'
 import { createSdkBench, handOver, observationsOf, type SdkBench } from './sdk-page.ts'
 

@@ -3,7 +3,7 @@ import { deflateRawSync } from 'node:zlib'
 import type { EventMeta } from '../../../../infra/event-store/codec.ts'
 import { derivedId } from '../../../../infra/ids.ts'
 import type { BatchReceived, Environment, Platform, ResultRequested } from '../../../../schemas/events.ts'
-import type { SessionEvent } from '../../../../services/scoring/session-state.ts'
+import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
 import { answers, type Client, desktopChrome } from './snapshots.ts'
 
 export const organizationId = 'org_0123456789abcdefghjkmnpqrs'

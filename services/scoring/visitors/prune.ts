@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
-import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
-import type { Logger } from '../../infra/telemetry.ts'
-import { findEndedData } from '../../projections/policies/queries.ts'
+import { type Periodic, runPeriodically } from '../../../infra/flow/periodic.ts'
+import { type Tx, transaction, tryLock } from '../../../infra/postgres/pool.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
+import { findEndedData } from '../../../projections/policies/queries.ts'
 
 // Organization, and when its visitors must have been seen since.
 export type EndedVisitors = ReadonlyMap<string, number>

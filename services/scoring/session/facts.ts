@@ -1,13 +1,13 @@
-import type { AddressNetwork } from '../../infra/ip/network.ts'
-import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
-import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
-import type { Platform, Repeats } from '../../schemas/events.ts'
-import type { Behavior, Snapshot, Withheld } from '../../schemas/observations.ts'
+import type { AddressNetwork } from '../../../infra/ip/network.ts'
+import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
+import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
+import type { Platform, Repeats } from '../../../schemas/events.ts'
+import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
 import { hasBehavior } from './observed.ts'
-import type { DocumentState, SessionState } from './session-state.ts'
+import type { DocumentState, SessionState } from './state.ts'
 
 export interface Facts {
   platform: Platform
@@ -155,102 +155,4 @@ export function clientHint({ document }: Facts, name: string): string | null {
 export function isAnswered({ answers, document }: Facts): boolean {
   const { given } = answers
   return document !== null && document.challenge !== '' && (given === 'keyed' || given === 'echoed')
-}
-
-export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
-export type Category = (typeof categories)[number]
-
-type SignalRole = 'risk' | 'trust' | 'context'
-export type Strength = 'weak' | 'moderate' | 'strong' | 'definitive'
-
-/** What was observed. Signals of one channel look at the same thing, so that they do not confirm each other. */
-export type Channel =
-  | 'canvas'
-  | 'app'
-  | 'attestation'
-  | 'clock'
-  | 'completeness'
-  | 'consistency'
-  | 'console'
-  | 'devices'
-  | 'dispatch'
-  | 'extensions'
-  | 'form'
-  | 'frames'
-  | 'freshness'
-  | 'functions'
-  | 'globals'
-  | 'graphics'
-  | 'headers'
-  | 'hints'
-  | 'history'
-  | 'identity'
-  | 'instrumentation'
-  | 'keyboard'
-  | 'locale'
-  | 'machine'
-  | 'network'
-  | 'plugins'
-  | 'pointer'
-  | 'pressure'
-  | 'protocol'
-  | 'replay'
-  | 'screen'
-  | 'scroll'
-  | 'slowness'
-  | 'switching'
-  | 'touch'
-  | 'user_agent'
-  | 'velocity'
-  | 'webdriver'
-  | 'window'
-
-/** One piece of evidence: a pure function of what is known about a session. */
-export interface Signal {
-  slug: string
-  name: string
-  channel: Channel
-  role: SignalRole
-  category: Category
-  strength: Strength
-  /** 0-100: the risk that this alone means; of a trust signal what it takes away; 0 of context. */
-  score: number
-  /** The score of a session is at least this, whatever speaks for it. */
-  atLeast?: number
-  /** It looks at what other sessions did, which is known last. */
-  looksBack?: true
-  /** The numbers that made it fire, of a signal of behaviour. */
-  measured?(behavior: Behavior): string
-  looksAt: string
-  falsePositives: string
-  fires(facts: Facts): boolean
-}
-
-/** What counts as one group, and only up to a limit: weak signals, habits of input, and what speaks for a person. */
-export type Group = 'weak' | 'habits' | 'trust'
-
-/**
- * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: what a
- * signal says has to be earned. `groups`: more of a group fired than counts.
- */
-export type Bound =
-  | { kind: 'cap'; most: number }
-  | { kind: 'floor'; least: number; signal: Signal }
-  | { kind: 'groups'; limits: Partial<Record<Group, number>> }
-
-export function snapshot(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
-  return (facts) => facts.snapshot !== null && test(facts.snapshot, facts)
-}
-
-export function inBrowser(test: (snapshot: Snapshot, facts: Facts) => boolean): Signal['fires'] {
-  return snapshot((one, facts) => one.native === null && test(one, facts))
-}
-
-export function input(test: (behavior: Behavior, facts: Facts) => boolean): Signal['fires'] {
-  return (facts) => facts.behavior !== null && facts.behavioral && test(facts.behavior, facts)
-}
-
-/** A mean or a spread, for people to read. */
-export function shown(value: number | null, decimals = 1): string {
-  return value === null ? '-' : String(Number(value.toFixed(decimals)))
 }

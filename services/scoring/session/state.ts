@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import type {
   BatchReceived,
   DocumentOpened,
@@ -9,8 +9,8 @@ import type {
   SessionOpened,
   Verdict,
   VisitorLink,
-} from '../../schemas/events.ts'
-import type { Behavior, Observations, Snapshot } from '../../schemas/observations.ts'
+} from '../../../schemas/events.ts'
+import type { Behavior, Observations, Snapshot } from '../../../schemas/observations.ts'
 import {
   addBehavior,
   deviceChanged,

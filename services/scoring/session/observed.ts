@@ -1,12 +1,12 @@
 import { inflateRawSync } from 'node:zlib'
-import { maxDeflatedBytes, maxObservationBytes } from '../../infra/wire/collect/protocol.ts'
+import { maxDeflatedBytes, maxObservationBytes } from '../../../infra/wire/collect/protocol.ts'
 import {
   type Behavior,
   behaviorSchema,
   type Observations,
   observationsSchema,
   type Snapshot,
-} from '../../schemas/observations.ts'
+} from '../../../schemas/observations.ts'
 
 // An honest snapshot has some 300 members, four levels deep. What has more is made to cost time, not to be read.
 const maxMembers = 20_000

@@ -1,8 +1,8 @@
-import type { Tx } from '../../../infra/postgres/pool.ts'
-import type { SessionMove } from '../../../projections/sessions/apply-moves.ts'
-import type { DataScope } from '../../../projections/sessions/scope.ts'
-import { stopScoring } from '../erase.ts'
-import { moveSessions, moveSessionVisitors, ruleOf } from './links.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import type { SessionMove } from '../../projections/sessions/apply-moves.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
+import { stopScoring } from './erase.ts'
+import { moveSessions, moveSessionVisitors, ruleOf } from './visitors/links.ts'
 
 interface WhoseSessions {
   scope: DataScope

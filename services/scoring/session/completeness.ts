@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import { engineVersionOf } from '../../infra/challenges/challenges.ts'
-import type { Platform } from '../../schemas/events.ts'
-import type { Behavior, Snapshot, Withheld } from '../../schemas/observations.ts'
+import { engineVersionOf } from '../../../infra/challenges/challenges.ts'
+import type { Platform } from '../../../schemas/events.ts'
+import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import type { Engine } from './agent.ts'
 
 type Members = { [G in keyof Snapshot]?: readonly string[] }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { bankNumbersOf } from '../../infra/challenges/bank.ts'
+import { bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import {
   answersAsAnother,
   type EngineVersion,
@@ -9,8 +9,8 @@ import {
   isRecorded,
   questionsOf,
   recordedAnswer,
-} from '../../infra/challenges/challenges.ts'
-import { isSameText } from '../../infra/crypto/same-text.ts'
+} from '../../../infra/challenges/challenges.ts'
+import { isSameText } from '../../../infra/crypto/same-text.ts'
 import {
   type AnswerKey,
   type Answers,
@@ -18,12 +18,12 @@ import {
   answerText,
   type EngineAnswer,
   type EngineQuestion,
-} from '../../infra/wire/collect/protocol.ts'
-import { provesSimulation, type SimulationKey } from '../../infra/wire/collect/simulation.ts'
-import type { Environment } from '../../schemas/events.ts'
-import type { Snapshot } from '../../schemas/observations.ts'
+} from '../../../infra/wire/collect/protocol.ts'
+import { provesSimulation, type SimulationKey } from '../../../infra/wire/collect/simulation.ts'
+import type { Environment } from '../../../schemas/events.ts'
+import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
-import type { DocumentState } from './session-state.ts'
+import type { DocumentState } from './state.ts'
 
 /** Whose answers are asked for. */
 export interface AnswerClass {
