@@ -50,6 +50,6 @@ export const personalFields = {
 } as const satisfies FieldsByEvent
 
 // Members of personal records that stay readable, as decisions refer to them.
-export const keptMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
+export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
   SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
 }

@@ -2,14 +2,14 @@ import { noNetwork } from '../../infra/ip/network.ts'
 import { createSeededRandom } from '../../services/cli/simulate/generate/random.ts'
 import { readFacts } from '../../services/scoring/session/facts.ts'
 import { forgotten } from '../../services/scoring/session/state.ts'
-import { allKeys, lineageOf, visitorKeysOf } from '../../services/scoring/visitors/keys.ts'
+import { allKeys, storageKeyOf, visitorKeysOf } from '../../services/scoring/visitors/keys.ts'
 import { type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
 import { type Profile, profileOf } from '../../services/scoring/visitors/profile.ts'
 import {
   beginnings,
   type LinkedSession,
   mayBeTwo,
-  partedFrom,
+  sessionsToSplit,
 } from '../../services/scoring/visitors/split.ts'
 import { evolve, type Habits, habitsOf } from './evolution.ts'
 import { createLooks, type Kind, type Look } from './looks.ts'
@@ -155,7 +155,7 @@ function createMemory() {
       const { id } = match
       let { visitor } = match
       if (visitor && match.basis === 'deterministic' && mayBeTwo(visitor, keys.presented)) {
-        const parted = partedFrom(visitor, keys.presented, ofVisitor.get(id) ?? [])
+        const parted = sessionsToSplit(visitor, keys.presented, ofVisitor.get(id) ?? [])
         const to = `split ${sessionId}`
         for (const moved of parted) {
           const link = links.get(moved)
@@ -167,7 +167,7 @@ function createMemory() {
           visitor = visitors.get(id)
         }
       }
-      const lineage = lineageOf(keys) ?? sessionId
+      const lineage = storageKeyOf(keys) ?? sessionId
       const isNew = !(ofVisitor.get(id) ?? []).some((one) => one.lineage === lineage)
       put({
         session_id: sessionId,

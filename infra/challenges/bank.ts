@@ -17,7 +17,7 @@ export const bankSize = 2048
  */
 export const frequentSize = 40
 
-const askedOfEach = 6
+const ofEachKind = 6
 // A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
 // and nothing waits until a whole new bank is learned.
 const lifetimeWeeks = 52
@@ -40,8 +40,8 @@ export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number 
 /** Which numbers a document is asked: whoever knows its challenge knows which, and not what they ask. */
 export function bankNumbersOf(challenge: string, openedAt: number): number[] {
   const bytes = hash('sha256', `bank ${challenge}`, 'buffer')
-  const frequent = pickPlaces(bytes.subarray(0, 2 * askedOfEach), frequentSize)
-  const others = pickPlaces(bytes.subarray(2 * askedOfEach, 4 * askedOfEach), bankSize - frequentSize)
+  const frequent = pickPlaces(bytes.subarray(0, 2 * ofEachKind), frequentSize)
+  const others = pickPlaces(bytes.subarray(2 * ofEachKind, 4 * ofEachKind), bankSize - frequentSize)
   const places = [...frequent, ...others.map((place) => frequentSize + place)]
   return places.map((place) => bankNumberAt(place, openedAt))
 }

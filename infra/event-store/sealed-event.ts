@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import avro from 'avsc'
-import { keptMembers, personalFields } from '../../schemas/personal.ts'
+import { personalFields, readableMembers } from '../../schemas/personal.ts'
 import { headerBytes, openGcm, sealGcm } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import { encodeBehind, readablePart } from './wire-format.ts'
@@ -84,7 +84,7 @@ export const isPersonal = (name: string): name is PersonalEvent => name in perso
 /** What an event says where its personal fields are encrypted or gone: they are null. */
 export function withoutPersonal(name: PersonalEvent, data: object): Record<string, unknown> {
   const next: Record<string, unknown> = { ...data }
-  for (const field of personalFields[name]) next[field] = kept(next[field], keptMembers[name]?.[field])
+  for (const field of personalFields[name]) next[field] = kept(next[field], readableMembers[name]?.[field])
   return next
 }
 

@@ -1,4 +1,11 @@
-import { type Answered, type AskedRow, type FoundRow, matesOf, newestOthers, type Unseen } from './asked.ts'
+import {
+  type Answered,
+  type CountedRow,
+  type FoundRow,
+  matesOf,
+  newestOthers,
+  type Unseen,
+} from './counted.ts'
 import { areNear } from './near.ts'
 import { nearNames, windows } from './tables.ts'
 
@@ -39,11 +46,15 @@ interface Likeness {
 
 interface Counts {
   /** All rows of the call. */
-  rows: AskedRow[]
+  rows: CountedRow[]
   numberOf: (name: keyof typeof ofAddress) => number | undefined
 }
 
-export function nearOf(row: AskedRow, { found, unseen }: Answered, { rows, numberOf }: Counts): NearRepeats {
+export function nearOf(
+  row: CountedRow,
+  { found, unseen }: Answered,
+  { rows, numberOf }: Counts,
+): NearRepeats {
   const mates = [...new Map([...nearStored(row, found), ...nearUnseen(row, unseen, rows)]).values()]
   const hasHands = row.hands === null ? 0 : 1
   return {
@@ -56,7 +67,7 @@ export function nearOf(row: AskedRow, { found, unseen }: Answered, { rows, numbe
   }
 }
 
-function nearStored({ hands }: AskedRow, found: FoundRow | undefined): [string, Likeness][] {
+function nearStored({ hands }: CountedRow, found: FoundRow | undefined): [string, Likeness][] {
   const texts = found?.near ? found.near.split(',') : []
   return texts.flatMap((text): [string, Likeness][] => {
     const [id = '', same = '', numbers = ''] = text.split(' ')
@@ -65,7 +76,7 @@ function nearStored({ hands }: AskedRow, found: FoundRow | undefined): [string, 
   })
 }
 
-function nearUnseen(row: AskedRow, unseen: Unseen, rows: AskedRow[]): [string, Likeness][] {
+function nearUnseen(row: CountedRow, unseen: Unseen, rows: CountedRow[]): [string, Likeness][] {
   const ids = new Set(nearNames.flatMap((name) => matesOf(row, name, unseen).map(([id]) => id)))
   const isSame = (one: Buffer | null, other: Buffer | null) => one !== null && other?.equals(one) === true
   return rows.flatMap((one): [string, Likeness][] => {

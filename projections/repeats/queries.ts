@@ -3,15 +3,15 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import type { Repeats, WindowCounts } from '../../schemas/events.ts'
 import {
   type Answered,
-  type Asked,
-  type AskedRow,
+  type CountedRow,
+  type CountedSession,
   countedTo,
   type FoundRow,
   type KeyName,
   matesOf,
   newestOthers,
   unseenOf,
-} from './asked.ts'
+} from './counted.ts'
 import { candidates, type NearRepeats, nearOf, ofAddress } from './near-counts.ts'
 import { keyNames, repeatKeys, windows } from './tables.ts'
 
@@ -62,10 +62,10 @@ function countsBy(by: string, members: Record<string, string>): string {
     ) one) by_${by}`
 }
 
-const askedColumns: Column<AskedRow>[] = [
+const askedColumns: Column<CountedRow>[] = [
   { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
   { name: 'at', type: 'bigint', of: ({ at }) => at },
-  ...keyNames.map((name): Column<AskedRow> => ({ name, type: 'bytea', of: (row) => row[name] })),
+  ...keyNames.map((name): Column<CountedRow> => ({ name, type: 'bytea', of: (row) => row[name] })),
 ]
 
 const askedNames = askedColumns.map(({ name }) => name).join(', ')
@@ -82,7 +82,7 @@ const placeOf = new Map([...countedNames, ...nearCounts].map((name, i) => [name,
  * What repeats, for each of the decisions, counted by one statement. Sessions of the same call that the read model does
  * not show yet are counted among each other.
  */
-export async function countRepeats(db: Db, asked: Asked[]): Promise<Counted[]> {
+export async function countRepeats(db: Db, asked: CountedSession[]): Promise<Counted[]> {
   const rows = asked.map((one) => ({ ...one, ...repeatKeys(one) }))
   const { source, values } = unnest(askedColumns, rows)
   const found = await db.query<FoundRow>({ name: 'count-repeats', text: countText(source), values })
@@ -108,7 +108,7 @@ function countText(source: string): string {
     ${laterals.join('\n')} ${candidates} order by n`
 }
 
-function repeatsOf(row: AskedRow, { found, unseen }: Answered): Repeats {
+function repeatsOf(row: CountedRow, { found, unseen }: Answered): Repeats {
   const numberOf = numbersIn(found)
   const stored = (member: Member, window: WindowName) =>
     numberOf(`${member}_${window}`) ?? unpacked(numberOf(member) ?? 0)[window]
@@ -151,7 +151,7 @@ function unpacked(counts: number): WindowCounts {
 }
 
 // Counts within scoring's transaction; null for each while there is no read model of this version yet.
-export type RepeatCounter = (db: Db, asked: Asked[]) => Promise<(Counted | null)[]>
+export type RepeatCounter = (db: Db, asked: CountedSession[]) => Promise<(Counted | null)[]>
 
 // A process that only scores may start before any other has made the read model.
 export function createRepeatCounter(): RepeatCounter {

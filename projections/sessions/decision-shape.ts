@@ -40,6 +40,6 @@ export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score
 }
 
 /** Only a bot is attributed to somebody. */
-export function shownAttribution({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
+export function visibleAttribution({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
   return { bot: verdict === 'bot' ? attribution : null }
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { VisitorErased } from '../../schemas/events.ts'
-import { remakeVisitor } from './apply-moves.ts'
+import { remakeVisitor } from './apply-reassignments.ts'
 import { requestTexts } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 

@@ -58,7 +58,7 @@ const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
 })
 
 // Of the visitors, those who have sessions beside these.
-export async function visitorsBeside(
+export async function visitorsWithOtherSessions(
   db: Db,
   { organizationId, environment }: DataScope,
   { visitorIds, sessionIds }: { visitorIds: string[]; sessionIds: string[] },

@@ -5,7 +5,7 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
-import { applyMoves, isMove, type MoveEvent } from './apply-moves.ts'
+import { applyReassignments, isReassignment, type ReassignmentEvent } from './apply-reassignments.ts'
 import {
   type ClientUserEvent,
   type FoundEvent,
@@ -65,16 +65,16 @@ async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
 
 // Moves change what the decisions before them made, and no other. Returns the decisions after the last.
 async function writeUpToLastMove(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
-  let [scored, moves]: [ScoredEvent[], MoveEvent[]] = [[], []]
+  let [scored, moves]: [ScoredEvent[], ReassignmentEvent[]] = [[], []]
   async function write(): Promise<void> {
     if (moves.length === 0) return
     await runTogether(tx, scoredWrites(scored))
-    await applyMoves(tx, moves)
+    await applyReassignments(tx, moves)
     scored = []
     moves = []
   }
   for (const event of events) {
-    if (isMove(event)) moves.push(event)
+    if (isReassignment(event)) moves.push(event)
     if (event.type !== 'SessionScored') continue
     await write()
     scored.push(event)

@@ -12,7 +12,7 @@ import {
   decisions,
   type FullDecisionRow,
   type LinkedVisitor,
-  maxShownDecisions,
+  maxEarlierDecisions,
   visitors,
 } from './tables.ts'
 
@@ -56,7 +56,7 @@ export async function findSession(
         'previous_decisions', (select coalesce(json_agg(${summary('d')} order by d.log_offset desc), '[]') from (
           select * from read.decisions
           where session_id = s.session_id and event_id <> s.event_id
-          order by log_offset desc limit ${maxShownDecisions}
+          order by log_offset desc limit ${maxEarlierDecisions}
         ) d))::text as facts
       from s join read.decisions latest on latest.event_id = s.event_id
       left join lateral (

@@ -12,7 +12,7 @@ import type {
 } from '../../schemas/events.ts'
 
 /** A client may ask for results without end, each time with a decision. A session shows this many earlier ones. */
-export const maxShownDecisions = 100
+export const maxEarlierDecisions = 100
 
 /** The webhook events that decisions give rise to. */
 export const sessionEventTypes = [

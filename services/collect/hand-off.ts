@@ -8,8 +8,8 @@ import {
   decisionOf,
   requestOf,
   scoreBreakdownOf,
-  shownAttribution,
   signalOf,
+  visibleAttribution,
   visitorLinkOf,
 } from '../../projections/sessions/decision-shape.ts'
 import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
@@ -103,7 +103,7 @@ export function tokenPayload(row: HandOffDecision) {
     visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
     signals: riskSignals(row),
     score_breakdown: scoreBreakdownOf(row),
-    attribution: shownAttribution(row),
+    attribution: visibleAttribution(row),
     embed: null,
     ...(row.hand_off ? { hand_off: row.hand_off } : {}),
   }

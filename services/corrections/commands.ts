@@ -3,14 +3,14 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { CommandDeps } from '../../infra/event-store/decide.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type CorrectionRow, findSplit } from '../../projections/corrections/projection.ts'
-import { isMove, type SessionMove } from '../../projections/sessions/apply-moves.ts'
+import { isReassignment, type SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import {
   decideMerger,
   decideSplit,
   type MergeVisitors,
-  maxMoved,
+  maxReassigned,
   type SplitVisitor,
   splitVisitorId,
 } from './decide.ts'
@@ -22,7 +22,7 @@ export interface LinkedVisitors {
   /** Sessions of the visitor, at most `limit`. */
   sessionsOf(tx: Tx, visitor: { scope: DataScope; visitorId: string; limit?: number }): Promise<string[]>
   /** Gives sessions of one visitor to another, and learns why. */
-  move(tx: Tx, moves: SessionMove[]): Promise<void>
+  move(tx: Tx, moves: SessionReassignment[]): Promise<void>
 }
 
 export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
@@ -68,7 +68,7 @@ export async function mergeVisitors(
     async load(tx) {
       await visitors.hold(tx)
       const [kept] = await visitors.sessionsOf(tx, { scope, visitorId, limit: 1 })
-      const sessions = await visitors.sessionsOf(tx, { scope, visitorId: otherId, limit: maxMoved + 1 })
+      const sessions = await visitors.sessionsOf(tx, { scope, visitorId: otherId, limit: maxReassigned + 1 })
       return { isKnown: kept !== undefined, sessions }
     },
     decide: (state) => decideMerger(state, { ...command, now: clock() }),
@@ -86,7 +86,7 @@ function moving(visitors: LinkedVisitors, { organizationId }: DataScope) {
     write: (tx: Tx, events: DomainEvent[]) =>
       visitors.move(
         tx,
-        events.filter(isMove).map(({ data }) => data),
+        events.filter(isReassignment).map(({ data }) => data),
       ),
   }
 }

@@ -2,11 +2,11 @@ import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { movedAt, type SessionMove } from '../../projections/sessions/apply-moves.ts'
+import { reassignedAt, type SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
 /** As many are moved at once. */
-export const maxMoved = 1000
+export const maxReassigned = 1000
 
 export interface Correction {
   scope: DataScope
@@ -49,7 +49,7 @@ export function decideSplit({ sessions, parted }: SplitState, command: SplitVisi
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
   const moves = sessionIds.map((session_id) => {
     const between = { session_id, visitor_id, earlier_visitor_id, cause: 'operator' as const, split_at }
-    return decidedMove({ type: 'VisitorSplit', data: { ...moved(between, command), ...between } })
+    return decidedReassignment({ type: 'VisitorSplit', data: { ...moved(between, command), ...between } })
   })
   const between = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
   return [corrected(command, { kind: 'split', session_ids: sessionIds, ...between }), ...moves]
@@ -72,13 +72,13 @@ export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVi
   if (visitor_id === earlier_visitor_id)
     throw invalidField({ name: 'visitor_id', issue: 'is the visitor itself', received: visitor_id })
   if (!isKnown || sessions.length === 0) throw noSuchVisitor()
-  if (sessions.length > maxMoved) {
-    const issue = `has more than ${maxMoved} sessions: name it in the path, and the other one here`
+  if (sessions.length > maxReassigned) {
+    const issue = `has more than ${maxReassigned} sessions: name it in the path, and the other one here`
     throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
   }
   const moves = sessions.map((session_id) => {
     const between = { session_id, visitor_id, earlier_visitor_id, merged_at }
-    return decidedMove({ type: 'VisitorMerged', data: { ...moved(between, command), ...between } })
+    return decidedReassignment({ type: 'VisitorMerged', data: { ...moved(between, command), ...between } })
   })
   const between = { visitor_id, other_visitor_id: earlier_visitor_id }
   return [corrected(command, { kind: 'merge', session_ids: sessions, ...between }), ...moves]
@@ -87,7 +87,7 @@ export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVi
 const noSuchVisitor = () =>
   new ApiError('request.not_found', { message: 'No visitor with this id was observed in this environment.' })
 
-type Between = Pick<SessionMove, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
+type Between = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
 
 // Somebody said so: nothing is surer.
 function moved(
@@ -98,9 +98,11 @@ function moved(
   return { event_id, organization_id: organizationId, environment, confidence: 100 }
 }
 
-function decidedMove(event: Extract<DomainEvent, { type: 'VisitorSplit' | 'VisitorMerged' }>): DecidedEvent {
+function decidedReassignment(
+  event: Extract<DomainEvent, { type: 'VisitorSplit' | 'VisitorMerged' }>,
+): DecidedEvent {
   const { organization_id: organizationId, environment, event_id: eventId } = event.data
-  return decidedEvent(event, { organizationId, environment, eventId, now: movedAt(event.data) })
+  return decidedEvent(event, { organizationId, environment, eventId, now: reassignedAt(event.data) })
 }
 
 type CorrectedEvent = Extract<DomainEvent, { type: 'VisitorCorrected' }>

@@ -8,7 +8,7 @@ import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, idPattern } from '../../infra/ids.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
-import { maxMoved } from './decide.ts'
+import { maxReassigned } from './decide.ts'
 
 export interface CorrectionOptions {
   auth: Auth
@@ -42,7 +42,7 @@ const splitBody = z
     session_ids: z
       .array(idOf('sid'))
       .min(1)
-      .max(maxMoved)
+      .max(maxReassigned)
       .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
       .describe('Sessions of the visitor, not all of them.'),
     reason,
@@ -96,7 +96,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
 const mergeBody = z
   .strictObject({
     visitor_id: idOf('vid').describe(
-      `Who is the same: all its sessions, at most ${maxMoved}, become the visitor's. It is not found any more.`,
+      `Who is the same: all its sessions, at most ${maxReassigned}, become the visitor's. It is not found any more.`,
     ),
     reason,
   })

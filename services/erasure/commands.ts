@@ -13,7 +13,7 @@ import {
   countRows,
   type Person,
   sessionsOf,
-  visitorsBeside,
+  visitorsWithOtherSessions,
   withVisitors,
 } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
@@ -77,7 +77,9 @@ async function hide({ pool, hideVisitors, keyring }: ErasureDeps, asked: Erase):
   const sessionIds = known.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(known.flatMap(({ visitor_id }) => visitor_id ?? []))]
   const isVisitor = 'visitorId' in person
-  const beside = isVisitor ? new Set<string>() : await visitorsBeside(pool, scope, { visitorIds, sessionIds })
+  const beside = isVisitor
+    ? new Set<string>()
+    : await visitorsWithOtherSessions(pool, scope, { visitorIds, sessionIds })
   const erased = isVisitor ? await findErasures(pool, scope, askedOf(keyring, asked)) : []
   const hidden = {
     scope,
@@ -132,7 +134,7 @@ async function load(
   const rows = await countRows(db, sessionIds)
   return {
     sessions,
-    visitorsBeside: await visitorsBeside(db, scope, { visitorIds, sessionIds }),
+    visitorsWithOtherSessions: await visitorsWithOtherSessions(db, scope, { visitorIds, sessionIds }),
     counts: {
       open_sessions: open.length,
       ...rows,

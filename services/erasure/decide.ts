@@ -6,7 +6,7 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 export interface ErasureState {
   sessions: PersonSession[]
   // Visitors of the sessions who have others, too.
-  visitorsBeside: Set<string>
+  visitorsWithOtherSessions: Set<string>
   // What there is of the sessions, by kind.
   counts: Record<string, number>
 }
@@ -27,8 +27,8 @@ const maxSessions = 5000
 export function decideErasure(state: ErasureState, command: ErasureCommand): DecidedEvent[] {
   const { organizationId, environment } = command.scope
   const visitors = new Set(state.sessions.flatMap(({ visitor_id }) => visitor_id ?? []))
-  const changed = [...visitors].filter((id) => state.visitorsBeside.has(id))
-  const erased = [...visitors].filter((id) => !state.visitorsBeside.has(id))
+  const changed = [...visitors].filter((id) => state.visitorsWithOtherSessions.has(id))
+  const erased = [...visitors].filter((id) => !state.visitorsWithOtherSessions.has(id))
   const counts = { sessions: state.sessions.length, visitors: erased.length, ...state.counts }
   const starts = Array.from({ length: Math.ceil(state.sessions.length / maxSessions) }, (_, i) => i)
   return starts.map((i) => {

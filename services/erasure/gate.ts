@@ -54,7 +54,7 @@ async function eraseOf(deps: GateErasureDeps, some: ErasableSession[], name: str
       decideErasure(
         {
           sessions: sessionIds.map((session_id) => ({ session_id, visitor_id: null })),
-          visitorsBeside: new Set(),
+          visitorsWithOtherSessions: new Set(),
           counts: {
             webhook_events: told.length,
             webhook_deliveries: told.reduce((sum, event) => sum + event.deliveries, 0),

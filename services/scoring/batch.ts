@@ -11,7 +11,7 @@ import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { countingKeyId } from '../../projections/answers/digests.ts'
-import type { Asked } from '../../projections/repeats/asked.ts'
+import type { CountedSession } from '../../projections/repeats/counted.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
@@ -158,7 +158,7 @@ type Counted = Draft & { repeats: Repeats | null; near: NearRepeats | null }
 async function countFor(
   drafts: Draft[],
   { visitors }: Resolution,
-  count: (asked: Asked[]) => ReturnType<RepeatCounter>,
+  count: (asked: CountedSession[]) => ReturnType<RepeatCounter>,
 ): Promise<Counted[]> {
   const final = drafts.filter(({ trigger }) => trigger.final)
   const asked = final.map(({ state, trigger, hashes }) => ({

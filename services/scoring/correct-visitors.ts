@@ -1,8 +1,8 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
-import type { SessionMove } from '../../projections/sessions/apply-moves.ts'
+import type { SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { stopScoring } from './erase.ts'
-import { moveSessions, moveSessionVisitors, ruleOf } from './visitors/links.ts'
+import { reassignSessions, reassignStates, ruleOf } from './visitors/links.ts'
 
 interface WhoseSessions {
   scope: DataScope
@@ -26,12 +26,12 @@ export const linkedVisitors = {
     return rows.map(({ session_id }) => session_id)
   },
 
-  async move(tx: Tx, moves: SessionMove[]): Promise<void> {
+  async move(tx: Tx, moves: SessionReassignment[]): Promise<void> {
     const [first] = moves
     if (!first) return
     const { earlier_visitor_id: from, visitor_id: to } = first
     const sessionIds = moves.map(({ session_id }) => session_id)
-    await moveSessions(tx, { sessionIds, from, to, rule: ruleOf(first) })
-    await moveSessionVisitors(tx, moves)
+    await reassignSessions(tx, { sessionIds, from, to, rule: ruleOf(first) })
+    await reassignStates(tx, moves)
   },
 }

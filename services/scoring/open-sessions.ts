@@ -6,7 +6,7 @@ import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { parsedState, readOffsets, type StoredStateRow } from './store.ts'
-import { shownBy, shownKeys, visitorKeysOf } from './visitors/keys.ts'
+import { clientIdsOf, presentedKeys, visitorKeysOf } from './visitors/keys.ts'
 import { gatheredKeys } from './visitors/links.ts'
 
 export interface KnownBy {
@@ -38,7 +38,7 @@ export async function openSessionsOf(
   return rows.flatMap((row) => {
     const state = parsedState(row)
     if (state.decisions > 0) return []
-    const shown = shownKeys(visitorKeysOf(shownBy(state), null))
+    const shown = presentedKeys(visitorKeysOf(clientIdsOf(state), null))
     return shown.some((key) => known.has(key)) ? [state.session_id] : []
   })
 }

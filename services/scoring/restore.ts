@@ -7,10 +7,10 @@ import type { Position } from '../../infra/log/port.ts'
 import { type Part, runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { replacing, writeRows } from '../../infra/postgres/table.ts'
-import { isMove } from '../../projections/sessions/apply-moves.ts'
+import { isReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
 import { readOffset } from './store.ts'
-import { allKeys, lineageOf, linkedProfile, visitorKeysOf } from './visitors/keys.ts'
+import { allKeys, linkedProfile, storageKeyOf, visitorKeysOf } from './visitors/keys.ts'
 import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
 import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './visitors/prune.ts'
@@ -155,7 +155,7 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
 
 // A session's moves are in one partition, so the last one counts.
 async function putMoves(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const moved = new Map(events.filter(isMove).map(({ data }) => [data.session_id, data]))
+  const moved = new Map(events.filter(isReassignment).map(({ data }) => [data.session_id, data]))
   const written = writeRows(
     { name: 'rebuilt_moves', key: linkTable.key },
     {
@@ -188,7 +188,7 @@ function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
   const keys = visitorKeysOf({ organization_id, environment, presented, issued, install }, profile)
   return {
     ...{ session_id, visitor_id, organization_id, environment, linked_at },
-    lineage: lineageOf(keys) ?? session_id,
+    lineage: storageKeyOf(keys) ?? session_id,
     profile,
     keys: allKeys(keys),
     ...{ apart_from: null, merged_at: null },

@@ -1,6 +1,11 @@
 import { expect, it } from 'vitest'
 import { ApiError } from '../../infra/errors/errors.ts'
-import { decideMerger, decideSplit, maxMoved, splitVisitorId } from '../../services/corrections/decide.ts'
+import {
+  decideMerger,
+  decideSplit,
+  maxReassigned,
+  splitVisitorId,
+} from '../../services/corrections/decide.ts'
 
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const about = { scope, visitorId: 'vid_a', reason: 'They called us.', now: 5 }
@@ -57,7 +62,7 @@ it('given two visitors, when they are merged, each session of one is told to be 
 })
 
 it('a visitor is not merged with itself, with nobody, or with one of too many sessions', () => {
-  const many = Array.from({ length: maxMoved + 1 }, (_, i) => `sid_${i}`)
+  const many = Array.from({ length: maxReassigned + 1 }, (_, i) => `sid_${i}`)
   expect(refusal(() => merge({ otherId: 'vid_a' }))).toMatchObject({ fields: [{ name: 'visitor_id' }] })
   expect(refusal(() => merge({ sessions: many }))).toMatchObject({ fields: [{ name: 'visitor_id' }] })
   expect(refusal(() => merge({ sessions: [] }))).toMatchObject({ code: 'request.not_found' })

@@ -33,14 +33,14 @@ export interface AnswerClass {
   class: string
 }
 
-export interface AskedOf extends AnswerClass {
+export interface AnswerQuery extends AnswerClass {
   asked: string
 }
 
 /** What honest sessions and the operator's browsers answered, learned from the log. */
 export interface LearnedAnswers {
   /** undefined where too few did. */
-  right(of: AskedOf): Pick<ReadonlySet<string>, 'has'> | undefined
+  right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
   /** The ids that a number of the bank has, by the deployment's keys. */
   ownIds(number: number): number[]
   /** Whether an engine's answers to most of the deployment's own questions that are frequent are known. */
@@ -88,7 +88,7 @@ interface AnswersInput {
 }
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
-  const given = givenBy(input.snapshot, input.document)
+  const given = proofOf(input.snapshot, input.document)
   if (isSimulated(input)) return { ...noAnswers, given, engine: 'as_claimed', engineBy: 'simulated' }
   const toBank = answersToBank(input)
   const toQuestions = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
@@ -109,7 +109,7 @@ export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): 
   return isSameText(own, mac)
 }
 
-function givenBy({ proofs }: Snapshot, document: DocumentState): AnswerFacts['given'] {
+function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['given'] {
   const { challenge, timing_nonce: timingNonce } = document
   // A document whose opening was forgotten has nothing to compare with.
   if (challenge === '') return 'keyed'

@@ -12,12 +12,12 @@ export interface Commonness {
 }
 
 const mostCounted = 1000
-const keptMs = 60_000
-const keptScopes = 50
+const cachedMs = 60_000
+const mostScopes = 50
 
 /** Counts once a minute for each organization and environment that is asked about. */
 export function createCommonness(db: Db): (scope: DataScope) => Promise<Commonness> {
-  const counted = new LRUCache<string, Promise<Commonness>>({ max: keptScopes, ttl: keptMs })
+  const counted = new LRUCache<string, Promise<Commonness>>({ max: mostScopes, ttl: cachedMs })
   return (scope) => {
     const name = `${scope.organizationId} ${scope.environment}`
     const known = counted.get(name)

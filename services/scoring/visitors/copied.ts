@@ -1,5 +1,5 @@
 import type { VisitorLink } from '../../../schemas/events.ts'
-import type { Shown } from './keys.ts'
+import type { ClientIds } from './keys.ts'
 import { compareProfiles } from './likeness.ts'
 import type { ComponentName, Profile } from './profile.ts'
 
@@ -19,7 +19,7 @@ export function isOtherDevice(one: Profile | null, other: Profile | null): boole
 }
 
 /** What is left of what a client shows, once its kept id is taken for a copy: nobody is found by it again. */
-export const withoutKept = (shown: Shown): Shown => ({ ...shown, presented: [], issued: null })
+export const withoutPresented = (shown: ClientIds): ClientIds => ({ ...shown, presented: [], issued: null })
 
 // A guess, and no better.
 const doubtful = 50

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
-import { allKeys, lineageOf, type VisitorKeys } from './keys.ts'
-import { isKept, keyAndVisitor, moveSessions, readSessions } from './links.ts'
+import { allKeys, storageKeyOf, type VisitorKeys } from './keys.ts'
+import { isCurrent, keyAndVisitor, readSessions, reassignSessions } from './links.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
@@ -22,7 +22,7 @@ interface Added extends Unresolved {
   match: Match
   at: number
   // None of the visitor's sessions were of a client with this storage.
-  isNewLineage: boolean
+  isNewStorage: boolean
   wasRecorded?: boolean
 }
 
@@ -76,7 +76,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
          select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
          order by visitor_id limit 10
        ) k
-       join scoring.visitors v on v.visitor_id = k.visitor_id and ${isKept}
+       join scoring.visitors v on v.visitor_id = k.visitor_id and ${isCurrent}
       order by k.key, k.visitor_id`,
   )
   return rowsOf.parse(rows)
@@ -126,7 +126,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
       sessionId,
       match,
       at,
-      isNewLineage,
+      isNewStorage,
       keys,
       profile,
       organizationId,
@@ -136,14 +136,14 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
       const known = visitors.get(match.id)
       // Read from the log already, if the visitors were rebuilt since it was recorded.
       const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
-      const lineage = lineageOf(keys) ?? sessionId
+      const lineage = storageKeyOf(keys) ?? sessionId
       const entry = {
         id: match.id,
         first_seen_at: Math.min(known?.first_seen_at ?? at, at),
         last_seen_at: Math.max(known?.last_seen_at ?? at, at),
         sessions: (known?.sessions ?? 0) + added,
         profile: profile ?? known?.profile ?? null,
-        lineage: isNewLineage || !known ? lineage : known.lineage,
+        lineage: isNewStorage || !known ? lineage : known.lineage,
         apart_from: known?.apart_from ?? null,
         organization_id: organizationId,
         environment,
@@ -168,7 +168,7 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
       return readSessions(tx, visitorId)
     },
     async move(sessionIds, { from, to }) {
-      const again = await moveSessions(tx, { sessionIds, from, to })
+      const again = await reassignSessions(tx, { sessionIds, from, to })
       for (const id of [from, to]) visitors.delete(id)
       for (const ids of byKey.values()) for (const id of [from, to]) ids.delete(id)
       for (const row of rowsOf.parse(again)) take(row)

@@ -12,12 +12,12 @@ export interface VisitorKeys {
   issued: string | null
   install: string | null
   /** What candidates are found by who may have lost what they kept. */
-  looks: LookKey[]
+  looks: MatchKey[]
 }
 
 /** Components that belong together. What of them is unknown makes no key. */
-export interface LookKey {
-  kind: LookKind
+export interface MatchKey {
+  kind: MatchKind
   key: string
 }
 
@@ -25,7 +25,7 @@ export interface LookKey {
  * The first outlives what a person changes, the second other fonts, the third another drawing, the fourth another
  * graphics card or driver. Nobody is found by the last: it says how many share the network.
  */
-export const lookKinds = {
+export const matchKinds = {
   machine: ['webgl_renderer', 'webgl_parameters', 'canvas', 'audio', 'fonts', 'processors', 'memory'],
   drawing: ['webgl_renderer', 'canvas', 'processors'],
   fonts: ['webgl_renderer', 'audio', 'fonts', 'processors'],
@@ -33,7 +33,7 @@ export const lookKinds = {
   network: [],
 } as const satisfies Record<string, ComponentName[]>
 
-export type LookKind = keyof typeof lookKinds
+export type MatchKind = keyof typeof matchKinds
 
 /** What no device changes: part of each look but the network. */
 export const constants = ['system', 'browser', 'platform'] as const satisfies ComponentName[]
@@ -44,13 +44,13 @@ interface Scope {
 }
 
 /** What a client says of who it is. */
-export interface Shown extends Scope {
+export interface ClientIds extends Scope {
   presented: string[]
   issued: string | null
   install: string | null
 }
 
-export function shownBy(state: SessionState): Shown {
+export function clientIdsOf(state: SessionState): ClientIds {
   const { organization_id, environment, snapshot } = state
   return {
     ...{ organization_id, environment },
@@ -60,13 +60,13 @@ export function shownBy(state: SessionState): Shown {
   }
 }
 
-export function visitorKeysOf(shown: Shown, profile: Profile | null): VisitorKeys {
+export function visitorKeysOf(shown: ClientIds, profile: Profile | null): VisitorKeys {
   const { presented, issued, install } = shown
   return {
     presented: presented.map((id) => key(shown, 'continuity', id)),
     issued: issued === null ? null : key(shown, 'continuity', issued),
     install: install === null ? null : key(shown, 'install', install),
-    looks: profile ? lookKeysOf(shown, profile) : [],
+    looks: profile ? matchKeysOf(shown, profile) : [],
   }
 }
 
@@ -76,26 +76,26 @@ export function allKeys(keys: VisitorKeys): string[] {
 }
 
 /** What a client has that no other has. */
-export const shownKeys = ({ presented, install }: VisitorKeys): string[] =>
+export const presentedKeys = ({ presented, install }: VisitorKeys): string[] =>
   install === null ? presented : [...presented, install]
 
 /** What all sessions of a client with this storage have in common. null = nothing was given to it. */
-export const lineageOf = ({ presented, issued, install }: VisitorKeys): string | null =>
+export const storageKeyOf = ({ presented, issued, install }: VisitorKeys): string | null =>
   install ?? presented[0] ?? issued
 
-const here: LookKind[] = ['place', 'network']
-const everywhere: LookKind[] = ['machine', 'drawing', 'fonts']
+const here: MatchKind[] = ['place', 'network']
+const everywhere: MatchKind[] = ['machine', 'drawing', 'fonts']
 
-function lookKeysOf(scope: Scope, profile: Profile): LookKey[] {
+function matchKeysOf(scope: Scope, profile: Profile): MatchKey[] {
   if (uniquenessOf(profile) === 'none') return []
   const kinds = [...everywhere, ...(profile.network === null ? [] : here)]
-  return kinds.map((kind) => ({ kind, key: key(scope, kind, lookOf(profile, kind)) }))
+  return kinds.map((kind) => ({ kind, key: key(scope, kind, matchValueOf(profile, kind)) }))
 }
 
-function lookOf(profile: Profile, kind: LookKind): string {
+function matchValueOf(profile: Profile, kind: MatchKind): string {
   const place = here.includes(kind) ? profile.network : ''
   if (kind === 'network') return String(place)
-  return [...[...constants, ...lookKinds[kind]].map((name) => component(profile, name)), place].join()
+  return [...[...constants, ...matchKinds[kind]].map((name) => component(profile, name)), place].join()
 }
 
 function key({ organization_id, environment }: Scope, kind: string, value: string): string {
@@ -108,7 +108,7 @@ const unknown = Buffer.alloc(hashBytes)
 
 /** The event that leads scoring to the visitor again. */
 export function visitorLinked(
-  { organization_id, environment, presented, issued, install }: Shown,
+  { organization_id, environment, presented, issued, install }: ClientIds,
   {
     profile,
     ...link

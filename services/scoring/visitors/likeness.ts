@@ -1,4 +1,4 @@
-import { type LookKind, lookKinds } from './keys.ts'
+import { type MatchKind, matchKinds } from './keys.ts'
 import { type ComponentName, components, type Profile, type Uniqueness } from './profile.ts'
 
 export interface Comparison {
@@ -42,7 +42,7 @@ const evidence: Record<ComponentName, { agreed: number; changed: number }> = {
 }
 
 export interface SharedKey {
-  kind: LookKind
+  kind: MatchKind
   /** How many visitors are known by it, at most as many as are looked up. */
   visitors: number
 }
@@ -81,9 +81,9 @@ export function likenessBits({ comparison, shared, uniqueness, isSameNetwork, ne
 
 function agreementBits(
   agreed: ComponentName[],
-  { kind, shareOf }: { kind: LookKind; shareOf: number },
+  { kind, shareOf }: { kind: MatchKind; shareOf: number },
 ): number {
-  const found: readonly ComponentName[] = lookKinds[kind]
+  const found: readonly ComponentName[] = matchKinds[kind]
   let bits = 0
   for (const name of agreed)
     if (!found.includes(name)) bits += (chosen.includes(name) ? 1 : shareOf) * evidence[name].agreed

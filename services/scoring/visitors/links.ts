@@ -1,7 +1,10 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { movedLink, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
+import {
+  reassignedLink,
+  type SessionReassignment,
+} from '../../../projections/sessions/apply-reassignments.ts'
 import { component, components } from './profile.ts'
-import { type LinkedSession, mergedLineage } from './split.ts'
+import { type LinkedSession, mergedStorages } from './split.ts'
 import { knownVisitors, type Link, links, visitorKeys } from './tables.ts'
 
 export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
@@ -39,7 +42,7 @@ export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Pr
 }
 
 // Of the visitor `v`: its time is not over.
-export const isKept = `v.last_seen_at >= coalesce(
+export const isCurrent = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
 // Of the key `k` and its visitor `v`.
@@ -55,7 +58,7 @@ export const gatheredVisitors = (links: string) => `
   ),
   linked as (
     select session_id, visitor_id, organization_id, environment, linked_at, profile, apart_from,
-      case when began <= merged then '${mergedLineage}' else lineage end as lineage
+      case when began <= merged then '${mergedStorages}' else lineage end as lineage
     from begun
   ),
   lineages as (select visitor_id, lineage, min(linked_at) as began from linked group by visitor_id, lineage),
@@ -78,11 +81,11 @@ export const gatheredKeys = (links: string) => `
   from ${links} cross join lateral generate_series(1, octet_length(keys), ${keyBytes}) at`
 
 /** What somebody who moves sessions says of both visitors. */
-export type MoveRule = Pick<Link, 'apart_from' | 'merged_at'>
-const noRule: MoveRule = { apart_from: null, merged_at: null }
+export type ReassignmentRule = Pick<Link, 'apart_from' | 'merged_at'>
+const noRule: ReassignmentRule = { apart_from: null, merged_at: null }
 
 /** What the event of a moved session has scoring learn. */
-export function ruleOf(move: SessionMove): MoveRule {
+export function ruleOf(move: SessionReassignment): ReassignmentRule {
   if ('merged_at' in move) return { apart_from: null, merged_at: move.merged_at }
   return { apart_from: move.cause === 'operator' ? move.earlier_visitor_id : null, merged_at: null }
 }
@@ -91,11 +94,11 @@ interface Move {
   sessionIds: string[]
   from: string
   to: string
-  rule?: MoveRule
+  rule?: ReassignmentRule
 }
 
 /** Makes both visitors anew from the sessions that each has then. Returns their keys and rows, as the index loads them. */
-export async function moveSessions(
+export async function reassignSessions(
   tx: Tx,
   { sessionIds, from, to, rule = noRule }: Move,
 ): Promise<unknown[]> {
@@ -107,7 +110,7 @@ export async function moveSessions(
   await remakeFromLinks(tx, both)
   const { rows } = await tx.query(
     `select ${keyAndVisitor} from scoring.visitor_keys k join scoring.visitors v using (visitor_id)
-     where v.visitor_id = any($1) and ${isKept}`,
+     where v.visitor_id = any($1) and ${isCurrent}`,
     [both],
   )
   return rows
@@ -132,8 +135,11 @@ export async function forgetVisitors(tx: Tx, visitorIds: string[]): Promise<void
 }
 
 /** Later decisions of these sessions are about the visitor that they were given. */
-export async function moveSessionVisitors(tx: Tx, moves: SessionMove[]): Promise<void> {
-  const rows = moves.map((move) => ({ session_id: move.session_id, link: JSON.stringify(movedLink(move)) }))
+export async function reassignStates(tx: Tx, moves: SessionReassignment[]): Promise<void> {
+  const rows = moves.map((move) => ({
+    session_id: move.session_id,
+    link: JSON.stringify(reassignedLink(move)),
+  }))
   await tx.query(
     `update scoring.sessions s
      set constants = (s.constants::jsonb || jsonb_build_object('visitor', (s.constants::jsonb -> 'visitor') || moved.link))::text

@@ -1,7 +1,7 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
 import { isOtherDevice } from './copied.ts'
-import { constants, type LookKind, type VisitorKeys } from './keys.ts'
+import { constants, type MatchKind, type VisitorKeys } from './keys.ts'
 import { type Comparison, compareProfiles, likenessBits, type SharedKey } from './likeness.ts'
 import { type Profile, type Uniqueness, uniquenessOf } from './profile.ts'
 
@@ -47,7 +47,7 @@ const enough: Record<Uniqueness, number> = {
   none: Number.POSITIVE_INFINITY,
 }
 /** What would tell the machine from others, where its uniqueness has such a look. */
-const tellingLooks: Partial<Record<Uniqueness, LookKind>> = { distinctive: 'machine', uniform: 'place' }
+const tellingKinds: Partial<Record<Uniqueness, MatchKind>> = { distinctive: 'machine', uniform: 'place' }
 // A second candidate this close, in bits, makes the choice a guess.
 const clearLead = 2
 const hourMs = 60 * 60 * 1000
@@ -63,8 +63,8 @@ const provenMs = 24 * hourMs
 export function matchVisitor(input: MatchInput): Match {
   const kept = byContinuity(input)
   if (kept?.visitor && isOtherDevice(kept.visitor.profile, input.profile))
-    return { ...(byLook(input) ?? newcomer(input)), isCopied: true }
-  return kept ?? byInstall(input) ?? byLook(input) ?? newcomer(input)
+    return { ...(byMatchKeys(input) ?? newcomer(input)), isCopied: true }
+  return kept ?? byInstall(input) ?? byMatchKeys(input) ?? newcomer(input)
 }
 
 function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
@@ -107,7 +107,7 @@ export interface Candidate {
   isAlike: boolean
 }
 
-function byLook(input: MatchInput): Match | undefined {
+function byMatchKeys(input: MatchInput): Match | undefined {
   const { profile } = input
   if (!profile) return undefined
   const [best, ...others] = rankCandidates(input, profile)
@@ -152,7 +152,7 @@ export function rankCandidates(input: MatchInput, profile: Profile): Candidate[]
   const { keys, candidates } = input
   const networks = keys.looks.filter(({ kind }) => kind === 'network')
   const neighbors = Math.max(1, ...networks.map(({ key }) => candidates.byKey(key).length))
-  return foundByLooks(input)
+  return foundByKeys(input)
     .flatMap(({ visitor, shared }) =>
       visitor.profile
         ? [weighed({ ...input, visitor, shared, other: visitor.profile, profile, neighbors })]
@@ -163,7 +163,7 @@ export function rankCandidates(input: MatchInput, profile: Profile): Candidate[]
     )
 }
 
-function foundByLooks({ keys, candidates }: MatchInput) {
+function foundByKeys({ keys, candidates }: MatchInput) {
   const found = new Map<string, { visitor: KnownVisitor; shared: SharedKey[] }>()
   for (const { kind, key } of keys.looks) {
     if (kind === 'network') continue
@@ -187,7 +187,7 @@ function weighed({ visitor, shared, profile, other, neighbors, openedAt }: ToWei
   const isSameNetwork = other.network === profile.network
   const uniqueness = uniquenessOf(profile)
   const evidence = likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
-  const telling = tellingLooks[uniqueness]
+  const telling = tellingKinds[uniqueness]
   return {
     ...{ visitor, comparison, shared, evidence },
     isPresent: visitor.last_seen_at > openedAt - aliveMs,

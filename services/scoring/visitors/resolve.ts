@@ -1,15 +1,22 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { movedLink } from '../../../projections/sessions/apply-moves.ts'
+import { reassignedLink } from '../../../projections/sessions/apply-reassignments.ts'
 import type { VisitorLink, VisitorLinked, VisitorSplit } from '../../../schemas/events.ts'
 import type { Draft } from '../decide.ts'
-import { doubted, withoutKept } from './copied.ts'
+import { doubted, withoutPresented } from './copied.ts'
 import { openVisitorIndex, type Unresolved, type VisitorIndex } from './index.ts'
-import { lineageOf, type Shown, shownBy, shownKeys, visitorKeysOf, visitorLinked } from './keys.ts'
-import { moveSessionVisitors } from './links.ts'
+import {
+  type ClientIds,
+  clientIdsOf,
+  presentedKeys,
+  storageKeyOf,
+  visitorKeysOf,
+  visitorLinked,
+} from './keys.ts'
+import { reassignStates } from './links.ts'
 import { type Match, matchVisitor } from './match.ts'
 import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
-import { mayBeTwo, partedFrom, type RecordedVisitor } from './split.ts'
+import { mayBeTwo, type RecordedVisitor, sessionsToSplit } from './split.ts'
 
 export interface Resolved {
   link: VisitorLink
@@ -60,7 +67,7 @@ export async function resolveVisitors({ tx, drafts, recorded, now }: ResolveInpu
       visitorLinked(resolved.shown, { session_id, visitor_id, linked_at, profile: session.profile }),
     )
   }
-  if (splits.length > 0) await moveSessionVisitors(tx, splits)
+  if (splits.length > 0) await reassignStates(tx, splits)
   for (const split of splits) relink(visitors, split)
   return { visitors, linked, splits, index }
 }
@@ -69,14 +76,14 @@ function unresolved(draft: Draft): ToResolve {
   const { state, evaluation } = draft
   const profile = profileOf(evaluation.facts)
   const { session_id: sessionId, organization_id: organizationId, environment } = state
-  const shown = shownBy(state)
+  const shown = clientIdsOf(state)
   const keys = visitorKeysOf(shown, profile)
   return { sessionId, draft, shown, keys, profile, organizationId, environment }
 }
 
 interface ToResolve extends Unresolved {
   draft: Draft
-  shown: Shown
+  shown: ClientIds
 }
 
 interface ResolveOne {
@@ -98,14 +105,14 @@ async function resolve({
   const { state, trigger, evaluation } = draft
   const earlier = recorded.get(trigger.decisionId)
   const first = matchVisitor({ sessionId, openedAt: state.created_at, keys, profile, candidates: index })
-  const { match: found, isNewLineage, splits } = await settled({ session, match: first, index, now })
+  const { match: found, isNewStorage, splits } = await settled({ session, match: first, index, now })
   onSplit(splits)
   const match: Match = earlier ? { ...found, ...earlier, confidence: earlier.confidence ?? 0 } : found
   // Nothing was observed: only an id that the client kept can say who it is.
   if (!evaluation.facts.snapshot && !earlier && !match.visitor) return undefined
   const at = earlier?.identified_at ?? now
   const own = match.isCopied ? withoutId(session) : session
-  const sessions = index.add({ ...own, match, at, isNewLineage, wasRecorded: earlier !== undefined })
+  const sessions = index.add({ ...own, match, at, isNewStorage, wasRecorded: earlier !== undefined })
   const { snapshot } = evaluation.facts
   const link: VisitorLink = {
     id: match.id,
@@ -123,7 +130,7 @@ async function resolve({
 }
 
 function withoutId(session: ToResolve): ToResolve {
-  const shown = withoutKept(session.shown)
+  const shown = withoutPresented(session.shown)
   return { ...session, shown, keys: visitorKeysOf(shown, session.profile) }
 }
 
@@ -136,24 +143,24 @@ interface Settling {
 
 interface Settled {
   match: Match
-  isNewLineage: boolean
+  isNewStorage: boolean
   splits: VisitorSplit[]
 }
 
 // A client that shows who it is may show that others were taken for it.
 async function settled({ session, match, index, now }: Settling): Promise<Settled> {
   const { visitor } = match
-  const presented = shownKeys(session.keys)
-  if (!visitor || match.basis !== 'deterministic') return { match, isNewLineage: true, splits: [] }
-  if (!mayBeTwo(visitor, presented)) return { match, isNewLineage: false, splits: [] }
+  const presented = presentedKeys(session.keys)
+  if (!visitor || match.basis !== 'deterministic') return { match, isNewStorage: true, splits: [] }
+  if (!mayBeTwo(visitor, presented)) return { match, isNewStorage: false, splits: [] }
   const sessions = await index.sessionsOf(visitor.id)
-  const lineage = lineageOf(session.keys) ?? session.sessionId
-  const isNewLineage = !sessions.some((one) => one.lineage === lineage)
-  const parted = partedFrom(visitor, presented, sessions)
-  if (parted.length === 0) return { match, isNewLineage, splits: [] }
+  const lineage = storageKeyOf(session.keys) ?? session.sessionId
+  const isNewStorage = !sessions.some((one) => one.lineage === lineage)
+  const parted = sessionsToSplit(visitor, presented, sessions)
+  if (parted.length === 0) return { match, isNewStorage, splits: [] }
   const to = derivedId('vid', 'split', session.sessionId)
   await index.move(parted, { from: visitor.id, to })
-  return { match, isNewLineage, splits: splitEvents(parted, { session, from: visitor.id, to, now }) }
+  return { match, isNewStorage, splits: splitEvents(parted, { session, from: visitor.id, to, now }) }
 }
 
 interface Between {
@@ -177,5 +184,5 @@ function splitEvents(sessionIds: string[], { session, from, to, now }: Between):
 function relink(visitors: Map<string, Resolved>, split: VisitorSplit): void {
   const resolved = visitors.get(split.session_id)
   if (resolved)
-    visitors.set(split.session_id, { ...resolved, link: { ...resolved.link, ...movedLink(split) } })
+    visitors.set(split.session_id, { ...resolved, link: { ...resolved.link, ...reassignedLink(split) } })
 }

@@ -14,13 +14,13 @@ export interface LinkedSession {
 }
 
 /** What all lineages that were of a visitor at its last merger are called. */
-export const mergedLineage = 'merged'
+export const mergedStorages = 'merged'
 
 /** Names a lineage of the visitor: those that somebody merged have one name. */
-export function lineageNames(sessions: LinkedSession[]): (lineage: string) => string {
+export function storageNames(sessions: LinkedSession[]): (lineage: string) => string {
   const merged = Math.max(...sessions.map(({ merged_at }) => merged_at ?? Number.NEGATIVE_INFINITY))
   const began = beginnings(sessions)
-  return (lineage) => ((began.get(lineage) ?? Number.POSITIVE_INFINITY) <= merged ? mergedLineage : lineage)
+  return (lineage) => ((began.get(lineage) ?? Number.POSITIVE_INFINITY) <= merged ? mergedStorages : lineage)
 }
 
 // When each lineage began.
@@ -40,8 +40,12 @@ export function mayBeTwo({ lineage }: KnownVisitor, presented: string[]): boolea
  * A visitor is a chain of lineages. Each but the first was linked since the one before was taken for lost. What a client
  * presents is not lost: the sessions of who came without it meanwhile are somebody else's.
  */
-export function partedFrom(visitor: KnownVisitor, presented: string[], linked: LinkedSession[]): string[] {
-  const nameOf = lineageNames(linked)
+export function sessionsToSplit(
+  visitor: KnownVisitor,
+  presented: string[],
+  linked: LinkedSession[],
+): string[] {
+  const nameOf = storageNames(linked)
   const sessions = linked.map((one) => ({ ...one, lineage: nameOf(one.lineage) }))
   const lineages = beginnings(sessions)
   const shown = presented.map(nameOf).filter((name) => lineages.has(name))

@@ -1,6 +1,10 @@
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { webhookEventId } from '../../../infra/ids.ts'
-import { type MoveEvent, movedAt, movedEventId } from '../../../projections/sessions/apply-moves.ts'
+import {
+  type ReassignmentEvent,
+  reassignedAt,
+  reassignedEventId,
+} from '../../../projections/sessions/apply-reassignments.ts'
 import { eventTypesOf } from '../../../projections/sessions/projection.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { SessionEventType } from '../../../projections/sessions/tables.ts'
@@ -99,9 +103,9 @@ export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[
 }
 
 /** The event of a session that was given another visitor: `row`, which the read model has since the move. */
-export function candidateOfMove(row: SessionEventRow, move: MoveEvent['data']): EventCandidate {
+export function candidateOfMove(row: SessionEventRow, move: ReassignmentEvent['data']): EventCandidate {
   const { organization_id, environment } = move
-  const decision = { organization_id, environment, evaluated_at: movedAt(move), event_id: row.event_id }
+  const decision = { organization_id, environment, evaluated_at: reassignedAt(move), event_id: row.event_id }
   return {
     ...{ id: row.id, type: row.type, decision },
     ...{ raise: () => raiseAgain(row, move), traceparent: undefined },
@@ -109,8 +113,8 @@ export function candidateOfMove(row: SessionEventRow, move: MoveEvent['data']): 
 }
 
 /** The ids of the events of moves, each with its move. */
-export const movesByEvent = (events: MoveEvent[]): Map<string, MoveEvent['data']> =>
-  new Map(events.map(({ data }) => [movedEventId(data), data]))
+export const movesByEvent = (events: ReassignmentEvent[]): Map<string, ReassignmentEvent['data']> =>
+  new Map(events.map(({ data }) => [reassignedEventId(data), data]))
 
 export function firstOfEach(candidates: EventCandidate[]): EventCandidate[] {
   const first = new Map<string, EventCandidate>()

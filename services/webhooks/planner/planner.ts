@@ -12,7 +12,7 @@ import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
-import { isMove, type MoveEvent } from '../../../projections/sessions/apply-moves.ts'
+import { isReassignment, type ReassignmentEvent } from '../../../projections/sessions/apply-reassignments.ts'
 import { findSessionEvents, ofEarlierDecisions } from '../../../projections/sessions/session-events.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
@@ -63,7 +63,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    const ofMoves = await candidatesOfMoves(options, events.filter(isMove))
+    const ofMoves = await candidatesOfMoves(options, events.filter(isReassignment))
     await raising.raise([...events.flatMap((event) => candidatesOf(event, now)), ...ofMoves], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
@@ -91,7 +91,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
 
 async function candidatesOfMoves(
   { pool, applied }: Pick<PlannerOptions, 'pool' | 'applied'>,
-  events: MoveEvent[],
+  events: ReassignmentEvent[],
 ): Promise<EventCandidate[]> {
   if (events.length === 0) return []
   const positions = events.map(({ position }) => position)

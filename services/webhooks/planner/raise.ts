@@ -1,13 +1,13 @@
 import { webhookEventId } from '../../../infra/ids.ts'
 import { type SubscribableType, uriOf } from '../../../infra/wire/webhooks/events.ts'
-import { movedAt, type SessionMove } from '../../../projections/sessions/apply-moves.ts'
+import { reassignedAt, type SessionReassignment } from '../../../projections/sessions/apply-reassignments.ts'
 import {
   iso,
   linkOf,
   requestOf,
   scoreBreakdownOf,
-  shownAttribution,
   signalOf,
+  visibleAttribution,
 } from '../../../projections/sessions/decision-shape.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
@@ -37,10 +37,10 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
 }
 
 /** The event of a session that was given another visitor. */
-export function raiseAgain(row: SessionEventRow, move: SessionMove): Raised {
+export function raiseAgain(row: SessionEventRow, move: SessionReassignment): Raised {
   const { id: event_id, type } = row
   const { organization_id, environment, session_id: subject_id } = move
-  const about = { event_id, organization_id, environment, type, subject_id, created_at: movedAt(move) }
+  const about = { event_id, organization_id, environment, type, subject_id, created_at: reassignedAt(move) }
   return { ...about, subject_type: 'session', data: sessionEventData(type, row), route: 'queued' }
 }
 
@@ -108,7 +108,7 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
     request: requestSummary(decision),
     score_breakdown: scoreBreakdownOf(decision),
     signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
-    attribution: shownAttribution(decision),
+    attribution: visibleAttribution(decision),
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { movedLink } from '../../../projections/sessions/apply-moves.ts'
+import { reassignedLink } from '../../../projections/sessions/apply-reassignments.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { LinkedVisitor } from '../../../projections/sessions/tables.ts'
 import { decision, id } from '../../projections/world-events.ts'
@@ -74,7 +74,7 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
     const partition = one.kind === 'erased' ? ofErasures : one.session % partitions
     const event = eventOf(one, n, given.get(one.session))
     log[partition]?.push(recorded(event, { topic, partition, offset: n * spacing }))
-    if (event.type === 'VisitorSplit') given.set(one.session, movedLink(event.data))
+    if (event.type === 'VisitorSplit') given.set(one.session, reassignedLink(event.data))
   })
   return log
 }

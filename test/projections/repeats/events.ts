@@ -1,5 +1,5 @@
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
-import type { Asked } from '../../../projections/repeats/asked.ts'
+import type { CountedSession } from '../../../projections/repeats/counted.ts'
 import { repeatsProjection } from '../../../projections/repeats/projection.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
@@ -40,7 +40,7 @@ function partsOf(about: About) {
   }
 }
 
-export function askedAbout(about: About): Asked {
+export function askedAbout(about: About): CountedSession {
   const { at, ip, visitor, ...rest } = partsOf(about)
   return { ...rest, at, opened_at: at, ip_address: ip, visitor_id: visitor }
 }

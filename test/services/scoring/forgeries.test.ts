@@ -5,7 +5,7 @@ import { questionBank } from '../../../infra/challenges/questions.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import {
-  type AskedOf,
+  type AnswerQuery,
   type LearnedAnswers,
   nothingLearned,
 } from '../../../services/scoring/session/answers.ts'
@@ -143,7 +143,7 @@ describe('where the deployment has learned the answers to its own questions', ()
   const learned: LearnedAnswers = {
     ownIds: (number) => [bankIdOf(number, master)],
     knowsBank: ({ class: of }) => of === 'blink',
-    right: ({ class: of, asked }: AskedOf) =>
+    right: ({ class: of, asked }: AnswerQuery) =>
       of === 'blink' && own.has(asked) ? new Set([rightTo(asked)]) : undefined,
   }
   const recorded = proofsOf(agent)

@@ -38,7 +38,7 @@ function seen(visitors: string[], by: string): Promise<void> {
       entries.map(({ unresolved }) => unresolved),
     )
     for (const { id, unresolved } of entries)
-      index.add({ ...unresolved, match: matchOf(id), at: 1, isNewLineage: true })
+      index.add({ ...unresolved, match: matchOf(id), at: 1, isNewStorage: true })
     await runTogether(tx, index.save())
   })
 }
@@ -78,7 +78,7 @@ it('of very many visitors under one key the same few are found every time, in on
         ...one,
         match: matchOf(`vid_common_${String(i).padStart(2, '0')}`),
         at: 1,
-        isNewLineage: true,
+        isNewStorage: true,
       })
       await runTogether(tx, index.save())
     })

@@ -3,7 +3,7 @@ import { derivedId } from '../../../infra/ids.ts'
 import { commonnessOf } from '../../../services/scoring/visitors/commonness.ts'
 import type { LinkFacts } from '../../../services/scoring/visitors/earlier.ts'
 import { explained } from '../../../services/scoring/visitors/explain.ts'
-import type { LookKind } from '../../../services/scoring/visitors/keys.ts'
+import type { MatchKind } from '../../../services/scoring/visitors/keys.ts'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
 import { components, type Profile, profileOf } from '../../../services/scoring/visitors/profile.ts'
 import { organizationId, testSession } from './support/events.ts'
@@ -32,7 +32,7 @@ function visitor(id: string, some: Partial<KnownVisitor> = {}): KnownVisitor {
 
 /** Of a session that finds the visitors by the machine. */
 function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: Profile[] = []) {
-  const looks: LookKind[] = ['machine', 'drawing', 'fonts']
+  const looks: MatchKind[] = ['machine', 'drawing', 'fonts']
   const keys = {
     presented: [],
     issued: null,

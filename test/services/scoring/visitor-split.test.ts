@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
-import { type LinkedSession, mayBeTwo, partedFrom } from '../../../services/scoring/visitors/split.ts'
+import { type LinkedSession, mayBeTwo, sessionsToSplit } from '../../../services/scoring/visitors/split.ts'
 
 const session = (lineage: string, linked_at: number): LinkedSession => ({
   session_id: `${lineage}${linked_at}`,
@@ -28,7 +28,7 @@ it.each([
   ['the first and the newest, only what neither shows is not: nobody', ['a', 'c'], []],
   ['what no session had, nobody is', ['x'], []],
 ])('given three lineages, when a client shows %s', (_, presented, moved) => {
-  expect(partedFrom(visitor('c'), presented, chain)).toEqual(moved)
+  expect(sessionsToSplit(visitor('c'), presented, chain)).toEqual(moved)
 })
 
 it('links are looked at only where there may be two', () => {
@@ -45,7 +45,7 @@ it('whoever shows an id stays with all that showed it, and nobody is in both', (
   fc.assert(
     fc.property(sessions, fc.constantFrom('a', 'b', 'c', 'd'), (some, shown) => {
       const all = some.map(({ lineage, linked_at }) => session(lineage, linked_at))
-      const moved = new Set(partedFrom(visitor('d'), [shown], all))
+      const moved = new Set(sessionsToSplit(visitor('d'), [shown], all))
       const theirs = all.filter(({ lineage }) => lineage === shown).map((one) => moved.has(one.session_id))
       expect(new Set(theirs).size).toBeLessThanOrEqual(1)
       expect(moved.size).toBeLessThan(Math.max(1, all.length))

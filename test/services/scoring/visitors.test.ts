@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  type LookKind,
-  shownBy,
+  clientIdsOf,
+  type MatchKind,
   type VisitorKeys,
   visitorKeysOf,
 } from '../../../services/scoring/visitors/keys.ts'
@@ -20,7 +20,7 @@ import * as clients from './support/snapshots.ts'
 const hour = 60 * 60 * 1000
 const now = 1_000 * hour
 const sessionId = testSession('new').id
-const kinds: LookKind[] = ['machine', 'drawing', 'fonts', 'place', 'network']
+const kinds: MatchKind[] = ['machine', 'drawing', 'fonts', 'place', 'network']
 const keys: VisitorKeys = {
   presented: [],
   issued: 'issued',
@@ -236,7 +236,7 @@ describe('a profile', () => {
     ['desktop Firefox', clients.desktopFirefox, ['machine', 'drawing', 'fonts', 'place', 'network']],
   ])('of %s is looked for by its looks', (_, client, expected) => {
     const session = testSession('s', { client })
-    const shown = shownBy(stateAfter([...opened(session), batch(session)]))
+    const shown = clientIdsOf(stateAfter([...opened(session), batch(session)]))
     expect(visitorKeysOf(shown, profileFor(client)).looks.map(({ kind }) => kind)).toEqual(expected)
   })
 
@@ -249,7 +249,7 @@ describe('a profile', () => {
   })
 
   it('keeps tenants apart: keys of other organizations and environments differ', () => {
-    const state = shownBy(stateAfter([...opened(testSession('s')), batch(testSession('s'))]))
+    const state = clientIdsOf(stateAfter([...opened(testSession('s')), batch(testSession('s'))]))
     const live = visitorKeysOf(state, mac)
     const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
     const foreign = visitorKeysOf({ ...state, organization_id: 'org_other' }, mac)

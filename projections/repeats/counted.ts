@@ -4,14 +4,14 @@ import { inputNames, keyNames, type Repeatable, type RepeatKeys, windows } from 
 export const countedTo = 100
 
 // A decision whose repeats are to be counted. Times are epoch milliseconds.
-export interface Asked extends Repeatable {
+export interface CountedSession extends Repeatable {
   session_id: string
   opened_at: number
   // The end of the windows.
   at: number
 }
 
-export type AskedRow = Asked & RepeatKeys & { hands: Buffer | null }
+export type CountedRow = CountedSession & RepeatKeys & { hands: Buffer | null }
 
 export interface FoundRow {
   // All of them in one text, `{0,1,...}`: to read a column each would cost more than to count.
@@ -38,7 +38,7 @@ const isOfInput = new Set<string>(inputNames)
 
 const seatOf = (name: KeyName, key: Buffer) => `${name} ${key.toString('latin1')}`
 
-export function unseenOf(rows: AskedRow[], found: FoundRow[]): Unseen {
+export function unseenOf(rows: CountedRow[], found: FoundRow[]): Unseen {
   const unseen: Unseen = new Map()
   rows.forEach((row, i) => {
     for (const name of keyNames) {
@@ -58,7 +58,7 @@ export interface Answered {
 }
 
 // The others that have the key in common with the session, and when they were opened.
-export function matesOf(row: AskedRow, name: KeyName, unseen: Unseen): [id: string, at: number][] {
+export function matesOf(row: CountedRow, name: KeyName, unseen: Unseen): [id: string, at: number][] {
   const key = row[name]
   const known = key ? [...(unseen.get(seatOf(name, key)) ?? [])] : []
   return known.filter(([id, at]) => id !== row.session_id && at <= row.at)

@@ -9,32 +9,35 @@ import { readEvent } from './stored-event.ts'
 import { type LinkedVisitor, sessionEvents, visitors } from './tables.ts'
 
 /** A session was given another visitor. */
-export type SessionMove = VisitorSplit | VisitorMerged
-type MoveType = 'VisitorSplit' | 'VisitorMerged'
-export type MoveEvent = Extract<RecordedEvent, { type: MoveType }>
+export type SessionReassignment = VisitorSplit | VisitorMerged
+type ReassignmentType = 'VisitorSplit' | 'VisitorMerged'
+export type ReassignmentEvent = Extract<RecordedEvent, { type: ReassignmentType }>
 
-export const isMove = <E extends DomainEvent>(event: E): event is Extract<E, { type: MoveType }> =>
+export const isReassignment = <E extends DomainEvent>(
+  event: E,
+): event is Extract<E, { type: ReassignmentType }> =>
   event.type === 'VisitorSplit' || event.type === 'VisitorMerged'
 
 /** Epoch milliseconds. */
-export const movedAt = (move: SessionMove): number => ('merged_at' in move ? move.merged_at : move.split_at)
+export const reassignedAt = (move: SessionReassignment): number =>
+  'merged_at' in move ? move.merged_at : move.split_at
 
 /** What the session's decisions say of its visitor from then on. */
-export function movedLink(move: SessionMove): LinkedVisitor {
+export function reassignedLink(move: SessionReassignment): LinkedVisitor {
   const { visitor_id: id, confidence } = move
   const method = 'merged_at' in move ? 'existing' : 'new'
-  return { id, confidence, identified_at: movedAt(move), method, basis: null }
+  return { id, confidence, identified_at: reassignedAt(move), method, basis: null }
 }
 
 /** The event that notifies receivers again of who the session's visitor is. */
-export const movedEventId = ({ event_id }: SessionMove): string =>
+export const reassignedEventId = ({ event_id }: SessionReassignment): string =>
   webhookEventId('session.fingerprint.calculated', event_id)
 
 // One partition has all of a session's events, so its decisions of before are there.
-export async function applyMoves(tx: Tx, events: MoveEvent[]): Promise<void> {
+export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): Promise<void> {
   const touched = new Map<string, Visitor>()
   for (const moves of inTurns(events.map(({ data }) => data))) {
-    for (const { organization_id, environment, visitor_id, earlier_visitor_id } of await moveSessions(
+    for (const { organization_id, environment, visitor_id, earlier_visitor_id } of await reassignSessions(
       tx,
       moves,
     ))
@@ -49,8 +52,8 @@ export async function applyMoves(tx: Tx, events: MoveEvent[]): Promise<void> {
 }
 
 // No session is in a turn twice.
-function inTurns(moves: SessionMove[]): SessionMove[][] {
-  const turns: Map<string, SessionMove>[] = []
+function inTurns(moves: SessionReassignment[]): SessionReassignment[][] {
+  const turns: Map<string, SessionReassignment>[] = []
   for (const move of moves) {
     const last = turns.findLastIndex((turn) => turn.has(move.session_id))
     const turn = turns[last + 1] ?? new Map()
@@ -61,17 +64,17 @@ function inTurns(moves: SessionMove[]): SessionMove[][] {
 
 type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
-const movedColumns: Column<SessionMove>[] = [
+const movedColumns: Column<SessionReassignment>[] = [
   { name: 'session_id', type: 'text', of: (move) => move.session_id },
   { name: 'organization_id', type: 'text', of: (move) => move.organization_id },
   { name: 'environment', type: 'text', of: (move) => move.environment },
   { name: 'from_id', type: 'text', of: (move) => move.earlier_visitor_id },
   { name: 'to_id', type: 'text', of: (move) => move.visitor_id },
-  { name: 'link', type: 'text', of: (move) => JSON.stringify(movedLink(move)) },
+  { name: 'link', type: 'text', of: (move) => JSON.stringify(reassignedLink(move)) },
 ]
 
 // Returns those whose session was of the earlier visitor, who may have outlived it.
-async function moveSessions(tx: Tx, moves: SessionMove[]): Promise<SessionMove[]> {
+async function reassignSessions(tx: Tx, moves: SessionReassignment[]): Promise<SessionReassignment[]> {
   const { names, source, values } = unnest(movedColumns, moves)
   const { rows } = await tx.query<{ session_id: string; event_id: string | null }>(
     `with moved as (select * from ${source} as m (${names})),
@@ -107,12 +110,17 @@ async function moveSessions(tx: Tx, moves: SessionMove[]): Promise<SessionMove[]
   return moves.filter(({ session_id }) => found.has(session_id))
 }
 
-function told(move: SessionMove, decision_id: string | null | undefined): RowOf<typeof sessionEvents>[] {
+function told(
+  move: SessionReassignment,
+  decision_id: string | null | undefined,
+): RowOf<typeof sessionEvents>[] {
   if (!decision_id) return []
   const { session_id, organization_id, environment } = move
   const type = 'session.fingerprint.calculated' as const
   const about = { session_id, organization_id, environment, type, decision_id }
-  return [{ ...about, id: movedEventId(move), created_at: movedAt(move), visitor: movedLink(move) }]
+  return [
+    { ...about, id: reassignedEventId(move), created_at: reassignedAt(move), visitor: reassignedLink(move) },
+  ]
 }
 
 interface Gathered {
