@@ -3,7 +3,7 @@ import { noNetwork } from '../../infra/ip/network.ts'
 import { createBreather } from '../../infra/timing.ts'
 import type { BatchReceived } from '../../schemas/events.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
-import { startDrafting } from '../../services/scoring/decide.ts'
+import { startDecisions } from '../../services/scoring/decide.ts'
 import { nothingLearned } from '../../services/scoring/session/answers.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
@@ -59,8 +59,7 @@ async function longestTurn(text: string, bodies: number): Promise<number> {
     last = cpuMs()
   }
   const timer = setInterval(note)
-  const { apply } = startDrafting({
-    known: new Map(),
+  const { apply } = startDecisions(new Map(), {
     learned: nothingLearned,
     network: noNetwork,
     now: Date.now(),

@@ -125,7 +125,7 @@ function createMemory() {
     ofVisitor.delete(id)
     for (const link of theirs) put(link)
     const began = beginnings(theirs)
-    const [lineage] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['']
+    const [storage_key] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['']
     const times = theirs.map(({ linked_at }) => linked_at)
     visitors.set(id, {
       id,
@@ -133,7 +133,7 @@ function createMemory() {
       last_seen_at: Math.max(...times),
       sessions: theirs.length,
       profile: theirs.at(-1)?.profile ?? null,
-      lineage,
+      storage_key,
       apart_from: null,
     })
   }
@@ -167,12 +167,12 @@ function createMemory() {
           visitor = visitors.get(id)
         }
       }
-      const lineage = storageKeyOf(keys) ?? sessionId
-      const isNew = !(ofVisitor.get(id) ?? []).some((one) => one.lineage === lineage)
+      const storage_key = storageKeyOf(keys) ?? sessionId
+      const isNew = !(ofVisitor.get(id) ?? []).some((one) => one.storage_key === storage_key)
       put({
         session_id: sessionId,
         visitor: id,
-        lineage,
+        storage_key,
         linked_at: at,
         merged_at: null,
         keys: allKeys(keys),
@@ -184,7 +184,7 @@ function createMemory() {
         last_seen_at: at,
         sessions: (visitor?.sessions ?? 0) + 1,
         profile: profile ?? visitor?.profile ?? null,
-        lineage: isNew ? lineage : (visitor?.lineage ?? lineage),
+        storage_key: isNew ? storage_key : (visitor?.storage_key ?? storage_key),
         apart_from: null,
       })
     },

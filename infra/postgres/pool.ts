@@ -55,7 +55,7 @@ export async function shortTransaction<T>(pool: pg.Pool, { first, work }: ShortT
  * Runs statements without parameters in one round trip, one after the other: each sees what the one before waited for.
  * Returns the rows of each.
  */
-export async function queryAll(tx: Tx, ...statements: string[]): Promise<Rows[]> {
+export async function queryAll<R = Rows[number]>(tx: Tx, ...statements: string[]): Promise<R[][]> {
   const results: unknown = await tx.query(statements.join(';\n'))
   return (Array.isArray(results) ? results : [results]).map(({ rows }) => rows ?? [])
 }

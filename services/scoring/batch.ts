@@ -4,21 +4,17 @@ import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { DecidedEvent } from '../../infra/event-store/decide.ts'
 import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/event-batch.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
-import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
-import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { countingKeyId } from '../../projections/answers/digests.ts'
 import type { CountedSession } from '../../projections/repeats/counted.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
-import { type Draft, type Drafts, startDrafting } from './decide.ts'
+import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
 import { scoredEvent } from './scored-event.ts'
-import type { LearnedAnswers } from './session/answers.ts'
-import type { AllowsMinimal } from './session/facts.ts'
 import { isSessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/score.ts'
 import {
@@ -34,21 +30,18 @@ import {
 import { type Resolution, type Resolved, resolveVisitors } from './visitors/resolve.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
 
-interface ScoreDeps {
+export interface ScoreDeps extends DecisionSources {
   log: EventLog
-  // What visitors and networks are counted under.
+  /** Has the key of the month, under which visitors and networks are counted. */
   dataKeys: Pick<DataKeys, 'ensure' | 'get'>
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
-  network: NetworkSource
-  learned: LearnedAnswers
-  simulationKey?: SimulationKey | undefined
-  allowsMinimal?: AllowsMinimal | undefined
 }
 
 interface ScoreBatches {
   batches: EventBatch[]
+  /** Visitors of those decisions that were appended before a crash, by decision id. */
   findRecorded: (decisionIds: string[]) => Promise<Map<string, RecordedVisitor>>
   countRepeats: RepeatCounter
   written: WrittenStates
@@ -73,7 +66,7 @@ export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise
   return next
 }
 
-// Of an erased session nothing more is decided, nor of one whose key is lost: what it observed is unreadable.
+// No more is decided about a session that was erased or whose key is lost, because its observations are unreadable.
 const isScored = (event: RecordedEvent, erased: Set<string>): boolean =>
   event.closed === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
 
@@ -89,21 +82,25 @@ async function scoreIn(
 ): Promise<Scored> {
   const { offsets: stored, transactionId, states: known, erased } = opened
   const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
-  const moved = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
+  const unread = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
-  if (moved.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
+  if (unread.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
   const startedAt = deps.clock()
   const breathe = createBreather()
-  const events = moved.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
-  const { changed, drafts } = await draft({ deps, events, known, now: startedAt, breathe })
-  const recorded = await findRecorded(drafts.map(({ trigger }) => trigger.decisionId))
-  const resolution = await resolveVisitors({ tx, drafts, recorded, now: startedAt })
-  const counted = await countFor(drafts, resolution, (asked) => countRepeats(tx, asked))
-  const records = await encode(deps, { drafts: counted, resolution, startedAt, breathe })
-  const links = await linkRecords(deps.codec, resolution.linked, drafts)
+  const events = unread.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
+  const { apply, changed, decisions } = startDecisions(known, { ...deps, now: startedAt })
+  for (const event of events.filter(isSessionEvent)) {
+    orFailed(() => apply(event, event.meta.traceparent))
+    await breathe()
+  }
+  const recorded = await findRecorded(decisions.map(({ trigger }) => trigger.decisionId))
+  const resolution = await resolveVisitors(tx, { decisions, recorded, now: startedAt })
+  const counted = await withCounts(decisions, resolution, (sessions) => countRepeats(tx, sessions))
+  const records = await encode(deps, { decisions: counted, resolution, startedAt, breathe })
+  const links = await linkRecords(deps.codec, resolution.linked, decisions)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
-  const offsets = moved.map(({ topic, partition, next: next_offset, timeBefore }) => ({
+  const offsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,
     next_offset,
@@ -127,41 +124,16 @@ const sessionsOf = (batches: EventBatch[]): string[] => [
 const partitionsOf = (events: RecordedEvent[]): Map<string, number> =>
   new Map(events.filter(isSessionEvent).map(({ data, position }) => [data.session_id, position.partition]))
 
-interface ToDraft {
-  deps: ScoreDeps
-  events: RecordedEvent[]
-  known: Map<string, SessionState>
-  now: number
-  breathe: Breathe
-}
+type Counted = Decision & { repeats: Repeats | null; near: NearRepeats | null }
 
-async function draft({ deps, events, known, now, breathe }: ToDraft): Promise<Drafts> {
-  const mine = events.filter(isSessionEvent)
-  const { apply, changed, drafts } = startDrafting({
-    known,
-    network: deps.network,
-    learned: deps.learned,
-    simulationKey: deps.simulationKey,
-    allowsMinimal: deps.allowsMinimal,
-    now,
-  })
-  for (const event of mine) {
-    orFailed(() => apply(event, event.meta.traceparent))
-    await breathe()
-  }
-  return { changed, drafts }
-}
-
-type Counted = Draft & { repeats: Repeats | null; near: NearRepeats | null }
-
-// What others did is looked up when a session hands off or ends: a count costs as much as the rest of a decision.
-async function countFor(
-  drafts: Draft[],
+// What others did is counted when a session hands off or ends, because a count costs as much as the rest of a decision.
+async function withCounts(
+  decisions: Decision[],
   { visitors }: Resolution,
-  count: (asked: CountedSession[]) => ReturnType<RepeatCounter>,
+  count: (sessions: CountedSession[]) => ReturnType<RepeatCounter>,
 ): Promise<Counted[]> {
-  const final = drafts.filter(({ trigger }) => trigger.final)
-  const asked = final.map(({ state, trigger, hashes }) => ({
+  const final = decisions.filter(({ trigger }) => trigger.final)
+  const sessions = final.map(({ state, trigger, hashes }) => ({
     session_id: state.session_id,
     organization_id: state.organization_id,
     environment: state.environment,
@@ -171,41 +143,43 @@ async function countFor(
     visitor_id: visitors.get(state.session_id)?.link.id ?? null,
     ...hashes,
   }))
-  const counts = asked.length > 0 ? await count(asked) : []
-  const counted = new Map(final.map((draft, i) => [draft, counts[i] ?? null]))
-  return drafts.map((draft) => {
-    const { repeats = null, near = null } = counted.get(draft) ?? {}
-    return { ...draft, repeats, near }
+  const counts = sessions.length > 0 ? await count(sessions) : []
+  const counted = new Map(final.map((decision, i) => [decision, counts[i] ?? null]))
+  return decisions.map((decision) => {
+    const { repeats = null, near = null } = counted.get(decision) ?? {}
+    return { ...decision, repeats, near }
   })
 }
 
 interface ToEncode {
-  drafts: Counted[]
+  decisions: Counted[]
   resolution: Resolution
   startedAt: number
   breathe: Breathe
 }
 
-async function encode({ codec, clock, dataKeys }: ScoreDeps, todo: ToEncode): Promise<NewRecord[]> {
+async function encode(
+  { codec, clock, dataKeys }: ScoreDeps,
+  { decisions, resolution, startedAt, breathe }: ToEncode,
+): Promise<NewRecord[]> {
   const evaluatedAt = clock()
-  const countingKey = todo.drafts.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null
-  const durationMs = Math.max(0, Math.round(evaluatedAt - todo.startedAt))
+  const countingKey = decisions.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null
+  const durationMs = Math.max(0, Math.round(evaluatedAt - startedAt))
   const decided: DecidedEvent<TrafficEvent>[] = []
-  for (const { state, trigger, traceparent, evaluation: own, hashes, repeats, near } of todo.drafts) {
-    const resolved: Partial<Resolved> = todo.resolution.visitors.get(state.session_id) ?? {}
+  for (const { evaluation: own, repeats, near, ...decision } of decisions) {
+    const resolved = resolution.visitors.get(decision.state.session_id)
     const scored = orFailed(() => {
-      const { link: visitor = null, isCopied } = resolved
+      const { link: visitor = null, isCopied } = resolved ?? {}
       const evaluation = withHistory(own, {
-        visitorSessions: sessionsShown(resolved),
+        visitorSessions: knownSessions(resolved),
         isCopied,
         repeats,
         near,
       })
-      const about = { state, trigger, traceparent, evaluation, visitor, hashes, countingKey }
-      return scoredEvent({ ...about, evaluatedAt, durationMs })
+      return scoredEvent({ ...decision, evaluation, visitor, countingKey, evaluatedAt, durationMs })
     })
     decided.push(scored)
-    await todo.breathe()
+    await breathe()
   }
   return toRecords(codec, decided)
 }
@@ -221,8 +195,12 @@ async function toRecords(codec: EventCodec, decided: DecidedEvent<TrafficEvent>[
   return decided.map(({ event, meta }) => orFailed(() => codec.toRecord(event, meta)))
 }
 
-function linkRecords(codec: EventCodec, linked: VisitorLinked[], drafts: Draft[]): Promise<NewRecord[]> {
-  const traces = new Map(drafts.map(({ state, traceparent }) => [state.session_id, traceparent]))
+function linkRecords(
+  codec: EventCodec,
+  linked: VisitorLinked[],
+  decisions: Decision[],
+): Promise<NewRecord[]> {
+  const traces = new Map(decisions.map(({ state, traceparent }) => [state.session_id, traceparent]))
   const decided = linked.map((data): DecidedEvent<TrafficEvent> => {
     const { session_id, visitor_id, linked_at: time, organization_id: organizationId, environment } = data
     const eventId = derivedId('evt', session_id, visitor_id)
@@ -245,9 +223,9 @@ function orFailed<T>(work: () => T): T {
   }
 }
 
-// Who only looks like somebody may be somebody else: a kept id alone says that a visitor returned.
-const sessionsShown = ({ link, sessions = 0 }: Partial<Resolved>): number =>
-  link?.basis === 'deterministic' ? sessions : 0
+// 0 where only the profile speaks for the visitor, because that may be somebody else's. An id says that one returned.
+const knownSessions = (resolved: Resolved | undefined): number =>
+  resolved?.link.basis === 'deterministic' ? resolved.sessions : 0
 
 function linked(changed: Map<string, SessionState>, { visitors }: Resolution): SessionState[] {
   return [...changed.values()].map((state) => {

@@ -8,67 +8,60 @@ import { evolve, type SessionEvent, type SessionState } from './session/state.ts
 import { type Hashes, hashesOf } from './signals/repeats.ts'
 import { type Evaluation, evaluate } from './signals/score.ts'
 
-export interface Draft {
+/** A decision that an event asks for, by what its session says itself. */
+export interface Decision {
+  /** With the event, and before the decision. */
   state: SessionState
-  /** Of the event that asked for it. */
+  /** Of the event. */
   traceparent: string | undefined
   trigger: Trigger
   evaluation: Evaluation
   hashes: Hashes
 }
 
-export interface Drafts {
-  changed: Map<string, SessionState>
-  drafts: Draft[]
-}
-
-interface Drafting extends Drafts {
-  // `traceparent`: the trace that a decision belongs to which the event asks for.
-  apply(event: SessionEvent, traceparent?: string): void
-}
-
-interface DraftInput {
-  known: Map<string, SessionState>
+export interface DecisionSources {
   network: NetworkSource
   learned: LearnedAnswers
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
-  now: number
+}
+
+export interface Decisions {
+  /** By session id. */
+  changed: Map<string, SessionState>
+  decisions: Decision[]
+}
+
+interface Deciding extends Decisions {
+  /** `traceparent`: the trace that the event belongs to. */
+  apply(event: SessionEvent, traceparent?: string): void
 }
 
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
-export function startDrafting({ known, ...sources }: DraftInput): Drafting {
+export function startDecisions(
+  known: Map<string, SessionState>,
+  { network, now, ...sources }: DecisionSources & { now: number },
+): Deciding {
   const changed = new Map<string, SessionState>()
-  const drafts: Draft[] = []
+  const decisions: Decision[] = []
 
   function apply(event: SessionEvent, traceparent?: string): void {
     const id = event.data.session_id
     const before = changed.get(id) ?? known.get(id)
-    // Already forgotten, so it was final; ended once more while scoring was behind.
+    // A session that scoring has forgotten was final. The event ends it once more, because scoring was behind.
     if (!before && event.type === 'SessionIdled') return
-    const after = evolve(before, event)
-    if (after !== before) changed.set(id, after)
-    const trigger = triggerOf({ before, after, event })
-    const draft = trigger && draftOf({ state: after, trigger, traceparent, ...sources })
-    if (!draft) return
-    drafts.push(draft)
-    changed.set(id, withDecision(after, draft.trigger, draft.evaluation.score.verdict))
+    const state = evolve(before, event)
+    if (state !== before) changed.set(id, state)
+    const trigger = triggerOf({ before, after: state, event })
+    if (!trigger) return
+    const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources })
+    const { verdict } = evaluation.score
+    // What others did is counted for decisions only, so both verdicts are of what the session says itself.
+    if (trigger.onlyOnChange && verdict === state.verdict) return
+    decisions.push({ state, trigger, traceparent, evaluation, hashes: hashesOf(evaluation.facts) })
+    changed.set(id, withDecision(state, trigger, verdict))
   }
-  return { apply, changed, drafts }
-}
-
-interface DraftOf extends Omit<DraftInput, 'known'> {
-  state: SessionState
-  trigger: Trigger
-  traceparent: string | undefined
-}
-
-function draftOf({ state, trigger, traceparent, network, now, ...known }: DraftOf): Draft | undefined {
-  const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...known })
-  // What others did is looked up for decisions only, so that both verdicts are of what the session itself shows.
-  const isSame = evaluation.score.verdict === state.verdict
-  if (trigger.onlyOnChange && isSame) return undefined
-  return { state, trigger, traceparent, evaluation, hashes: hashesOf(evaluation.facts) }
+  return { apply, changed, decisions }
 }
 
 export const idleAfterMs = 30 * 60 * 1000
@@ -89,7 +82,7 @@ interface StateChange {
   event: SessionEvent
 }
 
-// What an event asks for. A hand-off and the end of a session make final decisions. The first snapshot makes a
+// Which decision an event asks for. A hand-off and the end of a session make final decisions. The first snapshot makes a
 // provisional one. So does any later batch that changes the verdict, until a final decision was made.
 function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   switch (event.type) {
@@ -106,7 +99,7 @@ function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
 
 type Data<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>['data']
 
-// A redelivered body of a hand-off has its decision already; the session's first event is never a repeat.
+// A redelivered body of a hand-off changes nothing, because it has its decision already.
 function handOff(
   before: SessionState | undefined,
   after: SessionState,
@@ -117,7 +110,7 @@ function handOff(
   return { decisionId, final: true, onlyOnChange: false, at, handOffDocument }
 }
 
-// Ignored when the session is final or a body arrived after the scheduler looked.
+// Nothing where the session is final, or a body arrived after the scheduler found it idle.
 function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
   if (after.final) return undefined
   if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs) return undefined

@@ -188,7 +188,7 @@ function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
   const keys = visitorKeysOf({ organization_id, environment, presented, issued, install }, profile)
   return {
     ...{ session_id, visitor_id, organization_id, environment, linked_at },
-    lineage: storageKeyOf(keys) ?? session_id,
+    storage_key: storageKeyOf(keys) ?? session_id,
     profile,
     keys: allKeys(keys),
     ...{ apart_from: null, merged_at: null },

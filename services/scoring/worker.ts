@@ -1,35 +1,18 @@
-import type pg from 'pg'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { consumeEvents, type EventConsumer } from '../../infra/event-store/consumer.ts'
-import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { EventBatch } from '../../infra/event-store/event-batch.ts'
 import type { Skips } from '../../infra/event-store/skips.ts'
-import type { Clock } from '../../infra/ids.ts'
-import type { NetworkSource } from '../../infra/ip/network.ts'
-import type { EventLog, Position } from '../../infra/log/port.ts'
+import type { Position } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { createRepeatCounter } from '../../projections/repeats/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { scoreBatches } from './batch.ts'
+import { type ScoreDeps, scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
-import type { LearnedAnswers } from './session/answers.ts'
-import type { AllowsMinimal } from './session/facts.ts'
 import { createWrittenStates, readOffset } from './store.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
 
-interface ScoringOptions {
-  log: EventLog
-  pool: pg.Pool
-  codec: EventCodec
-  dataKeys: Pick<DataKeys, 'ensure' | 'get'>
-  clock: Clock
-  network: NetworkSource
-  learned: LearnedAnswers
-  simulationKey?: SimulationKey | undefined
-  allowsMinimal?: AllowsMinimal | undefined
+interface ScoringOptions extends ScoreDeps {
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
   skips: Pick<Skips, 'has'>
@@ -42,7 +25,7 @@ const topic = eventTopics.BatchReceived
 
 /**
  * Scores what collect records, until stopped: consumes the collect topic, appends SessionScored. An event that cannot
- * be decoded or scored halts its partition there, and no other.
+ * be decoded or scored stops its partition there, and no other.
  */
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
   const { log, pool, codec, logger, skips, group = 'tidegate-scoring' } = options
@@ -83,17 +66,10 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
   return consumeEvents({ who: 'scoring', ...reading, startOffset, apply })
 }
 
-interface RecoveryDeps {
-  log: EventLog
-  pool: pg.Pool
-  applied: Pick<Applied, 'waitFor'>
-  logger: Logger
-}
-
 interface Recovery {
-  // Records before `until` (a next offset) of the partition may have been scored by someone who then crashed.
+  /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
   suspect(partition: number, until: number): void
-  // The visitors of those decisions that are recorded, if any of the batches starts before what is suspected.
+  /** Visitors of recorded decisions, by decision id; empty unless a batch starts before what is suspected. */
   findRecorded(
     starts: { partition: number; offset: number }[],
     decisionIds: string[],
@@ -107,7 +83,12 @@ const waitMs = 2000
  * decision ids but might find another visitor, since other sessions were scored meanwhile: so it adopts the visitors
  * that are recorded.
  */
-export function createRecovery({ log, pool, applied, logger }: RecoveryDeps): Recovery {
+export function createRecovery({
+  log,
+  pool,
+  applied,
+  logger,
+}: Pick<ScoringOptions, 'log' | 'pool' | 'applied' | 'logger'>): Recovery {
   const suspects = new Map<number, { until: number; ready?: Promise<void> | undefined }>()
 
   async function readable(): Promise<void> {

@@ -51,7 +51,7 @@ export async function storePerson(deps: PersonDeps, organizationId: string): Pro
     codec.toCausedRecord({ type: 'ClientUserAttached', data: attached }, metaOf(attached), testCause),
   ])
   const links = sessions.map((session) => ({
-    ...{ ...session, ...about, linked_at: clock(), lineage: session.session_id, profile: null, keys: [] },
+    ...{ ...session, ...about, linked_at: clock(), storage_key: session.session_id, profile: null, keys: [] },
     ...{ apart_from: null, merged_at: null },
   }))
   await runTogether(pool, saveRows(linkTable, links))

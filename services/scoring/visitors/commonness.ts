@@ -3,7 +3,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import { type ComponentName, component, components, type Profile } from './profile.ts'
 
-/** How many of the visitors that were seen last look like what. */
+/** How common each component is among the visitors that were seen last. */
 export interface Commonness {
   /** How many were counted. */
   visitors: number
@@ -15,7 +15,7 @@ const mostCounted = 1000
 const cachedMs = 60_000
 const mostScopes = 50
 
-/** Counts once a minute for each organization and environment that is asked about. */
+/** Counts once a minute for each scope that is asked for. */
 export function createCommonness(db: Db): (scope: DataScope) => Promise<Commonness> {
   const counted = new LRUCache<string, Promise<Commonness>>({ max: mostScopes, ttl: cachedMs })
   return (scope) => {

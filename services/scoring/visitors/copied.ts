@@ -18,13 +18,12 @@ export function isOtherDevice(one: Profile | null, other: Profile | null): boole
   return count(ofPlatform, changed) > 0 && count(ofMachine, agreed) === 0 && count(ofMachine, changed) >= 2
 }
 
-/** What is left of what a client shows, once its kept id is taken for a copy: nobody is found by it again. */
-export const withoutPresented = (shown: ClientIds): ClientIds => ({ ...shown, presented: [], issued: null })
+/** Once the continuity id of a client is taken for a copy, nobody is to be found by it again. */
+export const withoutPresented = (ids: ClientIds): ClientIds => ({ ...ids, presented: [], issued: null })
 
-// A guess, and no better.
 const doubtful = 50
 
-/** The link of a session that shows an id or a token of another device. */
+/** The link of a session that presents an id or a token of another device: it is a guess, and no better. */
 export function doubted(link: VisitorLink): VisitorLink {
   return { ...link, basis: 'probabilistic', confidence: Math.min(link.confidence ?? doubtful, doubtful) }
 }

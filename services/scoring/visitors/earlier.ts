@@ -3,6 +3,7 @@ import type { Environment, ResolutionMethod } from '../../../schemas/events.ts'
 import { type VisitorKeys, visitorKeysOf } from './keys.ts'
 import type { Candidates, KnownVisitor } from './match.ts'
 import type { Profile } from './profile.ts'
+import { links } from './tables.ts'
 
 /** What is known of how a session came to its visitor. Times are epoch milliseconds. */
 export interface LinkFacts {
@@ -15,7 +16,7 @@ export interface LinkFacts {
   opened_at: number
   linked_at: number
   profile: Profile | null
-  /** Those that candidates are compared by. */
+  /** By which candidates are found: continuity keys are not among them. */
   keys: VisitorKeys
 }
 
@@ -24,45 +25,27 @@ export interface EarlierVisitors extends Candidates {
   byId(id: string): KnownVisitor | undefined
 }
 
-interface LinkRow extends Omit<LinkFacts, 'profile' | 'keys'> {
-  lineage: string
-  profile: string | null
-  keys: string
-}
-
 export async function findLinkFacts(db: Db, sessionId: string): Promise<LinkFacts | undefined> {
-  const { rows } = await db.query<LinkRow>({
+  const { rows } = await db.query<Omit<LinkFacts, 'keys'> & { storage_key: string; keys: string }>({
     name: 'find-link',
-    text: `select l.session_id, l.organization_id, l.environment, l.visitor_id, l.linked_at::float8, l.lineage, l.profile,
-        encode(l.keys, 'hex') as keys, s.created_at::float8 as opened_at, s.visitor::json ->> 'method' as method
+    text: `select ${links.selectWithout('l', 'apart_from', 'merged_at')},
+        s.created_at::float8 as opened_at, s.visitor::json ->> 'method' as method
       from scoring.links l join read.sessions s using (session_id) where l.session_id = $1`,
     values: [sessionId],
   })
   const [row] = rows
   if (!row) return undefined
-  const { lineage, keys, ...facts } = row
-  const profile: Profile | null = facts.profile === null ? null : JSON.parse(facts.profile)
-  return { ...facts, profile, keys: comparedKeys({ ...facts, profile, lineage, all: keys }) }
-}
-
-interface StoredKeys extends Pick<LinkFacts, 'organization_id' | 'environment' | 'profile'> {
-  lineage: string
-  // In hexadecimal, one behind the other.
-  all: string
-}
-
-// Ids that the client kept come first, and give the lineage its name, unless an app has an install id.
-function comparedKeys({ lineage, all, profile, ...scope }: StoredKeys): VisitorKeys {
-  const nothing = { presented: [], issued: null, install: null }
-  const keys = visitorKeysOf({ ...scope, ...nothing }, profile)
-  const isInstall = !all.startsWith(lineage) && all.includes(lineage)
-  return { ...keys, install: isInstall ? lineage : null }
+  const { storage_key, keys: stored, ...facts } = row
+  const keys = visitorKeysOf({ ...facts, presented: [], issued: null, install: null }, facts.profile)
+  // Continuity keys are stored first and one of them is the storage key, unless the app has an install id.
+  const isInstall = !stored.startsWith(storage_key) && stored.includes(storage_key)
+  return { ...facts, keys: { ...keys, install: isInstall ? storage_key : null } }
 }
 
 const limits = {
-  /** As many as scoring looks up. */
+  /** As many as scoring looks up by a key. */
   visitors: 10,
-  /** Of a key's visitors, among which the earlier ones are looked for. */
+  /** So many of a key's visitors are read to find earlier ones. */
   searched: 1000,
   /** A visitor's newest ones say what it was like. */
   sessions: 200,
@@ -72,18 +55,18 @@ const limits = {
 
 const earlierVisitors = `
   with found as (
-    select visitor_id from unnest($1::bytea[]) as wanted (key) cross join lateral (
+    select visitor_id from unnest($1::bytea[]) as matched (key) cross join lateral (
       select visitor_id from (
-        select visitor_id from scoring.visitor_keys k where k.key = wanted.key
+        select visitor_id from scoring.visitor_keys k where k.key = matched.key
         order by visitor_id limit ${limits.searched}
       ) k join scoring.visitors using (visitor_id)
       where first_seen_at < $2 order by visitor_id limit ${limits.visitors}
     ) k union select $4
   )
-  select v.visitor_id as id, v.first_seen_at::float8, v.apart_from, seen.*
+  select v.visitor_id as id, v.first_seen_at::float8, v.apart_from, null as storage_key, seen.*
   from found join scoring.visitors v using (visitor_id) cross join lateral (
     select max(linked_at)::float8 as last_seen_at, count(*)::integer as sessions,
-      (array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1] as profile,
+      (array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1]::json as profile,
       encode(string_agg(distinct keys, ''), 'hex') as keys
     from (
       select * from scoring.links l where l.visitor_id = v.visitor_id and linked_at < $2 and session_id <> $3
@@ -92,30 +75,16 @@ const earlierVisitors = `
   ) seen
   where v.sessions <= ${limits.mostSessions} and seen.sessions > 0 order by v.visitor_id`
 
-interface EarlierRow
-  extends Pick<KnownVisitor, 'id' | 'first_seen_at' | 'last_seen_at' | 'sessions' | 'apart_from'> {
-  profile: string | null
-  /** In hexadecimal, one behind the other. */
-  keys: string
-}
-
 export async function findEarlierVisitors(db: Db, link: LinkFacts): Promise<EarlierVisitors> {
-  const { install, looks } = link.keys
-  const wanted = [...looks.map(({ key }) => key), ...(install === null ? [] : [install])]
-  const { rows } = await db.query<EarlierRow>({
+  const { install, matchKeys } = link.keys
+  const keys = [...matchKeys.map(({ key }) => key), ...(install === null ? [] : [install])]
+  // The visitor's own keys are in hexadecimal, one behind the other.
+  const { rows } = await db.query<KnownVisitor & { keys: string }>({
     name: 'find-earlier-visitors',
     text: earlierVisitors,
-    values: [wanted.map((key) => Buffer.from(key, 'hex')), link.linked_at, link.session_id, link.visitor_id],
+    values: [keys.map((key) => Buffer.from(key, 'hex')), link.linked_at, link.session_id, link.visitor_id],
   })
-  const found = rows.map(({ profile, keys, ...row }) => {
-    const visitor: KnownVisitor = {
-      ...row,
-      // Who is compared with is the same whatever storage it has.
-      lineage: null,
-      profile: profile === null ? null : JSON.parse(profile),
-    }
-    return { visitor, keys }
-  })
+  const found = rows.map(({ keys: all, ...visitor }) => ({ visitor, keys: all }))
   const isFoundBy = (key: string) => found.filter(({ keys }) => keys.includes(key)).slice(0, limits.visitors)
   return {
     byKey: (key) => isFoundBy(key).map(({ visitor }) => visitor),

@@ -21,16 +21,16 @@ type LostBecause = Doubt | 'kept_id_decides' | 'other_model' | 'less_likely' | '
 
 interface ExplainedComponent {
   name: ComponentName
-  // Of those that were counted. null = unknown of the session.
+  /** Of `of_visitors`. null = the session does not have the component. */
   visitors_with_it: number | null
 }
 
 interface ExplainedCandidate {
   visitor_id: string
-  // null = no finite number of them, or no look in common.
+  /** null = no finite number of them, or no match key in common. */
   bits: number | null
   same_network: boolean | null
-  // null = the session or the visitor has no look.
+  /** null = the session or the visitor has no profile. */
   components: Record<'agreed' | 'changed' | 'unknown', ExplainedComponent[]> | null
 }
 
@@ -38,7 +38,7 @@ interface ExplainedCandidate {
 export interface LinkExplanation {
   session_id: string
   decided_by: DecidedBy
-  /** null = nobody is looked for by its look. */
+  /** null = nobody is found by its profile. */
   bits_needed: number | null
   /** How many were counted. */
   of_visitors: number
@@ -48,7 +48,7 @@ export interface LinkExplanation {
   next: (ExplainedCandidate & { lost_because: LostBecause }) | null
 }
 
-/** null = the session has no visitor, or has ended. */
+/** Resolves to null where the session has no visitor, or has ended. */
 export function createLinkExplainer(db: Db): (sessionId: string) => Promise<LinkExplanation | null> {
   const commonnessIn = createCommonness(db)
   return async (sessionId) => {
@@ -59,17 +59,14 @@ export function createLinkExplainer(db: Db): (sessionId: string) => Promise<Link
       findEarlierVisitors(db, link),
       commonnessIn({ organizationId, environment }),
     ])
-    return explained({ link, earlier, commonness })
+    return explained(link, { earlier, commonness })
   }
 }
 
-interface ToExplain {
-  link: LinkFacts
-  earlier: EarlierVisitors
-  commonness: Commonness
-}
-
-export function explained({ link, earlier, commonness }: ToExplain): LinkExplanation {
+export function explained(
+  link: LinkFacts,
+  { earlier, commonness }: { earlier: EarlierVisitors; commonness: Commonness },
+): LinkExplanation {
   const { session_id, visitor_id, profile } = link
   const ranked = rankedFor(link, earlier)
   const own = ranked.find(({ visitor }) => visitor.id === visitor_id)
@@ -77,7 +74,7 @@ export function explained({ link, earlier, commonness }: ToExplain): LinkExplana
   const copied = copiedFrom(link, earlier)
   const decidedBy = deciderOf(link, { isFirst: !copied && others.length === 0 })
   const loser = copied ?? loserOf({ decidedBy, own, others, profile })
-  const show = (one: Weighed) => shown(one, { profile, commonness })
+  const described = (one: Weighed) => describe(one, { profile, commonness })
   const began = decidedBy === 'doubt' || decidedBy === 'nobody_before'
   const visitor = earlier.byId(visitor_id)
   return {
@@ -85,8 +82,8 @@ export function explained({ link, earlier, commonness }: ToExplain): LinkExplana
     decided_by: decidedBy,
     bits_needed: profile && rounded(bitsNeeded(profile)),
     of_visitors: commonness.visitors,
-    chosen: began ? null : show({ id: visitor_id, visitor, bits: own?.evidence ?? null }),
-    next: loser ? { ...show(loser), lost_because: loser.because } : null,
+    chosen: began ? null : described({ id: visitor_id, visitor, bits: own?.evidence ?? null }),
+    next: loser ? { ...described(loser), lost_because: loser.because } : null,
   }
 }
 
@@ -149,7 +146,7 @@ function loserOf({ decidedBy, own, others: [best, ...others], profile }: Ranked)
   return lost(doubt ?? (decidedBy === 'correction' ? 'corrected' : 'known_since'))
 }
 
-function shown(
+function describe(
   { id, visitor, bits }: Weighed,
   { profile, commonness }: { profile: Profile | null; commonness: Commonness },
 ): ExplainedCandidate {

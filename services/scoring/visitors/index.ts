@@ -1,10 +1,9 @@
 import pg from 'pg'
-import { z } from 'zod'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
 import { allKeys, storageKeyOf, type VisitorKeys } from './keys.ts'
-import { isCurrent, keyAndVisitor, readSessions, reassignSessions } from './links.ts'
+import { isCurrent, type KeyedVisitor, keyAndVisitor, readSessions, reassignSessions } from './links.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
@@ -21,37 +20,23 @@ export interface Unresolved {
 interface Added extends Unresolved {
   match: Match
   at: number
-  // None of the visitor's sessions were of a client with this storage.
+  /** None of the visitor's sessions before had this storage. */
   isNewStorage: boolean
   wasRecorded?: boolean
 }
 
 export interface VisitorIndex extends Candidates {
-  /** Notes what was resolved, so that the next session of the batch finds it. Returns the number of its sessions. */
+  /** Notes a link, so that the next session of the batch finds it. Returns how many sessions the visitor has. */
   add(resolved: Added): number
-  /** The sessions of a visitor. What was noted is written before. */
+  /** The sessions of a visitor, those that were noted included. */
   sessionsOf(visitorId: string): Promise<LinkedSession[]>
   /** Gives sessions to another visitor, at once. */
-  move(sessionIds: string[], between: { from: string; to: string }): Promise<void>
+  reassign(sessionIds: string[], between: { from: string; to: string }): Promise<void>
   save(): Part[]
 }
 
 // Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default.
 const lockBuckets = 2048
-
-const rowsOf = z.array(
-  z.object({
-    key: z.string(),
-    visitor_id: z.string(),
-    first_seen_at: z.string(),
-    last_seen_at: z.string(),
-    sessions: z.number(),
-    profile: z.string(),
-    lineage: z.string().nullable(),
-    apart_from: z.string().nullable(),
-  }),
-)
-type Row = z.output<typeof rowsOf>[number]
 
 /**
  * Loads what the sessions may match, under locks on their keys in one fixed order. Of two processes that meet the
@@ -62,24 +47,24 @@ export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<
   return createIndex(tx, keys.length > 0 ? await lockAndLoad(tx, keys) : [])
 }
 
-async function lockAndLoad(tx: Tx, keys: string[]): Promise<Row[]> {
+async function lockAndLoad(tx: Tx, keys: string[]): Promise<KeyedVisitor[]> {
   const buckets = new Set(keys.map((key) => Number.parseInt(key.slice(0, 8), 16) % lockBuckets))
   const ordered = [...buckets].sort((one, other) => one - other)
-  const wanted = keys.map((key) => `(${pg.escapeLiteral(key)})`)
-  const [, rows = []] = await queryAll(
+  const values = keys.map((key) => `(${pg.escapeLiteral(key)})`)
+  const [, rows = []] = await queryAll<KeyedVisitor>(
     tx,
     `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
        from unnest(array[${ordered.join()}]) bucket`,
     `select ${keyAndVisitor}
-       from (values ${wanted.join()}) wanted(hex)
+       from (values ${values.join()}) hashes(hex)
        cross join lateral (
-         select key, visitor_id from scoring.visitor_keys where key = decode(wanted.hex, 'hex')
+         select key, visitor_id from scoring.visitor_keys where key = decode(hashes.hex, 'hex')
          order by visitor_id limit 10
        ) k
        join scoring.visitors v on v.visitor_id = k.visitor_id and ${isCurrent}
       order by k.key, k.visitor_id`,
   )
-  return rowsOf.parse(rows)
+  return rows
 }
 
 interface Changed extends KnownVisitor {
@@ -88,18 +73,18 @@ interface Changed extends KnownVisitor {
   added: number
 }
 
-function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
+function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
   const visitors = new Map<string, KnownVisitor>()
   const byKey = new Map<string, Set<string>>()
   const changed = new Map<string, Changed>()
   const newKeys: RowOf<typeof visitorKeys>[] = []
   const newLinks: Link[] = []
 
-  for (const row of rows) take(row)
+  for (const row of rows) note(row)
 
-  function take(row: Row): void {
-    if (!visitors.has(row.visitor_id)) visitors.set(row.visitor_id, readRow(row))
-    idsOf(row.key).add(row.visitor_id)
+  function note({ key, ...visitor }: KeyedVisitor): void {
+    if (!visitors.has(visitor.id)) visitors.set(visitor.id, visitor)
+    idsOf(key).add(visitor.id)
   }
 
   function idsOf(key: string): Set<string> {
@@ -122,31 +107,21 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
 
   return {
     byKey: (key) => [...(byKey.get(key) ?? [])].flatMap((id) => visitors.get(id) ?? []),
-    add({
-      sessionId,
-      match,
-      at,
-      isNewStorage,
-      keys,
-      profile,
-      organizationId,
-      environment,
-      wasRecorded = false,
-    }) {
+    add({ sessionId, match, at, isNewStorage, wasRecorded = false, ...session }) {
+      const { keys, profile, organizationId: organization_id, environment } = session
       const known = visitors.get(match.id)
       // Read from the log already, if the visitors were rebuilt since it was recorded.
       const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
-      const lineage = storageKeyOf(keys) ?? sessionId
+      const storage_key = storageKeyOf(keys) ?? sessionId
       const entry = {
         id: match.id,
         first_seen_at: Math.min(known?.first_seen_at ?? at, at),
         last_seen_at: Math.max(known?.last_seen_at ?? at, at),
         sessions: (known?.sessions ?? 0) + added,
         profile: profile ?? known?.profile ?? null,
-        lineage: isNewStorage || !known ? lineage : known.lineage,
+        storage_key: isNewStorage || !known ? storage_key : known.storage_key,
         apart_from: known?.apart_from ?? null,
-        organization_id: organizationId,
-        environment,
+        ...{ organization_id, environment },
         added: (changed.get(match.id)?.added ?? 0) + added,
       }
       visitors.set(entry.id, entry)
@@ -157,8 +132,8 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
         newKeys.push({ key, visitor_id: entry.id })
       }
       newLinks.push({
-        ...{ session_id: sessionId, visitor_id: entry.id, organization_id: organizationId, environment },
-        ...{ linked_at: at, lineage, profile, keys: all },
+        ...{ session_id: sessionId, visitor_id: entry.id, organization_id, environment },
+        ...{ linked_at: at, storage_key, profile, keys: all },
         ...{ apart_from: null, merged_at: null },
       })
       return entry.sessions
@@ -167,25 +142,13 @@ function createIndex(tx: Tx, rows: Row[]): VisitorIndex {
       await flush()
       return readSessions(tx, visitorId)
     },
-    async move(sessionIds, { from, to }) {
+    async reassign(sessionIds, { from, to }) {
       const again = await reassignSessions(tx, { sessionIds, from, to })
       for (const id of [from, to]) visitors.delete(id)
       for (const ids of byKey.values()) for (const id of [from, to]) ids.delete(id)
-      for (const row of rowsOf.parse(again)) take(row)
+      for (const row of again) note(row)
     },
     save,
-  }
-}
-
-function readRow(row: Row): KnownVisitor {
-  return {
-    id: row.visitor_id,
-    first_seen_at: Number(row.first_seen_at),
-    last_seen_at: Number(row.last_seen_at),
-    sessions: row.sessions,
-    profile: JSON.parse(row.profile),
-    lineage: row.lineage,
-    apart_from: row.apart_from,
   }
 }
 

@@ -8,22 +8,19 @@ import { type ComponentName, component, type Profile, uniquenessOf } from './pro
  * that one tenant's visitors can never be found by another.
  */
 export interface VisitorKeys {
+  /** Of the continuity ids that the client sent. */
   presented: string[]
+  /** Of the continuity id that it was given at the opening. */
   issued: string | null
   install: string | null
-  /** What candidates are found by who may have lost what they kept. */
-  looks: MatchKey[]
-}
-
-/** Components that belong together. What of them is unknown makes no key. */
-export interface MatchKey {
-  kind: MatchKind
-  key: string
+  /** By these candidates are found that may have lost their storage. */
+  matchKeys: { kind: MatchKind; key: string }[]
 }
 
 /**
- * The first outlives what a person changes, the second other fonts, the third another drawing, the fourth another
- * graphics card or driver. Nobody is found by the last: it says how many share the network.
+ * Components of which a match key is made. A machine's key outlives what a person changes, a drawing's other fonts, that
+ * of fonts another drawing, and that of a place another graphics card or driver. Nobody is found by the key of a
+ * network, which says how many share it.
  */
 export const matchKinds = {
   machine: ['webgl_renderer', 'webgl_parameters', 'canvas', 'audio', 'fonts', 'processors', 'memory'],
@@ -35,7 +32,7 @@ export const matchKinds = {
 
 export type MatchKind = keyof typeof matchKinds
 
-/** What no device changes: part of each look but the network. */
+/** What no device changes. It is part of each match key but that of the network. */
 export const constants = ['system', 'browser', 'platform'] as const satisfies ComponentName[]
 
 interface Scope {
@@ -43,7 +40,7 @@ interface Scope {
   environment: Environment
 }
 
-/** What a client says of who it is. */
+/** Ids by which a client says who it is. */
 export interface ClientIds extends Scope {
   presented: string[]
   issued: string | null
@@ -60,33 +57,33 @@ export function clientIdsOf(state: SessionState): ClientIds {
   }
 }
 
-export function visitorKeysOf(shown: ClientIds, profile: Profile | null): VisitorKeys {
-  const { presented, issued, install } = shown
+export function visitorKeysOf(ids: ClientIds, profile: Profile | null): VisitorKeys {
+  const { presented, issued, install } = ids
   return {
-    presented: presented.map((id) => key(shown, 'continuity', id)),
-    issued: issued === null ? null : key(shown, 'continuity', issued),
-    install: install === null ? null : key(shown, 'install', install),
-    looks: profile ? matchKeysOf(shown, profile) : [],
+    presented: presented.map((id) => key(ids, 'continuity', id)),
+    issued: issued === null ? null : key(ids, 'continuity', issued),
+    install: install === null ? null : key(ids, 'install', install),
+    matchKeys: profile ? matchKeysOf(ids, profile) : [],
   }
 }
 
 export function allKeys(keys: VisitorKeys): string[] {
   const single = [keys.issued, keys.install].filter((one) => one !== null)
-  return [...new Set([...keys.presented, ...single, ...keys.looks.map((look) => look.key)])]
+  return [...new Set([...keys.presented, ...single, ...keys.matchKeys.map(({ key }) => key)])]
 }
 
-/** What a client has that no other has. */
+/** Keys that one client has, and no other. */
 export const presentedKeys = ({ presented, install }: VisitorKeys): string[] =>
   install === null ? presented : [...presented, install]
 
-/** What all sessions of a client with this storage have in common. null = nothing was given to it. */
+/** All sessions of one storage have the same. null = the client stores nothing that was issued to it. */
 export const storageKeyOf = ({ presented, issued, install }: VisitorKeys): string | null =>
   install ?? presented[0] ?? issued
 
 const here: MatchKind[] = ['place', 'network']
 const everywhere: MatchKind[] = ['machine', 'drawing', 'fonts']
 
-function matchKeysOf(scope: Scope, profile: Profile): MatchKey[] {
+function matchKeysOf(scope: Scope, profile: Profile): VisitorKeys['matchKeys'] {
   if (uniquenessOf(profile) === 'none') return []
   const kinds = [...everywhere, ...(profile.network === null ? [] : here)]
   return kinds.map((kind) => ({ kind, key: key(scope, kind, matchValueOf(profile, kind)) }))

@@ -19,7 +19,7 @@ export function compareProfiles(one: Profile, other: Profile): Comparison {
 }
 
 // Bits of evidence for one device. Agreement: how much likelier two visits of one device agree than those of two
-// devices that have a look key in common. Change: how seldom one device changes it between two visits.
+// devices that have a match key in common. Change: how seldom one device changes it between two visits.
 const evidence: Record<ComponentName, { agreed: number; changed: number }> = {
   system: { agreed: 0, changed: Number.POSITIVE_INFINITY },
   browser: { agreed: 0, changed: Number.POSITIVE_INFINITY },
@@ -65,8 +65,8 @@ const otherNetwork = -4.2
 
 /**
  * Bits of evidence that both are one device, in the manner of Fellegi and Sunter (A Theory for Record Linkage, 1969):
- * what agrees adds, what changed takes away. What both are found by adds nothing, and the more visitors have that in
- * common, the less the rest proves. Of several such looks the best one counts.
+ * what agrees adds, what changed takes away. The components of the match key add nothing, and the more visitors have the
+ * key, the less the rest proves. Of several common match keys the best one counts.
  */
 export function likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors }: Weighing): number {
   const shareOf = share[uniqueness]
@@ -90,19 +90,20 @@ function agreementBits(
   return bits
 }
 
-// What changes at once: a display, a graphics card or its driver. The dearest of them counts.
+// Components that change together, with a display, a graphics card or its driver. Only the costliest of them counts.
 const together: ComponentName[][] = [
   ['screen', 'pixel_ratio'],
   ['webgl_renderer', 'webgl_parameters', 'webgl_extensions'],
 ]
 
-// For each candidate of each session: nothing is made on the way.
+// This runs for each candidate of each session, so it allocates nothing.
 function changeBits(changed: ComponentName[]): number {
   let bits = 0
   for (const names of together) {
-    let dearest = 0
-    for (const name of changed) if (names.includes(name)) dearest = Math.max(dearest, evidence[name].changed)
-    bits -= dearest
+    let costliest = 0
+    for (const name of changed)
+      if (names.includes(name)) costliest = Math.max(costliest, evidence[name].changed)
+    bits -= costliest
   }
   for (const name of changed)
     if (!together.some((names) => names.includes(name))) bits -= evidence[name].changed

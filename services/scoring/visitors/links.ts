@@ -3,30 +3,31 @@ import {
   reassignedLink,
   type SessionReassignment,
 } from '../../../projections/sessions/apply-reassignments.ts'
+import type { KnownVisitor } from './match.ts'
 import { component, components } from './profile.ts'
 import { type LinkedSession, mergedStorages } from './split.ts'
 import { knownVisitors, type Link, links, visitorKeys } from './tables.ts'
 
 export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
   const { rows } = await tx.query<LinkedSession>(
-    `select ${links.select('l', 'session_id', 'lineage', 'linked_at', 'merged_at')} from scoring.links l
+    `select ${links.select('l', 'session_id', 'storage_key', 'linked_at', 'merged_at')} from scoring.links l
      where visitor_id = $1`,
     [visitorId],
   )
   return rows
 }
 
-export interface LinkedAs extends Omit<Link, 'lineage' | 'profile' | 'organization_id' | 'environment'> {
-  // Hashes of what was compared, by name. null = nothing was observed.
+/** How a session came to its visitor, and what the visitor is found by through it. */
+export interface LinkedAs extends Omit<Link, 'storage_key' | 'profile' | 'organization_id' | 'environment'> {
+  /** Hashes of what was compared, by name. null = nothing was observed. */
   components: Record<string, string | null> | null
   network: string | null
 }
 
-// How each session came to its visitor, and what the visitor is found by through it.
 export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<LinkedAs[]> {
   type Row = Omit<Link, 'keys'> & { keys: string }
   const { rows } = await db.query<Row>(
-    `select ${links.selectWithout('l', 'lineage', 'organization_id', 'environment')} from scoring.links l
+    `select ${links.selectWithout('l', 'storage_key', 'organization_id', 'environment')} from scoring.links l
      where session_id = any($1)`,
     [sessionIds],
   )
@@ -41,15 +42,17 @@ export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Pr
   })
 }
 
-// Of the visitor `v`: its time is not over.
+/** SQL: the visitor `v` was seen within the time that its organization stores visitors for. */
 export const isCurrent = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
-// Of the key `k` and its visitor `v`.
-const loaded = knownVisitors.columnsWithout('organization_id', 'environment').map(({ name }) => `v.${name}`)
-export const keyAndVisitor = `encode(k.key, 'hex') as key, ${loaded.join(', ')}`
+export type KeyedVisitor = KnownVisitor & { key: string }
 
-/** What the links say of their visitors: rows of `knownVisitors`. */
+/** SQL: what of the key `k` and its visitor `v` makes a `KeyedVisitor`. */
+export const keyAndVisitor = `encode(k.key, 'hex') as key, v.visitor_id as id,
+  ${knownVisitors.selectWithout('v', 'visitor_id', 'organization_id', 'environment')}`
+
+/** SQL: rows of `knownVisitors` as the table `links` has them. */
 export const gatheredVisitors = (links: string) => `
   with begun as (
     select *, min(linked_at) over (partition by visitor_id, lineage) as began,
@@ -61,9 +64,9 @@ export const gatheredVisitors = (links: string) => `
       case when began <= merged then '${mergedStorages}' else lineage end as lineage
     from begun
   ),
-  lineages as (select visitor_id, lineage, min(linked_at) as began from linked group by visitor_id, lineage),
+  storages as (select visitor_id, lineage, min(linked_at) as began from linked group by visitor_id, lineage),
   newest as (
-    select distinct on (visitor_id) * from lineages order by visitor_id, began desc, lineage desc
+    select distinct on (visitor_id) * from storages order by visitor_id, began desc, lineage desc
   )
   select visitor_id, min(organization_id) as organization_id, min(environment) as environment,
     min(linked_at) as first_seen_at, max(linked_at) as last_seen_at, count(*)::integer as sessions,
@@ -75,40 +78,39 @@ export const gatheredVisitors = (links: string) => `
 
 const keyBytes = 16
 
-/** Rows of key and visitor. */
+/** SQL: rows of `visitorKeys` as the table `links` has them. */
 export const gatheredKeys = (links: string) => `
   select distinct substring(keys from at for ${keyBytes}) as key, visitor_id
   from ${links} cross join lateral generate_series(1, octet_length(keys), ${keyBytes}) at`
 
-/** What somebody who moves sessions says of both visitors. */
+/** What scoring learns of both visitors from a reassignment, besides whose the session is. */
 export type ReassignmentRule = Pick<Link, 'apart_from' | 'merged_at'>
 const noRule: ReassignmentRule = { apart_from: null, merged_at: null }
 
-/** What the event of a moved session has scoring learn. */
-export function ruleOf(move: SessionReassignment): ReassignmentRule {
-  if ('merged_at' in move) return { apart_from: null, merged_at: move.merged_at }
-  return { apart_from: move.cause === 'operator' ? move.earlier_visitor_id : null, merged_at: null }
+export function ruleOf(reassigned: SessionReassignment): ReassignmentRule {
+  if ('merged_at' in reassigned) return { ...noRule, merged_at: reassigned.merged_at }
+  return reassigned.cause === 'operator' ? { ...noRule, apart_from: reassigned.earlier_visitor_id } : noRule
 }
 
-interface Move {
+interface Reassigned {
   sessionIds: string[]
   from: string
   to: string
   rule?: ReassignmentRule
 }
 
-/** Makes both visitors anew from the sessions that each has then. Returns their keys and rows, as the index loads them. */
+/** Makes both visitors anew of the sessions that each has then, and returns their keys and rows. */
 export async function reassignSessions(
   tx: Tx,
-  { sessionIds, from, to, rule = noRule }: Move,
-): Promise<unknown[]> {
+  { sessionIds, from, to, rule = noRule }: Reassigned,
+): Promise<KeyedVisitor[]> {
   const both = [from, to]
   await tx.query(
     `update scoring.links set visitor_id = $1, apart_from = $3, merged_at = $4 where session_id = any($2)`,
     [to, sessionIds, rule.apart_from, rule.merged_at],
   )
   await remakeFromLinks(tx, both)
-  const { rows } = await tx.query(
+  const { rows } = await tx.query<KeyedVisitor>(
     `select ${keyAndVisitor} from scoring.visitor_keys k join scoring.visitors v using (visitor_id)
      where v.visitor_id = any($1) and ${isCurrent}`,
     [both],
@@ -116,35 +118,32 @@ export async function reassignSessions(
   return rows
 }
 
-// Makes the visitors anew of the sessions that are left to them; there is none without.
+/** Makes the visitors anew of the sessions that are left to them. One without sessions is gone. */
 export async function remakeFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
   await forgetVisitors(tx, visitorIds)
   const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
-  await tx.query(`insert into scoring.visitors (${knownVisitors.names}) ${gatheredVisitors(theirs)}`, [
-    visitorIds,
-  ])
-  await tx.query(`insert into scoring.visitor_keys (${visitorKeys.names}) ${gatheredKeys(theirs)}`, [
-    visitorIds,
-  ])
+  const into = (table: { name: string; names: string }, rows: string) =>
+    tx.query(`insert into ${table.name} (${table.names}) ${rows}`, [visitorIds])
+  await into(knownVisitors, gatheredVisitors(theirs))
+  await into(visitorKeys, gatheredKeys(theirs))
 }
 
-// From then on no session is given to them.
+/** From then on no session is linked to them. */
 export async function forgetVisitors(tx: Tx, visitorIds: string[]): Promise<void> {
   await tx.query('delete from scoring.visitor_keys where visitor_id = any($1)', [visitorIds])
   await tx.query('delete from scoring.visitors where visitor_id = any($1)', [visitorIds])
 }
 
-/** Later decisions of these sessions are about the visitor that they were given. */
-export async function reassignStates(tx: Tx, moves: SessionReassignment[]): Promise<void> {
-  const rows = moves.map((move) => ({
-    session_id: move.session_id,
-    link: JSON.stringify(reassignedLink(move)),
-  }))
+/** Writes the new visitors into the states, so that later decisions of the sessions are about them. */
+export async function reassignStates(tx: Tx, reassigned: SessionReassignment[]): Promise<void> {
   await tx.query(
     `update scoring.sessions s
-     set constants = (s.constants::jsonb || jsonb_build_object('visitor', (s.constants::jsonb -> 'visitor') || moved.link))::text
-     from unnest($1::text[], $2::jsonb[]) as moved (session_id, link)
-     where s.session_id = moved.session_id and s.constants is not null`,
-    [rows.map(({ session_id }) => session_id), rows.map(({ link }) => link)],
+     set constants = (s.constants::jsonb || jsonb_build_object('visitor', (s.constants::jsonb -> 'visitor') || r.link))::text
+     from unnest($1::text[], $2::jsonb[]) as r (session_id, link)
+     where s.session_id = r.session_id and s.constants is not null`,
+    [
+      reassigned.map(({ session_id }) => session_id),
+      reassigned.map((one) => JSON.stringify(reassignedLink(one))),
+    ],
   )
 }

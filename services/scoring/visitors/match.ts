@@ -11,9 +11,9 @@ export interface KnownVisitor {
   last_seen_at: number
   sessions: number
   profile: Profile | null
-  /** The continuity key of the client that came last without any. */
-  lineage: string | null
-  /** The visitor that somebody parted it from. */
+  /** Of the newest storage; see `storageKeyOf`. */
+  storage_key: string | null
+  /** The visitor whose sessions somebody gave to this one. */
   apart_from: string | null
 }
 
@@ -27,7 +27,7 @@ export interface Match {
   method: ResolutionMethod
   basis: ResolutionBasis | null
   confidence: number
-  /** It shows an id that another device was given. */
+  /** It presents an id that was issued to another device. */
   isCopied?: true
 }
 
@@ -40,13 +40,14 @@ export interface MatchInput {
   openedAt: number
 }
 
-// Bits of evidence (likeness.ts), by how well its look tells a browser from others. Measured by `make replay`.
+// Bits of evidence (likeness.ts) that are needed, by how well its profile tells a browser from others. `make replay`
+// measures them.
 const enough: Record<Uniqueness, number> = {
   distinctive: 0,
   uniform: 1,
   none: Number.POSITIVE_INFINITY,
 }
-/** What would tell the machine from others, where its uniqueness has such a look. */
+/** The match key that would tell the machine from others, where there is one. */
 const tellingKinds: Partial<Record<Uniqueness, MatchKind>> = { distinctive: 'machine', uniform: 'place' }
 // A second candidate this close, in bits, makes the choice a guess.
 const clearLead = 2
@@ -59,12 +60,12 @@ const aliveMs = hourMs
 // Within this time of a visitor a second machine of its kind is as likely as that its storage was lost.
 const provenMs = 24 * hourMs
 
-/** Which visitor a session belongs to: an id that the client kept, then a look. In doubt a new one. */
+/** Which visitor a session belongs to: by an id that the client stored, else by its profile. In doubt a new one. */
 export function matchVisitor(input: MatchInput): Match {
-  const kept = byContinuity(input)
-  if (kept?.visitor && isOtherDevice(kept.visitor.profile, input.profile))
+  const found = byContinuity(input)
+  if (found?.visitor && isOtherDevice(found.visitor.profile, input.profile))
     return { ...(byMatchKeys(input) ?? newcomer(input)), isCopied: true }
-  return kept ?? byInstall(input) ?? byMatchKeys(input) ?? newcomer(input)
+  return found ?? byInstall(input) ?? byMatchKeys(input) ?? newcomer(input)
 }
 
 function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
@@ -75,7 +76,7 @@ function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
   return undefined
 }
 
-// Several only where somebody gave sessions of one client to two visitors.
+// There are several only where somebody gave sessions of one client to two visitors.
 const lastSeen = (visitors: KnownVisitor[]): KnownVisitor | undefined =>
   visitors.toSorted((one, other) => other.last_seen_at - one.last_seen_at)[0]
 
@@ -95,15 +96,15 @@ export function isOtherModel(one: Profile | null, other: Profile | null): boolea
 export interface Candidate {
   visitor: KnownVisitor
   comparison: Comparison
-  /** How many visitors are known by each look that both have. */
+  /** The match keys that both have. */
   shared: SharedKey[]
   /** Bits. */
   evidence: number
-  /** It was there at the same time, so its storage is not lost. */
+  /** It was there at the same time, so its storage cannot be lost. */
   isPresent: boolean
-  /** It began so lately that nothing tells whether its look is of one machine. */
+  /** It began so lately that nothing tells yet whether its match keys are of one machine. */
   isUnproven: boolean
-  /** Both have the look that would tell the session's machine from others. */
+  /** Both have the match key that would tell the session's machine from others. */
   isAlike: boolean
 }
 
@@ -120,7 +121,7 @@ function byMatchKeys(input: MatchInput): Match | undefined {
   return known(best.visitor, method, 'probabilistic', confidence)
 }
 
-/** Of evidence, so that somebody is taken for the profile's visitor by its look. */
+/** Infinite where the profile tells nobody from others. */
 export const bitsNeeded = (profile: Profile): number => enough[uniquenessOf(profile)]
 
 export type Doubt =
@@ -147,10 +148,10 @@ export function doubtOf(
 const areSeveral = (some: Candidate[]): boolean =>
   some.some((one, i) => some.slice(i + 1).some((other) => areTwo(one.visitor, other.visitor)))
 
-/** Who it may be by its look, the likeliest first. */
+/** Visitors with a common match key, the likeliest first. */
 export function rankCandidates(input: MatchInput, profile: Profile): Candidate[] {
   const { keys, candidates } = input
-  const networks = keys.looks.filter(({ kind }) => kind === 'network')
+  const networks = keys.matchKeys.filter(({ kind }) => kind === 'network')
   const neighbors = Math.max(1, ...networks.map(({ key }) => candidates.byKey(key).length))
   return foundByKeys(input)
     .flatMap(({ visitor, shared }) =>
@@ -165,7 +166,7 @@ export function rankCandidates(input: MatchInput, profile: Profile): Candidate[]
 
 function foundByKeys({ keys, candidates }: MatchInput) {
   const found = new Map<string, { visitor: KnownVisitor; shared: SharedKey[] }>()
-  for (const { kind, key } of keys.looks) {
+  for (const { kind, key } of keys.matchKeys) {
     if (kind === 'network') continue
     const visitors = candidates.byKey(key)
     for (const visitor of visitors) {

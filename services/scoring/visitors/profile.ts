@@ -6,7 +6,7 @@ import type { Agent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
 import { isSoftwareRendered } from '../signals/headless.ts'
 
-/** What a browser on a device looks like, as short hashes; null = unknown or made noisy on purpose. */
+/** Traits of a browser on a device, as short hashes; null = unknown or made noisy on purpose. */
 export interface Profile {
   components: (string | null)[]
   /** The network that it was last seen in: IPv4 /24 or IPv6 /48. */
@@ -98,7 +98,7 @@ function isDistinctive(facts: Facts, values: Values): boolean {
 export type Uniqueness = 'distinctive' | 'uniform' | 'none'
 
 /**
- * How well its look tells a browser from others. Who hides what is drawn hides among all who do, and phones have twins
+ * How well its profile tells a browser from others. Who hides what is drawn hides among all who do, and phones have twins
  * everywhere, also at home.
  */
 export function uniquenessOf(profile: Profile): Uniqueness {

@@ -3,42 +3,45 @@ import type { KnownVisitor } from './match.ts'
 
 export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-/** A session of a visitor, by the continuity key that its client was given. */
+/** A session of a visitor. Times are epoch milliseconds. */
 export interface LinkedSession {
   session_id: string
-  /** Who keeps storage is given the same key each time: sessions with one key are a lineage. */
-  lineage: string
+  /** Of its client: sessions with one storage key come from one storage. */
+  storage_key: string
   linked_at: number
   /** When somebody said that its visitor and another are one. */
   merged_at: number | null
 }
 
-/** What all lineages that were of a visitor at its last merger are called. */
+/** Stands for all storages that a visitor had at its last merger. */
 export const mergedStorages = 'merged'
 
-/** Names a lineage of the visitor: those that somebody merged have one name. */
-export function storageNames(sessions: LinkedSession[]): (lineage: string) => string {
+/** Names a storage of the visitor, so that those that somebody merged have one name. */
+export function storageNames(sessions: LinkedSession[]): (storageKey: string) => string {
   const merged = Math.max(...sessions.map(({ merged_at }) => merged_at ?? Number.NEGATIVE_INFINITY))
   const began = beginnings(sessions)
-  return (lineage) => ((began.get(lineage) ?? Number.POSITIVE_INFINITY) <= merged ? mergedStorages : lineage)
+  return (key) => ((began.get(key) ?? Number.POSITIVE_INFINITY) <= merged ? mergedStorages : key)
 }
 
-// When each lineage began.
-export function beginnings(sessions: Pick<LinkedSession, 'lineage' | 'linked_at'>[]): Map<string, number> {
+/** When each storage was seen first, by its key. */
+export function beginnings(
+  sessions: Pick<LinkedSession, 'storage_key' | 'linked_at'>[],
+): Map<string, number> {
   const began = new Map<string, number>()
-  for (const { lineage, linked_at } of sessions)
-    began.set(lineage, Math.min(linked_at, began.get(lineage) ?? linked_at))
+  for (const { storage_key, linked_at } of sessions)
+    began.set(storage_key, Math.min(linked_at, began.get(storage_key) ?? linked_at))
   return began
 }
 
-/** Whether the links of the visitor have to be looked at, when a client presents these continuity keys. */
-export function mayBeTwo({ lineage }: KnownVisitor, presented: string[]): boolean {
-  return lineage !== null && !presented.includes(lineage)
+/** Whether the visitor's sessions have to be read, when a client presents these keys. */
+export function mayBeTwo({ storage_key }: KnownVisitor, presented: string[]): boolean {
+  return storage_key !== null && !presented.includes(storage_key)
 }
 
 /**
- * A visitor is a chain of lineages. Each but the first was linked since the one before was taken for lost. What a client
- * presents is not lost: the sessions of who came without it meanwhile are somebody else's.
+ * Ids of the sessions that are another visitor's. A visitor is a chain of storages, each of which was linked because the
+ * one before was taken for lost. Where a client presents one, it was not lost, so the sessions that came without it
+ * meanwhile are somebody else's.
  */
 export function sessionsToSplit(
   visitor: KnownVisitor,
@@ -46,13 +49,14 @@ export function sessionsToSplit(
   linked: LinkedSession[],
 ): string[] {
   const nameOf = storageNames(linked)
-  const sessions = linked.map((one) => ({ ...one, lineage: nameOf(one.lineage) }))
-  const lineages = beginnings(sessions)
-  const shown = presented.map(nameOf).filter((name) => lineages.has(name))
-  if (shown.length === 0 || visitor.lineage === null || shown.includes(nameOf(visitor.lineage))) return []
-  const began = Math.min(...shown.map((name) => lineages.get(name) ?? 0))
-  const isOther = ({ lineage }: LinkedSession) =>
-    !shown.includes(lineage) && (lineages.get(lineage) ?? 0) >= began
+  const sessions = linked.map((one) => ({ ...one, storage_key: nameOf(one.storage_key) }))
+  const storages = beginnings(sessions)
+  const present = presented.map(nameOf).filter((name) => storages.has(name))
+  const newest = visitor.storage_key
+  if (present.length === 0 || newest === null || present.includes(nameOf(newest))) return []
+  const began = Math.min(...present.map((name) => storages.get(name) ?? 0))
+  const isOther = ({ storage_key: name }: LinkedSession) =>
+    !present.includes(name) && (storages.get(name) ?? 0) >= began
   return sessions
     .filter(isOther)
     .map(({ session_id }) => session_id)

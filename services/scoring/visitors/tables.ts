@@ -1,6 +1,8 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../../infra/postgres/table.ts'
 import type { Profile } from './profile.ts'
 
+const storageKey = { ...column.text(), name: 'lineage' }
+
 export const knownVisitors = table('scoring.visitors', {
   visitor_id: primaryKey(column.id()),
   organization_id: column.id(),
@@ -9,7 +11,8 @@ export const knownVisitors = table('scoring.visitors', {
   last_seen_at: column.bigint(),
   sessions: column.integer(),
   profile: column.json<Profile | null>(),
-  lineage: nullable(column.text()),
+  /** See `storageKeyOf`: of the storage that came last without any before. */
+  storage_key: nullable(storageKey),
   apart_from: nullable(column.id()),
 })
 
@@ -22,9 +25,9 @@ export const links = table(
     organization_id: column.id(),
     environment: column.text(),
     linked_at: column.bigint(),
-    lineage: column.text(),
+    storage_key: storageKey,
     profile: nullable(column.json<Profile>()),
-    /** One behind the other. */
+    /** All that `visitorKeysOf` has, one behind the other. */
     keys: { ...column.hex(), write: (keys: string[]) => Buffer.from(keys.join(''), 'hex') },
     /** Somebody took the session from this visitor: both are two. */
     apart_from: nullable(column.id()),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { startDrafting } from '../../../services/scoring/decide.ts'
+import { startDecisions } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
@@ -14,17 +14,16 @@ const snapshot = desktopChrome.snapshot
 
 /** What the last decision says of the hand-off that asked for it. */
 function shownAfter(events: SessionEvent[]) {
-  const { apply, drafts } = startDrafting({
-    known: new Map(),
+  const { apply, decisions } = startDecisions(new Map(), {
     learned: nothingLearned,
     network: noNetwork,
     now: startedAt,
   })
   for (const event of events) apply(event)
-  const draft = drafts.at(-1)
-  if (!draft) throw new Error('there is no decision')
+  const decision = decisions.at(-1)
+  if (!decision) throw new Error('there is no decision')
   const { event } = scoredEvent({
-    ...draft,
+    ...decision,
     visitor: null,
     evaluatedAt: startedAt,
     durationMs: 1,

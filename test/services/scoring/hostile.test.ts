@@ -4,7 +4,7 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import { createBreather } from '../../../infra/timing.ts'
 import { behaviorOf } from '../../../services/cli/simulate/generate/behavior.ts'
 import { createSeededRandom } from '../../../services/cli/simulate/generate/random.ts'
-import { startDrafting } from '../../../services/scoring/decide.ts'
+import { startDecisions } from '../../../services/scoring/decide.ts'
 import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { desktopChrome } from './support/snapshots.ts'
@@ -35,13 +35,12 @@ function cpuMs(): number {
   return (user + system) / 1000
 }
 
-/** What it costs to draft ten sessions with such a body; the least of some runs, as others collect garbage. */
+/** What it costs to decision ten sessions with such a body; the least of some runs, as others collect garbage. */
 function cost(text: string): number {
   const payload = deflateRawSync(text)
   const events = Array.from({ length: 10 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
   const runs = Array.from({ length: 5 }, () => {
-    const { apply } = startDrafting({
-      known: new Map(),
+    const { apply } = startDecisions(new Map(), {
       learned: nothingLearned,
       network: noNetwork,
       now: startedAt,
@@ -66,12 +65,7 @@ describe.each(hostile)('bodies %s', (_, bodyOf) => {
 it('other work has its turn between bodies, however many there are', async () => {
   const payload = deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`)
   const events = Array.from({ length: 40 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
-  const { apply } = startDrafting({
-    known: new Map(),
-    learned: nothingLearned,
-    network: noNetwork,
-    now: startedAt,
-  })
+  const { apply } = startDecisions(new Map(), { learned: nothingLearned, network: noNetwork, now: startedAt })
   const breathe = createBreather()
   let turns = 0
   let isOver = false
@@ -131,10 +125,10 @@ it.each(odd)('%s in any member leave the session its decision', (_, replace) => 
   let bodies = 0
   for (const body of withOne(observations, replace)) {
     const sources = { learned: nothingLearned, network: noNetwork, now: startedAt }
-    const { apply, drafts } = startDrafting({ known: new Map(), ...sources })
+    const { apply, decisions } = startDecisions(new Map(), { ...sources })
     const payload = deflateRawSync(JSON.stringify({ version: 1, elapsed_ms: 900, ...Object(body) }))
     for (const event of [...opened(session), batch(session, { payload })]) apply(event)
-    expect(drafts).toHaveLength(1)
+    expect(decisions).toHaveLength(1)
     bodies++
   }
   expect(bodies).toBeGreaterThan(40)

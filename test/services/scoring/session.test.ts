@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { startDrafting } from '../../../services/scoring/decide.ts'
+import { startDecisions } from '../../../services/scoring/decide.ts'
 import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession } from './support/events.ts'
@@ -10,8 +10,7 @@ import { headlessChrome } from './support/snapshots.ts'
 
 /** The decisions that a session's events lead to, given one batch of records each. */
 function decisionsAfter(events: SessionEvent[]) {
-  const { apply, drafts, changed } = startDrafting({
-    known: new Map(),
+  const { apply, decisions, changed } = startDecisions(new Map(), {
     learned: nothingLearned,
     network: noNetwork,
     now: startedAt,
@@ -19,7 +18,7 @@ function decisionsAfter(events: SessionEvent[]) {
   for (const event of events) apply(event)
   return {
     state: [...changed.values()][0],
-    made: drafts.map(({ trigger, evaluation }) => ({
+    made: decisions.map(({ trigger, evaluation }) => ({
       id: trigger.decisionId,
       final: trigger.final,
       verdict: evaluation.score.verdict,

@@ -17,7 +17,7 @@ afterAll(() => database.drop())
 const key = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 function session(...presented: string[]): Unresolved {
-  const keys = { presented: presented.map(key), issued: null, install: null, looks: [] }
+  const keys = { presented: presented.map(key), issued: null, install: null, matchKeys: [] }
   return { sessionId: presented.join(), organizationId: 'org', environment: 'live', keys, profile: null }
 }
 

@@ -27,17 +27,17 @@ const restyled = profileFor(clients.withParts(clients.desktopChrome, { fonts: { 
 
 function visitor(id: string, some: Partial<KnownVisitor> = {}): KnownVisitor {
   const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
-  return { id, ...seen, profile: mac, lineage: null, apart_from: null, ...some }
+  return { id, ...seen, profile: mac, storage_key: null, apart_from: null, ...some }
 }
 
 /** Of a session that finds the visitors by the machine. */
 function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: Profile[] = []) {
-  const looks: MatchKind[] = ['machine', 'drawing', 'fonts']
+  const matchKeys: MatchKind[] = ['machine', 'drawing', 'fonts']
   const keys = {
     presented: [],
     issued: null,
     install: null,
-    looks: looks.map((kind) => ({ kind, key: kind })),
+    matchKeys: matchKeys.map((kind) => ({ kind, key: kind })),
   }
   const scope = { organization_id: organizationId, environment: 'live' } as const
   const times = { opened_at: now - 1000, linked_at: now }
@@ -53,7 +53,7 @@ function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: 
   const byKey = (key: string) => (key === 'machine' ? known : [])
   const byId = (id: string) => known.find((one) => one.id === id)
   const commonness = commonnessOf(counted)
-  return explained({ link: { ...link, ...some }, earlier: { byKey, byId }, commonness })
+  return explained({ ...link, ...some }, { earlier: { byKey, byId }, commonness })
 }
 
 const a = visitor('vid_a')

@@ -3,15 +3,15 @@ import { expect, it } from 'vitest'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
 import { type LinkedSession, mayBeTwo, sessionsToSplit } from '../../../services/scoring/visitors/split.ts'
 
-const session = (lineage: string, linked_at: number): LinkedSession => ({
-  session_id: `${lineage}${linked_at}`,
-  lineage,
+const session = (storage_key: string, linked_at: number): LinkedSession => ({
+  session_id: `${storage_key}${linked_at}`,
+  storage_key,
   linked_at,
   merged_at: null,
 })
-const visitor = (lineage: string | null): KnownVisitor => ({
+const visitor = (storage_key: string | null): KnownVisitor => ({
   id: 'vid_a',
-  lineage,
+  storage_key,
   first_seen_at: 1,
   last_seen_at: 5,
   sessions: 5,
@@ -39,14 +39,16 @@ it('links are looked at only where there may be two', () => {
 
 it('whoever shows an id stays with all that showed it, and nobody is in both', () => {
   const sessions = fc.uniqueArray(
-    fc.record({ lineage: fc.constantFrom('a', 'b', 'c', 'd'), linked_at: fc.nat(50) }),
-    { selector: ({ lineage, linked_at }) => `${lineage}${linked_at}` },
+    fc.record({ storage_key: fc.constantFrom('a', 'b', 'c', 'd'), linked_at: fc.nat(50) }),
+    { selector: ({ storage_key, linked_at }) => `${storage_key}${linked_at}` },
   )
   fc.assert(
     fc.property(sessions, fc.constantFrom('a', 'b', 'c', 'd'), (some, shown) => {
-      const all = some.map(({ lineage, linked_at }) => session(lineage, linked_at))
+      const all = some.map(({ storage_key, linked_at }) => session(storage_key, linked_at))
       const moved = new Set(sessionsToSplit(visitor('d'), [shown], all))
-      const theirs = all.filter(({ lineage }) => lineage === shown).map((one) => moved.has(one.session_id))
+      const theirs = all
+        .filter(({ storage_key }) => storage_key === shown)
+        .map((one) => moved.has(one.session_id))
       expect(new Set(theirs).size).toBeLessThanOrEqual(1)
       expect(moved.size).toBeLessThan(Math.max(1, all.length))
     }),

@@ -25,7 +25,7 @@ const keys: VisitorKeys = {
   presented: [],
   issued: 'issued',
   install: null,
-  looks: kinds.map((kind) => ({ kind, key: kind })),
+  matchKeys: kinds.map((kind) => ({ kind, key: kind })),
 }
 
 function profileFor(client: clients.Client): Profile {
@@ -43,7 +43,7 @@ const updated = changed({ canvas: { hash: 'c-other' } })
 
 function visitor(id: string, profile: Profile | null = mac, some: Partial<KnownVisitor> = {}): KnownVisitor {
   const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
-  return { id, ...seen, profile, lineage: null, apart_from: null, ...some }
+  return { id, ...seen, profile, storage_key: null, apart_from: null, ...some }
 }
 
 function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {
@@ -77,7 +77,7 @@ describe('which visitor', () => {
     expect(found).toMatchObject({ id: 'vid_a', method: 'continuity', basis: 'deterministic' })
   })
 
-  it('given an id that another device was given, not its visitor, but whoever looks like it', () => {
+  it('given an id that another device was given, not its visitor, but whoever matchKeys like it', () => {
     const presented = { keys: { ...keys, presented: ['kept'] } }
     const phone = profileFor(clients.iphoneSafari)
     expect(match({ kept: [visitor('vid_a', phone)] }, presented)).toMatchObject({
@@ -113,7 +113,7 @@ describe('which visitor', () => {
   })
 
   it('given an install id that was copied to another model, a new one', () => {
-    const native = { ...keys, install: 'install', looks: [] }
+    const native = { ...keys, install: 'install', matchKeys: [] }
     const phone = profileFor(clients.iphoneSafari)
     const copied = match({ install: [visitor('vid_a', phone)] }, { keys: native, profile: mac })
     expect(copied).toMatchObject({ method: 'native_new', visitor: undefined })
@@ -234,10 +234,10 @@ describe('a profile', () => {
     ['Brave', clients.brave, []],
     ['desktop Chrome', clients.desktopChrome, ['machine', 'drawing', 'fonts', 'place', 'network']],
     ['desktop Firefox', clients.desktopFirefox, ['machine', 'drawing', 'fonts', 'place', 'network']],
-  ])('of %s is looked for by its looks', (_, client, expected) => {
+  ])('of %s is looked for by its matchKeys', (_, client, expected) => {
     const session = testSession('s', { client })
     const shown = clientIdsOf(stateAfter([...opened(session), batch(session)]))
-    expect(visitorKeysOf(shown, profileFor(client)).looks.map(({ kind }) => kind)).toEqual(expected)
+    expect(visitorKeysOf(shown, profileFor(client)).matchKeys.map(({ kind }) => kind)).toEqual(expected)
   })
 
   it.each([
@@ -253,7 +253,7 @@ describe('a profile', () => {
     const live = visitorKeysOf(state, mac)
     const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
     const foreign = visitorKeysOf({ ...state, organization_id: 'org_other' }, mac)
-    const machines = [live, test, foreign].map(({ looks }) => looks[0]?.key)
+    const machines = [live, test, foreign].map(({ matchKeys }) => matchKeys[0]?.key)
     expect(new Set(machines).size).toBe(3)
     expect(new Set([live.issued, test.issued, foreign.issued]).size).toBe(3)
   })
