@@ -1,11 +1,11 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { type AnswerRow, answers } from './projection.ts'
 
-export type StoredAnswer = Omit<AnswerRow, 'id'>
+export type ClassAnswer = Omit<AnswerRow, 'id'>
 
 /** Every answer of classes and questions that at least `visitors` visitors answered, or an operator's browser. */
-export async function readAnswers(db: Db, visitors: number): Promise<StoredAnswer[]> {
-  const { rows } = await db.query<StoredAnswer>({
+export async function readAnswers(db: Db, visitors: number): Promise<ClassAnswer[]> {
+  const { rows } = await db.query<ClassAnswer>({
     name: 'read-answers',
     text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, asked) in (
         select environment, class, asked from read.answers group by environment, class, asked

@@ -14,7 +14,7 @@ import {
   countingKeyPrefix,
 } from '../../projections/answers/digests.ts'
 import { distinct, organizationTag } from '../../projections/answers/projection.ts'
-import { readAnswers, type StoredAnswer } from '../../projections/answers/queries.ts'
+import { type ClassAnswer, readAnswers } from '../../projections/answers/queries.ts'
 import type { AnswerClass, LearnedAnswers } from './session/answers.ts'
 
 // An answer counts once this many visitors from this many networks gave it.
@@ -40,7 +40,7 @@ interface Known {
   byOperator: boolean
   counts: boolean
   visitors: string[]
-  organizations: StoredAnswer['organizations']
+  organizations: ClassAnswer['organizations']
 }
 
 type Counted = Pick<Known, 'answer' | 'by' | 'byOperator' | 'counts'>
@@ -56,7 +56,7 @@ interface Bank {
  * browser of the operator. Where such answers are not those of nearly all, nothing is known of the class. Answers of one
  * or two organizations move nobody else, neither to what they say nor to nothing.
  */
-export function learnFrom(given: readonly StoredAnswer[], { now, keys }: Bank): LearnedAnswers {
+export function learnFrom(given: readonly ClassAnswer[], { now, keys }: Bank): LearnedAnswers {
   const byQuestion = [...Map.groupBy(given, keyOf)]
   const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
   const right = new LRUCache<string, { digests: ReadonlySet<string> | null }>({ max: 100_000 })
@@ -86,7 +86,7 @@ export function learnFrom(given: readonly StoredAnswer[], { now, keys }: Bank): 
   }
 
   // A document's questions are of the key that its process had in front, so while keys change each has to be known.
-  function shareOfFrequent(of: Pick<StoredAnswer, 'environment' | 'class'>, tag: string): number {
+  function shareOfFrequent(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): number {
     const isKnown = (id: number) => digestsOf(keyOf({ ...of, asked: String(id) }), tag) !== null
     const numbers = Array.from({ length: frequentSize }, (_, place) => bankNumberAt(place, now))
     return (
@@ -115,7 +115,7 @@ interface Question {
   isSameForAll: boolean
 }
 
-function questionOf(given: StoredAnswer[]): Question {
+function questionOf(given: ClassAnswer[]): Question {
   const answers = given.map(knownOf)
   return {
     answers,
@@ -124,7 +124,7 @@ function questionOf(given: StoredAnswer[]): Question {
   }
 }
 
-function knownOf({ answer, visitors, organizations, by_operator: byOperator }: StoredAnswer): Known {
+function knownOf({ answer, visitors, organizations, by_operator: byOperator }: ClassAnswer): Known {
   const by = distinct(visitors)
   const seen = Object.values(organizations)
   const agree = seen.filter((one) => one.visitors.length >= agreeing.visitors)
@@ -160,7 +160,7 @@ function rightOf(answers: Counted[], { isOfBank }: Question): ReadonlySet<string
 
 const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
 
-const keyOf = ({ environment, class: of, asked }: Pick<StoredAnswer, 'environment' | 'class' | 'asked'>) =>
+const keyOf = ({ environment, class: of, asked }: Pick<ClassAnswer, 'environment' | 'class' | 'asked'>) =>
   `${environment}\n${of}\n${asked}`
 
 interface LearningOptions {
@@ -180,7 +180,7 @@ const everyMs = 5 * 60_000
 
 /** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): Learning {
-  const learn = (given: StoredAnswer[]) => learnFrom(given, { now: clock(), keys: keyring.all })
+  const learn = (given: ClassAnswer[]) => learnFrom(given, { now: clock(), keys: keyring.all })
   let current = learn([])
   const { stop } = runPeriodically({
     intervalMs: everyMs,

@@ -4,7 +4,7 @@ import { bankIdOf, bankNumberAt, bankNumbersOf, frequentSize } from '../../../in
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
 import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
-import type { StoredAnswer } from '../../../projections/answers/queries.ts'
+import type { ClassAnswer } from '../../../projections/answers/queries.ts'
 import { learnFrom } from '../../../services/scoring/learned.ts'
 import type { LearnedAnswers } from '../../../services/scoring/session/answers.ts'
 import { sessionScored } from '../../support/session-scored.ts'
@@ -23,7 +23,7 @@ function given(
   [visitors, networks]: [number, number],
   at: Organization[] = [mine as Organization],
   from = 0,
-): StoredAnswer {
+): ClassAnswer {
   const rows = hashes(visitors, from).map((visitor, i) => {
     const { id } = at[i % at.length] as Organization
     const network_digest = hash('sha256', `network ${from + (i % networks)}`).slice(0, 16)
@@ -49,7 +49,7 @@ const answered = {
   ...{ canvas_answer: null, engine_answers: { 7: 'x' }, is_consistent: true },
 }
 
-const known = (answers: StoredAnswer[], asked: Parameters<LearnedAnswers['right']>[0] = of) => {
+const known = (answers: ClassAnswer[], asked: Parameters<LearnedAnswers['right']>[0] = of) => {
   const right = learnFrom(answers, { now: 0, keys: [] }).right(asked)
   return right && ['a', 'b', 'poison'].filter((answer) => right.has(answer))
 }
@@ -122,7 +122,7 @@ describe('answers that were learned', () => {
   })
 })
 
-function merged(one: StoredAnswer, other: StoredAnswer): StoredAnswer {
+function merged(one: ClassAnswer, other: ClassAnswer): ClassAnswer {
   const [row] = [...mergeAnswers([one, other].map((given) => ({ id: 'x', ...given }))).values()]
   if (!row) throw new Error('two rows')
   return row
