@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { build } from 'esbuild'
 
-// What the SDK is written down to; a test looks for newer built-ins.
+// Syntax is translated for these. A test fails for built-ins that they do not have.
 const oldestBrowsers = ['chrome80', 'firefox78', 'safari14']
 
 /** An entry of the browser SDK as one module for every browser that it supports. */
@@ -12,9 +12,9 @@ export async function bundleForBrowsers(entry: 'index.ts' | 'package.ts' | 'coll
     bundle: true,
     format: 'esm',
     target: oldestBrowsers,
-    // All three read it, but for a corner of Safari 14 that is not met here.
+    // All three support it, except for a case in Safari 14 that does not occur here.
     supported: { destructuring: true },
-    // A package asks for it, and Chromium before 93, Firefox before 92 and Safari before 15.4 have it not.
+    // A package uses it, and Chromium before 93, Firefox before 92 and Safari before 15.4 do not have it.
     define: { 'Object.hasOwn': 'hasOwn' },
     inject: [path.join(import.meta.dirname, 'sdk/has-own.ts')],
     minify: true,
@@ -26,14 +26,12 @@ export async function bundleForBrowsers(entry: 'index.ts' | 'package.ts' | 'coll
   return { code: outputFiles[0]?.text ?? '', metafile }
 }
 
-// A package of the program brings what they return instead of this file.
-
-/** The source of /t.js. */
+/** The source of /t.js. The npm package of the program contains what this returns, in place of this file. */
 export async function buildSdk(): Promise<string> {
   return (await bundleForBrowsers('index.ts')).code
 }
 
-/** A module that answers questions about the engine, for `tidegate learn`. */
+/** A module that answers questions about the engine, for `tidegate learn`; packaged likewise. */
 export async function buildQuestions(): Promise<string> {
   return (await bundleForBrowsers('collectors/questions.ts')).code
 }

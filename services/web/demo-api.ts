@@ -11,13 +11,13 @@ export interface Demo {
   readSession(sessionId: string): Promise<unknown>
 }
 
-interface DemoOptions {
+/** The demo of an organization: its back end has a secret key, as that of a customer. */
+export function createDemo(options: {
   publishableKey: string
   secretKey: string
   baseUrl: () => string
-}
-
-export function createDemo({ publishableKey, secretKey, baseUrl }: DemoOptions): Demo {
+}): Demo {
+  const { publishableKey, secretKey, baseUrl } = options
   return {
     publishableKey,
     openToken: (token) => openToken(token, { secretKey }),
@@ -36,17 +36,11 @@ const sessionParams = z.object({ sessionId: z.string().regex(/^sid_[0-9a-z]{26}$
 const sessionQuery = z.object({ proof: z.string().max(100).default('') })
 const payload = z.object({ session_id: sessionParams.shape.sessionId })
 
-interface DemoApiOptions {
-  demo: Demo
-  // Signs the links to sessions; links of another key do not work.
-  linkKey: Buffer
-}
-
 /**
- * The demo's back end. Whoever presents a session's sealed token gets that session and a link to it, signed so that
- * it leads to no other session.
+ * The demo's back end. Whoever presents a session's sealed token gets that session and a link to it, signed by
+ * `linkKey` so that it leads to no other session.
  */
-export function demoApiRoutes(app: FastifyInstance, { demo, linkKey }: DemoApiOptions): void {
+export function demoApiRoutes(app: FastifyInstance, demo: Demo, linkKey: Buffer): void {
   const proofOf = (sessionId: string) => createHmac('sha256', linkKey).update(sessionId).digest('base64url')
 
   app.post('/demo/api/verify', { schema: { hide: true, body: verifyBody } }, async (request, reply) => {

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { fileRoute } from '../../infra/http/pages.ts'
 
 const root = path.join(import.meta.dirname, '../..')
-// Not of the examples, where somebody may have installed packages.
+// Without the examples, because somebody may have installed packages there.
 const pages = ['docs/{guide,operate,reference,reports,internals}/*.md', 'docs/internals/adr/*.md']
 const headers = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
 

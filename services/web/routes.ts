@@ -9,18 +9,18 @@ import { bundleSdk, sdkRoute } from './sdk-route.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'
 
-interface WebDeps {
-  random: Random
-  // Absent = no demo page, as on a server without a development organization.
-  demo?: Demo | undefined
-}
-
-/** The browser SDK at /t.js, the start page, the docs, and the demo with its own small back end. */
-export async function webRoutes(app: FastifyInstance, { random, demo }: WebDeps): Promise<void> {
+/**
+ * The browser SDK at /t.js, the start page, the docs, and the demo with its own small back end. `demo` is absent on a
+ * server without a development organization.
+ */
+export async function webRoutes(
+  app: FastifyInstance,
+  { random, demo }: { random: Random; demo?: Demo | undefined },
+): Promise<void> {
   sdkRoute(app, await bundleSdk())
-  await pageRoutes(app, { publishableKey: demo?.publishableKey })
+  await pageRoutes(app, demo?.publishableKey)
   await docsRoutes(app)
-  if (demo) demoApiRoutes(app, { demo, linkKey: random(32) })
+  if (demo) demoApiRoutes(app, demo, random(32))
 }
 
 const headers = pageHeaders({
@@ -49,10 +49,7 @@ const demoPage: StaticFile[] = [
   { url: '/assets/dom.js', file: 'dom.js', type: 'js' },
 ]
 
-async function pageRoutes(
-  app: FastifyInstance,
-  { publishableKey }: { publishableKey: string | undefined },
-): Promise<void> {
+async function pageRoutes(app: FastifyInstance, publishableKey: string | undefined): Promise<void> {
   for (const { url, file, type } of publishableKey ? [...startPage, ...demoPage] : startPage) {
     const text = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const body = publishableKey ? text.replaceAll('{{publishableKey}}', publishableKey) : withoutDemo(text)

@@ -11,8 +11,11 @@ const schema = {
   response: { 200: { content: { 'text/javascript': { schema: z.string() } } }, 304: z.null() },
 }
 
-/** GET /t.js: a module script that any site may load; five minutes fresh, then asked for again by ETag. */
-export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBundle): void {
+/** GET /t.js: a module script that any site may load; five minutes fresh, then requested again by ETag. */
+export function sdkRoute(
+  app: FastifyInstance,
+  { source, gzipped, etag }: Awaited<ReturnType<typeof bundleSdk>>,
+): void {
   const headers = {
     'content-type': 'text/javascript; charset=utf-8',
     'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
@@ -32,14 +35,8 @@ export function sdkRoute(app: FastifyInstance, { source, gzipped, etag }: SdkBun
 
 export const maxGzipBytes = 45 * 1024
 
-interface SdkBundle {
-  source: Buffer
-  gzipped: Buffer
-  etag: string
-}
-
 /** The browser SDK in both forms. Throws when it has grown over `maxGzipBytes`. */
-export async function bundleSdk(): Promise<SdkBundle> {
+export async function bundleSdk() {
   const source = Buffer.from(await buildSdk())
   const gzipped = gzipSync(source, { level: 9 })
   if (gzipped.length > maxGzipBytes)

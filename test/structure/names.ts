@@ -5,10 +5,7 @@ import { sourceFiles } from './imports.ts'
 const root = path.resolve(import.meta.dirname, '../..')
 
 /** Names that several files define with one meaning, and what it is. */
-export const oneMeaning = new Map([
-  ['start', "the browser SDK's, of /t.js and of its npm package"],
-  ['el', 'makes an element; the pages of Gate and of the demo share no script'],
-])
+export const oneMeaning = new Map([['start', "the browser SDK's, of /t.js and of its npm package"]])
 
 /** Exported names that two or more files define, with those files; a re-export is no definition. */
 export function sharedNames(files: Map<string, string> = sources()): Map<string, string[]> {

@@ -63,8 +63,8 @@ async function verify(sealedToken) {
   throw new Error(body.error?.message ?? `The back end answered ${response.status}.`)
 }
 
-function show(elements) {
-  result.replaceChildren(...elements)
+function show(markup) {
+  result.innerHTML = markup.text
   // Read aloud instead of the whole page of results.
   status.textContent = result.querySelector('h2')?.textContent ?? ''
 }

@@ -1,30 +1,30 @@
-export function el(tag, props = {}, ...children) {
-  const element = document.createElement(tag)
-  const { data = {}, style = {}, ...rest } = props
-  Object.assign(element, rest)
-  Object.assign(element.dataset, data)
-  for (const [name, value] of Object.entries(style)) element.style.setProperty(name, value)
-  element.append(...children.filter((child) => child !== null && child !== undefined))
-  return element
+const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+class Markup {
+  constructor(text) {
+    this.text = text
+  }
 }
 
-const svgSpace = 'http://www.w3.org/2000/svg'
-
-export function svg(tag, attributes, ...children) {
-  const element = document.createElementNS(svgSpace, tag)
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
-  element.append(...children)
-  return element
+/** Markup as text for `innerHTML`, in which every value that is no markup itself is escaped. Attributes have quotes. */
+export function html(strings, ...values) {
+  return new Markup(strings.map((text, i) => text + markupOf(values[i])).join(''))
 }
 
-export function panel(title, ...children) {
-  return el('section', { className: 'panel' }, el('h2', {}, title), ...children)
+function markupOf(value) {
+  if (value instanceof Markup) return value.text
+  if (Array.isArray(value)) return value.map(markupOf).join('')
+  return String(value ?? '').replaceAll(/[&<>"]/g, (character) => entities[character])
 }
 
+export function panel(title, content) {
+  return html`<section class="panel"><h2>${title}</h2>${content}</section>`
+}
+
+/** The entries as a list of terms. Those without a value are left out. */
 export function facts(entries) {
   const known = entries.filter(([, value]) => value !== null && value !== undefined && value !== '')
-  const rows = known.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))])
-  return el('dl', { className: 'facts' }, ...rows)
+  return html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 }
 
 export function words(slug) {

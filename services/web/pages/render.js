@@ -1,4 +1,4 @@
-import { el, facts, panel, plain, svg, time, trueNames, words } from '/assets/dom.js'
+import { facts, html, panel, plain, time, trueNames, words } from '/assets/dom.js'
 
 const verdicts = {
   automated: { title: 'This looks automated', tone: 'bad' },
@@ -14,79 +14,54 @@ const levels = { clean: 'good', notice: 'plain', elevated: 'warn', high_risk: 'b
 
 export function renderResult({ verification, session, raw_url }) {
   const { data } = session
-  return [
-    verdictCard(verification, data),
-    highlightsCard(data.highlights ?? []),
-    signalsCard(data.signals_fired ?? []),
-    el(
-      'div',
-      { className: 'cards' },
-      visitorCard(data),
-      networkCard(data),
-      browserCard(data),
-      deviceCard(data),
-    ),
-    integrityCard(data.runtime_integrity ?? {}, data.evidence?.unchecked ?? []),
-    telemetryCard(data.client_telemetry ?? {}),
-    rawCard(data.id, raw_url),
-  ].filter(Boolean)
+  return html`
+    ${verdictCard(verification, data)}
+    ${highlightsCard(data.highlights ?? [])}
+    ${signalsCard(data.signals_fired ?? [])}
+    <div class="cards">${visitorCard(data)}${networkCard(data)}${browserCard(data)}${deviceCard(data)}</div>
+    ${integrityCard(data.runtime_integrity ?? {}, data.evidence?.unchecked ?? [])}
+    ${telemetryCard(data.client_telemetry ?? {})}
+    <p class="panel raw">
+      <span class="mono">${data.id}</span><a href="${raw_url}" id="raw">Raw JSON of this session</a>
+    </p>`
 }
 
 export function renderFailure(message) {
-  return [
-    el(
-      'div',
-      { className: 'panel tone-bad', role: 'alert' },
-      el('h2', {}, 'There is no decision'),
-      el('p', { className: 'sub' }, message),
-    ),
-  ]
+  return html`<div class="panel tone-bad" role="alert"><h2>There is no decision</h2><p class="sub">${message}</p></div>`
 }
 
-function verdictCard(verification, data) {
-  const { decision, attribution } = data
+function verdictCard(verification, { decision, attribution }) {
   const { title, tone } = verdicts[decision.automation_status] ?? verdicts.uncertain
-  const labels = (attribution?.labels ?? []).map(({ kind, label, confidence }) =>
-    el('li', { className: 'chip tone-bad', title: `${confidence} % confident` }, `${words(kind)}: ${label}`),
+  const labels = (attribution?.labels ?? []).map(
+    ({ kind, label, confidence }) =>
+      html`<li class="chip tone-bad" title="${confidence} % confident">${words(kind)}: ${label}</li>`,
   )
-  return el(
-    'section',
-    { className: `panel verdict tone-${tone}`, data: { verdict: verification.decision?.verdict ?? '' } },
-    gauge(decision.risk_score),
-    el(
-      'div',
-      {},
-      el('h2', {}, title),
-      el(
-        'p',
-        { className: 'sub' },
-        `${words(decision.decision_status)} decision, ${decision.evaluation_phase} phase, ${time(decision.evaluated_at)}`,
-      ),
-      labels.length > 0 ? el('ul', { className: 'chips' }, ...labels) : null,
-    ),
-    sealedLine(verification, decision),
-  )
+  return html`
+    <section class="panel verdict tone-${tone}" data-verdict="${verification.decision?.verdict}">
+      ${gauge(decision.risk_score)}
+      <div>
+        <h2>${title}</h2>
+        <p class="sub">
+          ${words(decision.decision_status)} decision, ${decision.evaluation_phase} phase, ${time(decision.evaluated_at)}
+        </p>
+        ${labels.length > 0 ? html`<ul class="chips">${labels}</ul>` : null}
+      </div>
+      ${sealedLine(verification, decision)}
+    </section>`
 }
 
 function gauge(score) {
   const radius = 54
   const length = 2 * Math.PI * radius
-  const circle = { cx: 64, cy: 64, r: radius }
-  return el(
-    'div',
-    { className: 'gauge' },
-    svg(
-      'svg',
-      { viewBox: '0 0 128 128', 'aria-hidden': 'true' },
-      svg('circle', circle),
-      svg('circle', {
-        ...circle,
-        class: 'value',
-        'stroke-dasharray': `${(length * Math.max(score, 1)) / 100} ${length}`,
-      }),
-    ),
-    el('p', {}, String(score), el('small', {}, 'risk score')),
-  )
+  return html`
+    <div class="gauge">
+      <svg viewBox="0 0 128 128" aria-hidden="true">
+        <circle cx="64" cy="64" r="${radius}" />
+        <circle cx="64" cy="64" r="${radius}" class="value"
+          stroke-dasharray="${(length * Math.max(score, 1)) / 100} ${length}" />
+      </svg>
+      <p>${score}<small>risk score</small></p>
+    </div>`
 }
 
 function sealedLine(verification, decision) {
@@ -94,7 +69,7 @@ function sealedLine(verification, decision) {
   const text = same
     ? 'Sealed token verified: it opens to this very decision.'
     : 'Sealed token verified. The session has a newer decision than the token.'
-  return el('p', { className: `sealed tone-${same ? 'good' : 'warn'}` }, text)
+  return html`<p class="sealed tone-${same ? 'good' : 'warn'}">${text}</p>`
 }
 
 function highlightsCard(highlights) {
@@ -103,35 +78,33 @@ function highlightsCard(highlights) {
     const { tone, text } = effects[effect] ?? effects.context
     const because = evidence.map(({ name }) => name).join(', ')
     const detail = `${text}, ${importance} importance${because ? `: ${because}` : ''}`
-    return el('li', { className: `tone-${tone}` }, el('strong', {}, summary), el('small', {}, detail))
+    return html`<li class="tone-${tone}"><strong>${summary}</strong><small>${detail}</small></li>`
   })
-  return panel('Why', el('ul', { className: 'highlights' }, ...items))
+  return panel('Why', html`<ul class="highlights">${items}</ul>`)
 }
 
 function signalsCard(signals) {
-  if (signals.length === 0) return panel('Signals', el('p', { className: 'note' }, 'No signal fired.'))
-  const rows = signals.map(({ signal, role, category, strength, signal_score }) =>
-    el(
-      'tr',
-      { className: `tone-${role === 'risk' ? 'bad' : 'good'}` },
-      el('td', {}, words(signal)),
-      el('td', {}, words(category)),
-      el('td', {}, words(strength)),
-      el('td', { className: 'number' }, bar(signal_score), String(signal_score)),
-    ),
+  if (signals.length === 0) return panel('Signals', html`<p class="note">No signal fired.</p>`)
+  const head = ['Signal', 'Category', 'Strength', 'Score'].map((text) => html`<th scope="col">${text}</th>`)
+  const rows = signals.map(
+    ({ signal, role, category, strength, signal_score }) => html`
+      <tr class="tone-${role === 'risk' ? 'bad' : 'good'}">
+        <td>${words(signal)}</td><td>${words(category)}</td><td>${words(strength)}</td>
+        <td class="number">${bar(signal_score)}${signal_score}</td>
+      </tr>`,
   )
-  const head = ['Signal', 'Category', 'Strength', 'Score'].map((text) => el('th', { scope: 'col' }, text))
-  const table = el('table', {}, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows))
-  return panel(`Signals (${signals.length})`, el('div', { className: 'table' }, table))
+  const table = html`<table><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table>`
+  return panel(`Signals (${signals.length})`, html`<div class="table">${table}</div>`)
 }
 
+// A drawing, because the page's policy allows no styles in markup.
 function bar(score) {
-  const width = `${Math.min(100, Math.abs(score))}%`
-  return el('span', { className: 'bar' }, el('span', { style: { width } }))
+  const width = Math.min(100, Math.abs(score))
+  return html`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none"><rect width="${width}" height="10" /></svg>`
 }
 
 function visitorCard({ visitor_fingerprint: visitor }) {
-  if (!visitor) return panel('Visitor', el('p', { className: 'note' }, 'Not identified.'))
+  if (!visitor) return panel('Visitor', html`<p class="note">Not identified.</p>`)
   const { lifecycle = {}, resolution = {} } = visitor
   return panel(
     'Visitor',
@@ -197,32 +170,22 @@ function deviceCard({ device = {} }) {
 function integrityCard(integrity, unchecked) {
   const chips = Object.entries(integrity).map(([name, found]) => {
     const level = unchecked.includes(name) ? 'not checked' : found
-    return el('li', { className: `chip tone-${levels[level] ?? 'plain'}` }, `${words(name)}: ${words(level)}`)
+    return html`<li class="chip tone-${levels[level] ?? 'plain'}">${words(name)}: ${words(level)}</li>`
   })
-  return chips.length > 0 ? panel('Runtime integrity', el('ul', { className: 'chips' }, ...chips)) : null
+  return chips.length > 0 ? panel('Runtime integrity', html`<ul class="chips">${chips}</ul>`) : null
 }
 
 function telemetryCard(telemetry) {
   const groups = Object.entries(telemetry).flatMap(([name, group]) =>
     name === 'graphics' ? Object.entries(group) : [[name, group]],
   )
-  const parts = groups.map(([name, group]) =>
-    el(
-      'div',
-      {},
-      el('h3', {}, words(name)),
-      facts(Object.entries(group).map(([key, value]) => [words(key), plain(value)])),
-    ),
-  )
-  const summary = el('summary', {}, 'Client telemetry')
-  return el('details', { className: 'panel' }, summary, el('div', { className: 'cards telemetry' }, ...parts))
-}
-
-function rawCard(id, url) {
-  return el(
-    'p',
-    { className: 'panel raw' },
-    el('span', { className: 'mono' }, id),
-    el('a', { href: url, id: 'raw' }, 'Raw JSON of this session'),
-  )
+  const parts = groups.map(([name, group]) => {
+    const entries = Object.entries(group).map(([key, value]) => [words(key), plain(value)])
+    return html`<div><h3>${words(name)}</h3>${facts(entries)}</div>`
+  })
+  return html`
+    <details class="panel">
+      <summary>Client telemetry</summary>
+      <div class="cards telemetry">${parts}</div>
+    </details>`
 }
