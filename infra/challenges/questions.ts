@@ -1,5 +1,6 @@
-import type { EngineQuestion, Json } from '../wire/collect/protocol.ts'
+import type { EngineQuestion } from '../wire/collect/protocol.ts'
 
+type Json = string | number | boolean | null | Json[] | { [member: string]: Json }
 type Unnumbered = Omit<EngineQuestion, 'id'>
 
 const call = (path: string, ...args: Json[]): Unnumbered => ({ ask: 'call', path, args })

@@ -8,14 +8,8 @@ import {
   sessionLifetimeMs,
 } from '../../infra/wire/collect/protocol.ts'
 import { type Claim, isHeldBy } from './claims.ts'
-import {
-  type AcceptedBody,
-  documentKeysOf,
-  type LastBody,
-  type NonceContents,
-  nonceContents,
-  type ServerDocument,
-} from './documents.ts'
+import { type AcceptedBody, documentKeysOf, type LastBody, type ServerDocument } from './documents.ts'
+import { type NonceContents, nonceContents } from './nonces.ts'
 import type { IncomingBody } from './requests.ts'
 
 /** A body whose order and tag are right, and whose number no other body has. */

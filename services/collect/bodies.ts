@@ -17,10 +17,9 @@ import {
   checkNotErased,
   type DocumentCache,
   documentKeysOf,
-  handOutNonce,
-  maxSeq,
   type ServerDocument,
 } from './documents.ts'
+import { handOutNonce, maxSeq } from './nonces.ts'
 import {
   type BodyRequest,
   type CollectDeps,

@@ -1,18 +1,8 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  createSecretKey,
-  diffieHellman,
-  hash,
-  hkdfSync,
-  type KeyObject,
-} from 'node:crypto'
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
-import { type DocumentAddress, keyBytes, keyLabels, saltInput } from '../../infra/wire/collect/protocol.ts'
-
-// Raw keys rather than DER: OpenSSL's decoders cost as much as the curve.
-const asymmetricKeyType = 'x25519'
+import { agreeKeys, privateKeyOf, publicKeyOf } from '../../infra/wire/collect/node-keys.ts'
+import { type DocumentAddress, keyBytes } from '../../infra/wire/collect/protocol.ts'
 
 export interface ServerKeyPair {
   privateKey: KeyObject
@@ -25,18 +15,19 @@ export interface DocumentKeys {
   serverToClient: KeyObject
 }
 
+/** The key pair for documents that were opened at that time, epoch milliseconds. */
 export type ServerKeys = (master: MasterKey, openedAt: number) => ServerKeyPair
 
 const epochMs = 60 * 60 * 1000
 // The hours that documents of a session's lifetime were opened in, under a few master keys.
-const keptKeyPairs = 100
+const cachedKeyPairs = 100
 
 /**
- * One key pair an hour and master key, which any node derives alike: making one costs more than the rest of an
+ * One key pair for each hour and master key, which any node derives alike: making one costs more than the rest of an
  * open. Documents still have keys of their own, by their client's key and the salt.
  */
 export function createServerKeys(): ServerKeys {
-  const known = new LRUCache<string, ServerKeyPair>({ max: keptKeyPairs })
+  const known = new LRUCache<string, ServerKeyPair>({ max: cachedKeyPairs })
   return (master, openedAt) => {
     const epoch = Math.floor(openedAt / epochMs)
     const name = `${master.id} ${epoch}`
@@ -48,13 +39,8 @@ export function createServerKeys(): ServerKeys {
 
 function deriveKeyPair(master: MasterKey, epoch: number): ServerKeyPair {
   const scalar = hkdfSync('sha256', master.secretKey('collect-x25519'), '', `epoch ${epoch}`, keyBytes)
-  return keyPairOf(Buffer.from(scalar))
-}
-
-export function keyPairOf(scalar: Buffer): ServerKeyPair {
-  const privateKey = createPrivateKey({ key: scalar, format: 'raw-private', asymmetricKeyType })
-  const publicKey = createPublicKey(privateKey).export({ format: 'raw-public' })
-  return { privateKey, publicKey: publicKey.toString('base64url') }
+  const privateKey = privateKeyOf(new Uint8Array(scalar))
+  return { privateKey, publicKey: publicKeyOf(privateKey) }
 }
 
 // Every 255-bit number that stands for a point of order 1, 2, 4 or 8 of Curve25519 or its twist
@@ -69,6 +55,7 @@ const lowOrderPoints = new Set([
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
 ])
 
+/** Whether an agreement with the key would come to nothing, so that everybody knew the document's keys. */
 export function isLowOrder(publicKey: string): boolean {
   const bytes = Buffer.from(publicKey, 'base64url')
   // X25519 ignores the top bit (RFC 7748, section 5).
@@ -76,28 +63,14 @@ export function isLowOrder(publicKey: string): boolean {
   return lowOrderPoints.has(bytes.toString('hex'))
 }
 
+/** Throws for a client key of low order. */
 export function agreeDocumentKeys(
   privateKey: KeyObject,
   { address, clientPublicKey }: { address: DocumentAddress; clientPublicKey: string },
-): DocumentKeys | undefined {
-  const secret = sharedSecret(privateKey, clientPublicKey)
-  if (!secret) return undefined
-  const salt = hash('sha256', saltInput(address), 'buffer')
-  const derive = (label: string) =>
-    createSecretKey(Buffer.from(hkdfSync('sha256', secret, salt, label, keyBytes)))
+): DocumentKeys {
+  const { clientToServer, serverToClient } = agreeKeys(privateKey, clientPublicKey, address)
   return {
-    clientToServer: derive(keyLabels.clientToServer),
-    serverToClient: derive(keyLabels.serverToClient),
-  }
-}
-
-function sharedSecret(privateKey: KeyObject, clientPublicKey: string): KeyObject | undefined {
-  const key = Buffer.from(clientPublicKey, 'base64url')
-  const publicKey = createPublicKey({ key, format: 'raw-public', asymmetricKeyType })
-  try {
-    return createSecretKey(diffieHellman({ privateKey, publicKey }))
-  } catch {
-    // OpenSSL refuses an all-zero result (RFC 7748, section 6.1).
-    return undefined
+    clientToServer: createSecretKey(clientToServer),
+    serverToClient: createSecretKey(serverToClient),
   }
 }

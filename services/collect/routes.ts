@@ -2,6 +2,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { createBudget } from '../../infra/access/budget.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
+import {
+  batchResponseSchema,
+  openResponseSchema,
+  resultResponseSchema,
+} from '../../infra/wire/collect/answers.ts'
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import { limitInFlight } from './admission.ts'
 import { handOffsOfDocument, type ResultOptions, receiveBatch, receiveResult } from './bodies.ts'
@@ -11,13 +16,10 @@ import { networkPaths, networkRoutes } from './network.ts'
 import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
 import {
   batchHeadersSchema,
-  batchResponseSchema,
   binaryBodySchema,
   bodyParamsSchema,
   openBodySchema,
-  openResponseSchema,
   resultHeadersSchema,
-  resultResponseSchema,
 } from './schemas.ts'
 import { continuityCookie, openSession } from './sessions.ts'
 import { limitVolume } from './volume.ts'

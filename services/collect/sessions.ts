@@ -9,14 +9,9 @@ import {
   sessionLifetimeMs,
   sharedPostVersion,
 } from '../../infra/wire/collect/protocol.ts'
-import {
-  createDocumentState,
-  type DocumentCache,
-  handOutNonce,
-  hasDataKey,
-  type ServerDocument,
-} from './documents.ts'
+import { createDocumentState, type DocumentCache, hasDataKey, type ServerDocument } from './documents.ts'
 import { isLowOrder } from './keys.ts'
+import { handOutNonce } from './nonces.ts'
 import {
   type Challenges,
   challengesOf,

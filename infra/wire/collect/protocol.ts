@@ -1,5 +1,15 @@
 // Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and clients.
 // A change to any of these needs a new frame version: deployed clients would no longer be understood.
+export type {
+  BatchResponse,
+  CanvasChallenge,
+  CanvasOp,
+  EngineQuestion,
+  Fingerprint,
+  OpenResponse,
+  ResultResponse,
+} from './answers.ts'
+
 const frameVersion = 1
 export const ivBytes = 12
 export const tagBytes = 16
@@ -150,86 +160,9 @@ export interface OpenRequest {
   page?: PageInfo
 }
 
-/** One drawing step of the canvas challenge; units are canvas pixels and radians. */
-export type CanvasOp =
-  | { op: 'rect'; x: number; y: number; width: number; height: number; color: string }
-  | { op: 'arc'; x: number; y: number; radius: number; start: number; end: number; color: string }
-  | { op: 'text'; x: number; y: number; size: number; text: string; color: string }
-  | { op: 'curve'; points: number[]; width: number; blur: number; color: string }
-
-export interface CanvasChallenge {
-  ops: CanvasOp[]
-  width: number
-  height: number
-}
-
-export type Json = string | number | boolean | null | Json[] | { [member: string]: Json }
-
-/**
- * A small question about the engine that a page runs in: to `call` a function, to `make` an object and call its method
- * `then`, to `read` a value. Of `text` it asks whether CSS supports it, or how it reads back as a declaration (`style`).
- * With `computed` it asks what the property `path` of an element with that declaration is in the end. With `lines` it
- * asks into how many a box without width breaks it. Of an SVG path it asks how long it is and where its point at a share
- * of that lies (`path`). Or it asks which points of a grid are `inside`, with width, height and step as `args`. All is
- * data, so that questions are added without a new SDK.
- */
-export interface EngineQuestion {
-  /** Never changes its meaning: answers are learned by it. */
-  id: number
-  ask: 'call' | 'make' | 'read' | 'css' | 'style' | 'lines' | 'computed' | 'path' | 'inside'
-  /** From the global object, by dots. */
-  path?: string
-  /** The receiver of a method, in place of the object that the path names. */
-  on?: Json
-  args?: Json[]
-  then?: string
-  with?: Json[]
-  text?: string
-}
-
 export interface EngineAnswer {
   id: number
   answer: string
-}
-
-export interface OpenResponse {
-  sessionId: string
-  documentId: string
-  resumeToken: string
-  continuityScope: string
-  sharedPostVersion: number
-  resumed: boolean
-  challenge: string
-  serverPublicKey: string
-  /** Goes into the next body; names its sequence number. */
-  nonce: string
-  timingNonce: string
-  canvasChallenge: CanvasChallenge
-  /** A page answers each with its snapshot; an app has none to answer. */
-  engineQuestions: EngineQuestion[]
-}
-
-export interface Fingerprint {
-  ready: boolean
-  timestamp: number
-  sessionId: string
-  state: { id: string }
-  integrity: { responseHmac: string }
-}
-
-export interface BatchResponse {
-  ack: true
-  nonce: string
-  seq: number
-  fingerprint?: Fingerprint
-  next: { intervalMs: number }
-}
-
-export interface ResultResponse {
-  sessionId: string
-  sealedToken: string
-  nonce: string
-  integrity: { responseHmac: string }
 }
 
 // Bytes and text with what both browsers and Node have, so that one client runs in both.

@@ -2,6 +2,7 @@ import { createCipheriv, createHash, createHmac, createPublicKey, diffieHellman,
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import { privateKeyOf, publicKeyOf } from '../../../../infra/wire/collect/node-keys.ts'
 import {
   associatedData,
   type BodyKind,
@@ -12,8 +13,8 @@ import {
   resultText,
   saltInput,
 } from '../../../../infra/wire/collect/protocol.ts'
-import { issueNonce } from '../../../../services/collect/documents.ts'
-import { createServerKeys, keyPairOf } from '../../../../services/collect/keys.ts'
+import { createServerKeys } from '../../../../services/collect/keys.ts'
+import { issueNonce } from '../../../../services/collect/nonces.ts'
 import { sealContinuity, sealDocumentId } from '../../../../services/collect/sealed-ids.ts'
 
 // Makes vectors.json from fixed inputs, by node:crypto alone:
@@ -35,7 +36,8 @@ const fixedRandom = (size: number) => Buffer.alloc(size, 0xa5)
 /** Every input and derived value of one document, two bodies and two authenticated answers. */
 export function buildVectors() {
   const keyring = createKeyring(masterKey)
-  const client = keyPairOf(clientPrivateKey)
+  const privateKey = privateKeyOf(clientPrivateKey)
+  const client = { privateKey, publicKey: publicKeyOf(privateKey) }
   const server = createServerKeys()(keyring.current, openedAt)
   const facts = {
     createdAt: openedAt,
@@ -57,7 +59,7 @@ export function buildVectors() {
   }
   const nonceKey = keyring.current.secretKey('collect-nonce')
   const nonce = (seq: number) =>
-    issueNonce({ key: nonceKey, documentId }, { seq, noBatchYet: seq === 1, now: openedAt + seq }).toString(
+    issueNonce({ nonceKey, documentId }, { seq, noBatchYet: seq === 1, now: openedAt + seq }).toString(
       'base64url',
     )
   const stateId = sealContinuity(facts.continuityId, tenant, { keyring, random: fixedRandom })

@@ -28,8 +28,8 @@ import {
   utf8,
 } from '../../../../infra/wire/collect/protocol.ts'
 import { observationsSchema } from '../../../../schemas/observations.ts'
-import { readNonce } from '../../../../services/collect/documents.ts'
 import { agreeDocumentKeys, createServerKeys } from '../../../../services/collect/keys.ts'
+import { readNonce } from '../../../../services/collect/nonces.ts'
 import { openDocumentId } from '../../../../services/collect/sealed-ids.ts'
 import vectors from '../../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
 import { fastCheckSettings } from '../../../support/bad-delivery.ts'
@@ -164,8 +164,8 @@ describe('the server side (node:crypto)', () => {
 
   test('key schedule', () => {
     expect(server.publicKey).toBe(vectors.serverPublicKey)
-    expect(keys?.clientToServer.export().toString('hex')).toBe(vectors.clientToServerKey)
-    expect(keys?.serverToClient.export().toString('hex')).toBe(vectors.serverToClientKey)
+    expect(keys.clientToServer.export().toString('hex')).toBe(vectors.clientToServerKey)
+    expect(keys.serverToClient.export().toString('hex')).toBe(vectors.serverToClientKey)
   })
 
   test('the document id opens for its own scope', () => {
@@ -178,7 +178,7 @@ describe('the server side (node:crypto)', () => {
   test.each(vectors.bodies)('body $seq, $kind', (vector) => {
     const { nonce, iv, ciphertext, tag } = partsOf(vector.body)
     const nonceKey = keyring.current.secretKey('collect-nonce')
-    expect(readNonce({ key: nonceKey, documentId }, Buffer.from(nonce))).toEqual({
+    expect(readNonce({ nonceKey, documentId }, Buffer.from(nonce))).toEqual({
       seq: vector.seq,
       noBatchYet: vector.seq === 1,
     })
