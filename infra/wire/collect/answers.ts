@@ -49,12 +49,12 @@ const engineQuestion = z.object({
 /**
  * A small question about the engine that a page runs in. All is data, so that questions are added without a new SDK.
  *
- * - `call`, `make`, `read`: call a function, make an object and call its method `then`, read a value
- * - `css`, `style`: whether CSS supports `text`, and how it reads back as a declaration
- * - `computed`: what the property `path` of an element with that declaration comes to
- * - `lines`: into how many lines a box without width breaks `text`
- * - `path`, `inside`: how long an SVG path is and where its point at a share of that lies; which points of a grid are
- *   inside of it, with width, height and step as `args`
+ * - `call`, `make`, `read`: call a function, make an object and call its method `then`, read a value.
+ * - `css`, `style`: whether CSS supports `text`, and how it reads back as a declaration.
+ * - `computed`: what the property `path` of an element with that declaration comes to.
+ * - `lines`: into how many lines a box without width breaks `text`.
+ * - `path`: how long an SVG path is, and where its point at a share of that lies.
+ * - `inside`: which points of a grid are inside of the path, with width, height and step as `args`.
  */
 export type EngineQuestion = z.infer<typeof engineQuestion>
 
