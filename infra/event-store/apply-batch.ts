@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { z } from 'zod'
 import { type Position, placeName } from '../log/port.ts'
-import { type Part, runAndEnd, runTogether } from '../postgres/arrays.ts'
+import { inOneWrite, type Part, runAndEnd, runTogether } from '../postgres/arrays.ts'
 import { isConnectionError, queryAll, type Rows, rolledBack, type Tx } from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock } from './builds.ts'
@@ -150,20 +150,22 @@ async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promi
   const events = batches.flatMap((batch) => batch.events)
   // Nobody else applies events meanwhile: one of them might not see yet that a session is erased.
   const isErasing = projection.erase !== undefined && events.some(isErasure)
-  const opening = queryAll(
-    tx,
-    'begin',
-    `select set_config('search_path', '${build.schema}, public', true),
-       ${isErasing ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'}(${buildLock(build)})`,
-    `with position as (
-        select topic, partition, next_offset from tidegate.projection_offsets
-        where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
-        order by topic, partition for update
-      )
-      select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
-      from tidegate.projection_builds where ${ofBuild(build)}`,
-  )
-  const looking = queryAll(tx, appliedText(projection, { events, build }))
+  const { opening, looking } = inOneWrite(tx, () => ({
+    opening: queryAll(
+      tx,
+      'begin',
+      `select set_config('search_path', '${build.schema}, public', true),
+         ${isErasing ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'}(${buildLock(build)})`,
+      `with position as (
+          select topic, partition, next_offset from tidegate.projection_offsets
+          where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
+          order by topic, partition for update
+        )
+        select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
+        from tidegate.projection_builds where ${ofBuild(build)}`,
+    ),
+    looking: queryAll(tx, appliedText(projection, { events, build })),
+  }))
   // Fails where the build was switched: its tables are gone.
   looking.catch(() => {})
   const [, , guard = []] = await opening

@@ -76,9 +76,15 @@ export interface TopicSpec {
  * The event log: what is appended is the truth, everything else is a view of it. Both adapters pass the same
  * contract test.
  */
-export interface EventLog {
+export interface EventLog<Guard = never> {
   /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
   append(records: NewRecord[]): Promise<Position[]>
+  /**
+   * Appends the record together with rows that its guard writes. Resolves to false where they could not be written, or
+   * those of another append in the same statement could not: then neither the rows nor the record are there. Absent
+   * where the log is in no database, or was opened without guards.
+   */
+  appendIf?(record: NewRecord, guard: Guard): Promise<boolean>
   consume(options: ConsumeOptions): Promise<LogConsumer>
   /** The first record of each partition that the retention has left, or where the next will be. */
   firstPositions(topic: Topic): Promise<Position[]>

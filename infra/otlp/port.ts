@@ -21,7 +21,7 @@ export interface WorkSpan {
 
 export interface Tracing {
   /** The log, whose records carry their trace on. */
-  log(log: EventLog): EventLog
+  log<Guard>(log: EventLog<Guard>): EventLog<Guard>
   /** Call before routes are added. */
   requests(app: FastifyInstance): void
   /** A request to somebody else. Nothing tells them of the trace. */

@@ -9,10 +9,10 @@ import type { RequestTrace } from './traced-requests.ts'
  * Every record that belongs to a trace says so in its header `traceparent`: that of what it follows from, of the
  * request that appends it, or of its session. Whoever consumes it has a span of its own for it.
  */
-export function traceLog(
-  log: EventLog,
+export function traceLog<Guard>(
+  log: EventLog<Guard>,
   { spans, requests }: { spans: Spans; requests: AsyncLocalStorage<RequestTrace | undefined> },
-): EventLog {
+): EventLog<Guard> {
   function carrying(record: NewRecord, sends: Map<string, Span>): NewRecord {
     const sessionId = sessionOf(record)
     const parent = record.headers.traceparent ?? requests.getStore()?.traceparent(sessionId)
@@ -24,11 +24,10 @@ export function traceLog(
     return withParent(record, span)
   }
 
-  async function append(records: NewRecord[]) {
+  async function sending<T>(send: (carry: (record: NewRecord) => NewRecord) => Promise<T>): Promise<T> {
     const sends = new Map<string, Span>()
-    const carried = records.map((record) => carrying(record, sends))
     try {
-      return await log.append(carried)
+      return await send((record) => carrying(record, sends))
     } catch (error) {
       for (const span of sends.values()) span.setStatus({ code: SpanStatusCode.ERROR })
       throw error
@@ -69,7 +68,15 @@ export function traceLog(
     return withParent(record, span)
   }
 
-  return { ...log, append, consume }
+  const { append, appendIf } = log
+  return {
+    ...log,
+    append: (records) => sending((carry) => append(records.map(carry))),
+    ...(appendIf && {
+      appendIf: (record, guard) => sending((carry) => appendIf(carry(record), guard)),
+    }),
+    consume,
+  }
 }
 
 // A new read model reads everything that ever happened, and nobody waits for that to be seen.

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ClientBase, QueryConfig } from 'pg'
+import type { Client, ClientBase, QueryConfig } from 'pg'
 
 export interface Column<Row> {
   name: string
@@ -39,10 +39,25 @@ export async function runTogether(db: Pick<ClientBase, 'query'>, parts: Part[]):
  * Sends the parts and `ending`, statements that end the transaction, without waiting between them. A part that fails
  * aborts the transaction, and then `ending` changes nothing.
  */
-export async function runAndEnd(tx: Pick<ClientBase, 'query'>, parts: Part[], ending: string): Promise<void> {
+export async function runAndEnd(tx: Sender, parts: Part[], ending: string): Promise<void> {
   // Made before anything is sent: if that fails, the ending must not go out alone.
   const statements = parts.length > 0 ? [statementOf(parts), ending] : [ending]
-  await Promise.all(statements.map((statement) => tx.query(statement)))
+  await Promise.all(inOneWrite(tx, () => statements.map((statement) => tx.query(statement))))
+}
+
+type Sender = Pick<Client, 'query' | 'connection'>
+
+/**
+ * Sends the queries that `send` makes in one write to the socket, on a connection that pipelines. Each write wakes the
+ * server's process, which was a quarter of a server's processor time where few sessions come at once.
+ */
+export function inOneWrite<T>({ connection }: Sender, send: () => T): T {
+  connection.stream.cork()
+  try {
+    return send()
+  } finally {
+    connection.stream.uncork()
+  }
 }
 
 // Postgres cuts off what is longer, and then takes two statements for one.

@@ -24,7 +24,8 @@ export interface AcceptOptions {
   claim: (claim: Claim) => Promise<Claim>
   /** Rejects where no body can be taken now, before this one takes its number. */
   check?: () => Promise<void>
-  store: (opened: OpenedBody) => Promise<unknown>
+  /** Claims the number and stores the body, unless the number is another's. Returns what `claim` does. */
+  store: (claim: Claim, opened: OpenedBody) => Promise<Claim>
   /** Makes the JSON answer once the body is stored, and again for a repeat where that failed. */
   answer: (accepted: AcceptedBody) => Promise<string> | string
 }
@@ -65,8 +66,9 @@ function accept(state: ServerDocument, opened: OpenedBody, options: AcceptOption
   async function take(): Promise<void> {
     await options.check?.()
     // A repeat to a process that does not remember the first one: what follows from its time is the same again.
-    accepted.receivedAt = await claimNumber(state, accepted, options)
-    await options.store({ ...accepted, payload })
+    accepted.receivedAt = await claimNumber(state, accepted, (mine) =>
+      options.store(mine, { ...accepted, payload }),
+    )
   }
   return settled(accepted, accepted.answer)
 }
@@ -75,7 +77,7 @@ function accept(state: ServerDocument, opened: OpenedBody, options: AcceptOption
 async function claimNumber(
   { documentIdHash, facts }: ServerDocument,
   { seq, bodyHash, receivedAt }: AcceptedBody,
-  { claim }: AcceptOptions,
+  claim: AcceptOptions['claim'],
 ): Promise<number> {
   const expiresAt = facts.createdAt + sessionLifetimeMs
   const mine = { documentIdHash, expiresAt, seq, bodyHash, receivedAt }
@@ -110,7 +112,7 @@ async function repeated(
     throw sequenceMismatch(last.seq + 1, seq)
   last.answer ??= Promise.resolve(options.answer(last))
   // Another process may have taken bodies since.
-  const [answer] = await Promise.all([settled(last, last.answer), claimNumber(state, last, options)])
+  const [answer] = await Promise.all([settled(last, last.answer), claimNumber(state, last, options.claim)])
   return answer
 }
 

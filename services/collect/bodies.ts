@@ -12,6 +12,7 @@ import {
 } from '../../infra/wire/collect/protocol.ts'
 import { acceptBody, type OpenedBody } from './accept.ts'
 import { retrySeconds } from './admission.ts'
+import { appendClaimed } from './claims.ts'
 import {
   type AcceptedBody,
   checkNotErased,
@@ -42,7 +43,11 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
     now,
     check: () => checkNotErased(state.scope.sessionId, deps.dataKeys),
     claim: deps.claims.claim,
-    store: (opened) => deps.log.append([batchRecord(request, { deps, state, opened })]),
+    store: (claim, opened) =>
+      appendClaimed(deps, {
+        claim,
+        recordAt: (receivedAt) => batchRecord(request, { deps, state, opened: { ...opened, receivedAt } }),
+      }),
     answer: (accepted) => JSON.stringify(acknowledge(state, accepted, deps)),
   })
 }
@@ -135,7 +140,11 @@ function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptio
       await checkNotErased(state.scope.sessionId, deps.dataKeys)
     },
     claim: deps.claims.claim,
-    store: (opened) => deps.log.append([resultRecord(request, { deps, state, opened })]),
+    store: (claim, opened) =>
+      appendClaimed(deps, {
+        claim,
+        recordAt: (receivedAt) => resultRecord(request, { deps, state, opened: { ...opened, receivedAt } }),
+      }),
     answer: async (accepted) => JSON.stringify(await handOff(state, accepted, deps)),
   })
 }

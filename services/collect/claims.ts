@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { createGroupCommit } from '../../infra/flow/group-commit.ts'
-import { unnest } from '../../infra/postgres/arrays.ts'
+import type { EventLog, NewRecord } from '../../infra/log/port.ts'
+import { type Part, statementOf, unnest } from '../../infra/postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db, PoolOptions } from '../../infra/postgres/pool.ts'
 import { column, table } from '../../infra/postgres/table.ts'
@@ -37,6 +38,31 @@ export function newestClaims(claims: readonly Claim[]): Claim[] {
     if (!known || claim.seq > known.seq) newest.set(claim.documentIdHash, claim)
   }
   return [...newest.values()]
+}
+
+interface AppendDeps {
+  log: Pick<EventLog<Claim>, 'append' | 'appendIf'>
+  claims: Claims
+}
+
+interface ClaimedRecord {
+  claim: Claim
+  /** The record of the body, which was first received at this time (epoch milliseconds). */
+  recordAt: (receivedAt: number) => NewRecord
+}
+
+/**
+ * Claims the number of a body and appends its record, in one statement where the log is in the same database. Returns the
+ * newest claim of the document; where that is another body's, nothing was appended.
+ */
+export async function appendClaimed(
+  { log, claims }: AppendDeps,
+  { claim, recordAt }: ClaimedRecord,
+): Promise<Claim> {
+  if (await log.appendIf?.(recordAt(claim.receivedAt), claim)) return claim
+  const newest = await claims.claim(claim)
+  if (isHeldBy(newest, claim)) await log.append([recordAt(newest.receivedAt)])
+  return newest
 }
 
 /** Whether the body has its number, and no later one is taken. */
@@ -86,8 +112,8 @@ const claims = table<Claim>(
 export const claimMigrations: Migrations = { name: 'collect-claims', create: ddlOf(claims) }
 
 /**
- * Commits do not wait for the disk: a crash of Postgres forgets the claims of its last fraction of a second. On the
- * embedded log not even those, since the body's own commit, which does wait, comes later in the same write-ahead log.
+ * For claims by themselves. Their commits do not wait for the disk: a crash of Postgres forgets those of its last fraction
+ * of a second. On the embedded log it forgets none of a body that was acknowledged, because the append waits.
  */
 export const claimPoolOptions = {
   max: 2,
@@ -99,33 +125,47 @@ export const claimPoolOptions = {
 
 export function createClaimTable(pool: pg.Pool): ClaimStore {
   return {
-    async write(given) {
-      const { rows } = await pool.query<Claim>({
-        name: 'collect-claim',
-        text: writeClaims,
-        values: unnest(claims.columns, given.toSorted(inOneOrder)).values,
-      })
+    async write(incoming) {
+      const text = 'select * from refused'
+      const { rows } = await pool.query<Claim>(
+        statementOf(writeClaims(incoming), { name: 'collect-claim', text, values: [] }),
+      )
       return rows
     },
   }
 }
 
-const { names, source } = unnest(claims.columns, [])
+/** Refuses where one of the claims is not the newest of its document, or two are of one document. */
+export function claimsAsGuards(incoming: Claim[]): Part[] {
+  const isOneEach = newestClaims(incoming).length === incoming.length
+  return isOneEach ? writeClaims(incoming) : [{ as: 'refused', at: () => ({ text: 'select', values: [] }) }]
+}
 
 // Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost.
-const writeClaims = `
-with given as (select * from ${source} as given (${names})),
-written as (
-  insert into tidegate.collect_claims as known (${names}) select * from given
+function writeClaims(rows: Claim[]): Part[] {
+  return [
+    { as: 'incoming', at: (first) => incomingAt(rows, first) },
+    { as: 'written', at: () => ({ text: insertIncoming, values: [] }) },
+    { as: 'refused', at: () => ({ text: findRefused, values: [] }) },
+  ]
+}
+
+function incomingAt(rows: Claim[], firstParameter: number) {
+  const { names, source, values } = unnest(claims.columns, rows.toSorted(inOneOrder), firstParameter)
+  return { text: `select * from ${source} as incoming (${names})`, values }
+}
+
+const { names } = unnest(claims.columns, [])
+const insertIncoming = `
+  insert into tidegate.collect_claims as known (${names}) select * from incoming
   on conflict (expires_at, document) do update set
     seq = greatest(known.seq, excluded.seq),
     body = case when excluded.seq > known.seq then excluded.body else known.body end,
     received_at = case when excluded.seq > known.seq then excluded.received_at else known.received_at end
-  returning *
-)
-select ${claims.select('w')}
-from written w join given g using (expires_at, document)
-where (w.seq, w.body, w.received_at) <> (g.seq, g.body, g.received_at)`
+  returning *`
+const findRefused = `
+  select ${claims.select('w')} from written w join incoming i using (expires_at, document)
+  where (w.seq, w.body, w.received_at) <> (i.seq, i.body, i.received_at)`
 
 // In every process: two that lock the same rows in different orders would wait for each other.
 function inOneOrder(one: Claim, other: Claim): number {

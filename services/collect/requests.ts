@@ -13,7 +13,7 @@ import { shortenedAddress } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
 import type { Admission } from './admission.ts'
-import type { Claims } from './claims.ts'
+import type { Claim, Claims } from './claims.ts'
 import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
 import type { VolumeLimits } from './volume.ts'
@@ -24,7 +24,7 @@ export interface HandOffRequest extends Tenant {
 }
 
 export interface CollectDeps extends VolumeLimits {
-  log: Pick<EventLog, 'append'>
+  log: Pick<EventLog<Claim>, 'append' | 'appendIf'>
   codec: EventCodec
   auth: Pick<Auth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>
   keyring: Keyring

@@ -41,7 +41,7 @@ import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { claimMigrations } from '../collect/claims.ts'
+import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.ts'
 import { gateMigrations } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
@@ -68,7 +68,7 @@ export interface Core {
   pool: pg.Pool
   /** For reads of API callers: however slow or many they are, nothing else waits for them. */
   readPool: pg.Pool
-  log: EventLog
+  log: EventLog<Claim>
   codec: EventCodec
   // Of sessions: what is personal in their events is encrypted.
   dataKeys: DataKeys
@@ -117,7 +117,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => readPool.end())
   const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock, undo })
   const { storedWith } = dataKeys
-  const opened = await openLog({ config, pool, url: databaseUrl, logger, storedWith })
+  const opened = await openLog({
+    config,
+    pool,
+    url: databaseUrl,
+    logger,
+    storedWith,
+    guardedBy: claimsAsGuards,
+  })
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log, logger, waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0 })
@@ -192,9 +199,10 @@ interface LogOptions {
   logger: Logger
   /** What the embedded log stores with records. */
   storedWith?: DataKeys['storedWith']
+  guardedBy?: typeof claimsAsGuards
 }
 
-export async function openLog({ config, logger, ...embedded }: LogOptions): Promise<EventLog> {
+export async function openLog({ config, logger, ...embedded }: LogOptions): Promise<EventLog<Claim>> {
   if (config.KAFKA_BROKERS.length > 0) return openKafka({ config, logger })
   await refuseBoundToKafka(embedded.pool)
   return openPostgresLog({ logger, ...embedded })

@@ -4,7 +4,14 @@ import { z } from 'zod'
 import type { Part } from '../../postgres/arrays.ts'
 import { within } from '../../timing.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord } from '../partition.ts'
-import { type EventLog, type LogConsumer, LogUnavailable, type Position, type Topic } from '../port.ts'
+import {
+  type EventLog,
+  type LogConsumer,
+  LogUnavailable,
+  type NewRecord,
+  type Position,
+  type Topic,
+} from '../port.ts'
 import { startGroup } from './consumer.ts'
 import { createFeed } from './feed.ts'
 import { createSession } from './session.ts'
@@ -12,7 +19,7 @@ import { createLogSchema, createTopics, type TopicInfo } from './tables.ts'
 import { createTail } from './tail.ts'
 import { openWriter, writerConnections } from './writer.ts'
 
-export interface PostgresLogOptions {
+export interface PostgresLogOptions<Guard = never> {
   /** For everything but appending and consuming, which have connections of their own. */
   pool: pg.Pool
   url: string
@@ -20,6 +27,11 @@ export interface PostgresLogOptions {
   schema?: string
   /** Statements that take effect together with an append of these records, or not at all. */
   storedWith?: (records: PlacedRecord[]) => Part[]
+  /**
+   * The statements of `appendIf`, for all guards of one write. The last of them is named `refused`: where it returns a
+   * row, none of them takes effect.
+   */
+  guardedBy?: (guards: Guard[]) => Part[]
   // Default: they are deleted while the log is open.
   keepsExpired?: boolean
 }
@@ -32,14 +44,16 @@ const retentionEveryMs = 60_000
 const identityRows = z.tuple([z.object({ id: z.string() })])
 const offsetRows = z.array(z.object({ partition: z.number(), offset: z.coerce.number() }))
 
-export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
-  const { pool, url, logger, schema = 'tidegate_log', storedWith, keepsExpired = false } = options
+export async function openPostgresLog<Guard = never>(
+  options: PostgresLogOptions<Guard>,
+): Promise<EventLog<Guard>> {
+  const { pool, url, logger, schema = 'tidegate_log', storedWith, guardedBy, keepsExpired = false } = options
   await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
   const session = createSession({ url, schema, onLost: () => feed.wakeAll() })
   const tail = createTail()
   const feed = createFeed({ pool, url, schema, logger, session, tail })
-  const writer = openWriter({ url, schema, onWritten: feed.appended, storedWith })
+  const writer = openWriter({ url, schema, onWritten: feed.appended, storedWith, guardedBy })
   const consumers = new Set<LogConsumer>()
   const retention = keepsExpired ? undefined : startRetention(options, schema)
   let closing: Promise<void> | undefined
@@ -48,10 +62,15 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     async append(records) {
       // No await where all topics are known: appends made one after the other must keep their order.
       for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
-      return writer.append(
-        records.map((record) => placeRecord(record, topics.known(record.topic)?.partitions)),
-      )
+      return writer.append(records.map(placed))
     },
+
+    ...(guardedBy && {
+      async appendIf(record, guard) {
+        if (!topics.known(record.topic)) await topics.find(record.topic)
+        return writer.appendIf(placed(record), guard)
+      },
+    }),
 
     async consume(consumeOptions) {
       const { topics: names } = consumeOptions
@@ -112,6 +131,10 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     },
   }
 
+  function placed(record: NewRecord): PlacedRecord {
+    return placeRecord(record, topics.known(record.topic)?.partitions)
+  }
+
   async function positionsIn(topic: Topic, offset: string): Promise<Position[]> {
     const text = `select partition, ${offset} as "offset" from ${schema}.partitions p where topic = $1 order by 1`
     const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
@@ -136,7 +159,10 @@ function unavailable(cause: unknown): never {
     : new LogUnavailable('the log could not be reached', { cause })
 }
 
-function startRetention({ pool, logger }: PostgresLogOptions, schema: string): NodeJS.Timeout {
+function startRetention(
+  { pool, logger }: Pick<PostgresLogOptions, 'pool' | 'logger'>,
+  schema: string,
+): NodeJS.Timeout {
   const run = () =>
     deleteExpiredRecords(pool, schema).catch((error) =>
       logger.warn({ err: error }, 'deleting expired records failed'),

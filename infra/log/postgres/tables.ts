@@ -45,7 +45,8 @@ create table ${schema}.group_offsets (
   next_offset bigint not null,
   primary key (group_name, topic, partition)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-${appendFunction(schema)}`
+${appendFunction(schema)}
+${refuseFunction(schema)}`
 
 // Appends one batch in one round trip. The first three arrays have an element for each partition, in lock
 // order. The others have one for each record: the index of its partition there (from 1), its place in that
@@ -79,6 +80,16 @@ begin
     select part_topics[r.part], part_numbers[r.part], bases[r.part] + r.place, r.key, r.headers::json, r.value, now_ms
     from unnest(parts, places, keys, headers, record_values) as r(part, place, key, headers, value);
   return now_ms || bases;
+end $$;`
+
+/** Of a class that no error of Postgres has. */
+export const refusedCode = 'TG001'
+
+// Ends the statement that calls it, so that none of its parts takes effect.
+const refuseFunction = (schema: string) => `
+create function ${schema}.refuse() returns bigint[] language plpgsql as $$
+begin
+  raise exception 'a guard refused the append' using errcode = '${refusedCode}';
 end $$;`
 
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {

@@ -20,8 +20,8 @@ test('of a body whose answer failed a node remembers what a repeat needs, and ne
   const state = knownDocument()
   const [body] = vectors.bodies
   const incoming = { kind: 'batches', body: Buffer.from(body?.body ?? '', 'hex'), headerSeq: 1 } as const
-  const store = async () => {}
   const claim = async (mine: Claim) => mine
+  const store = claim
   const late = { now: 5, claim, store, answer: () => Promise.reject(new Error('late')) }
   await expect(acceptBody(state, incoming, late)).rejects.toThrow('late')
   expect(state.last).toEqual({

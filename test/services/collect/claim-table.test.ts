@@ -5,8 +5,10 @@ import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import {
+  appendClaimed,
   type Claim,
   claimPoolOptions,
+  claimsAsGuards,
   createClaims,
   createClaimTable,
   purgeClaims,
@@ -48,8 +50,8 @@ function openClaims({ url = database.url, timeoutMs = 10_000 } = {}) {
   return { ...claims, counts }
 }
 
-async function openLog(): Promise<EventLog> {
-  const log = await openPostgresLog({ pool: database.pool, url: database.url, logger })
+async function openLog(options: { guardedBy?: typeof claimsAsGuards } = {}): Promise<EventLog<Claim>> {
+  const log = await openPostgresLog({ pool: database.pool, url: database.url, logger, ...options })
   undo.defer(() => log.close())
   await log.ensureTopics([{ topic, partitions: 1 }])
   return log
@@ -141,34 +143,81 @@ test('what ended is deleted, a thousand at a time, and nothing else', async () =
   expect(await claim({ ...running, ...otherBody })).toEqual(running)
 })
 
-test('of eight bodies under one number on two processes one is taken, and it counts', async () => {
-  const log = await openLog()
-  const start = async (): Promise<CollectProcess> => {
-    const process = await startCollectProcess({ log, claims: openClaims() })
-    undo.defer(process.close)
-    return process
-  }
-  const first = await start()
-  const processes = [first, await start()]
-  const document = await openRawDocument(first.post, first.publishableKey)
-  const acknowledged: string[] = []
-  let { nonce } = document
-  for (let seq = 1; seq <= 6; seq++) {
-    if (seq === 4) processes[1] = await start()
-    const posts = processes.map((process) => process.post)
-    const { outcomes, taken } = await raceBodies(eightBodies(document, seq, nonce), posts)
-    expect(outcomes).toEqual(oneOfEight)
-    for (const { request, answer } of taken) {
-      acknowledged.push(hashOf(request))
-      nonce = answer.json.nonce ?? ''
+/** A process whose log is in the database of the claims, and one whose log is elsewhere. */
+const kindsOfLog = [
+  ['in the same database', { guardedBy: claimsAsGuards }],
+  ['elsewhere', {}],
+] as const
+
+test.each(kindsOfLog)(
+  'of eight bodies under one number on two processes one is taken, and it counts: log %s',
+  async (_kind, options) => {
+    const log = await openLog(options)
+    const start = async (): Promise<CollectProcess> => {
+      const process = await startCollectProcess({ log, claims: openClaims() })
+      undo.defer(process.close)
+      return process
     }
-  }
-  const records = await readAll(log)
-  const stored = records
-    .map((record) => codec.fromRecord(record))
-    .filter(({ type }) => type === 'BatchReceived')
-  expect(stored.map(({ data }) => 'body_hash' in data && data.body_hash)).toEqual(acknowledged)
-  expect(stateOf(document.sessionId, records)).toMatchObject({ batches: 6, conflicts: 0 })
+    const first = await start()
+    const processes = [first, await start()]
+    const document = await openRawDocument(first.post, first.publishableKey)
+    const acknowledged: string[] = []
+    let { nonce } = document
+    for (let seq = 1; seq <= 6; seq++) {
+      if (seq === 4) processes[1] = await start()
+      const posts = processes.map((process) => process.post)
+      const { outcomes, taken } = await raceBodies(eightBodies(document, seq, nonce), posts)
+      expect(outcomes).toEqual(oneOfEight)
+      for (const { request, answer } of taken) {
+        acknowledged.push(hashOf(request))
+        nonce = answer.json.nonce ?? ''
+      }
+    }
+    const records = await readAll(log)
+    const stored = records
+      .map((record) => codec.fromRecord(record))
+      .filter(({ type }) => type === 'BatchReceived')
+    const ours = stored.filter(({ data }) => 'session_id' in data && data.session_id === document.sessionId)
+    expect(ours.map(({ data }) => 'body_hash' in data && data.body_hash)).toEqual(acknowledged)
+    expect(stateOf(document.sessionId, records)).toMatchObject({ batches: 6, conflicts: 0 })
+  },
+)
+
+test('a claim and its record are one statement, and both are refused together with those beside them', async () => {
+  const log = await openLog({ guardedBy: claimsAsGuards })
+  const claims = openClaims()
+  const recordAt = (key: string) => (receivedAt: number) => ({
+    ...{ topic, key, headers: {} },
+    value: Buffer.from(String(receivedAt)),
+  })
+  const take = (key: string, claim: Claim) =>
+    appendClaimed({ log, claims }, { claim, recordAt: recordAt(key) })
+  const written = async () =>
+    (await readAll(log)).filter(({ key }) => key.startsWith('one')).map(({ key, value }) => `${key} ${value}`)
+
+  const [first, second] = [claimOf('one a', 1), claimOf('one b', 1)]
+  expect(await Promise.all([take('one a', first), take('one b', second)])).toEqual([first, second])
+  expect(claims.counts.statements).toBe(0)
+  // The same body of another process, another body, an earlier one, and a new document, all in one write.
+  const plain = log.append([recordAt('one plain')(7)])
+  const newest = await Promise.all([
+    take('one a', { ...first, receivedAt: 9 }),
+    take('one b', { ...second, ...otherBody }),
+    take('one b', claimOf('one b', 0)),
+    take('one c', claimOf('one c', 1)),
+  ])
+  expect(newest).toEqual([first, second, second, claimOf('one c', 1)])
+  await plain
+  const at = (key: string, { receivedAt }: Claim) => `${key} ${receivedAt}`
+  expect((await written()).sort()).toEqual(
+    [
+      at('one a', first),
+      at('one a', first),
+      at('one b', second),
+      at('one c', newest[3] ?? first),
+      'one plain 7',
+    ].sort(),
+  )
 })
 
 test('behind a line that has gone silent nothing is claimed, and the same body is when the line is back', async () => {
