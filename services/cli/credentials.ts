@@ -14,7 +14,8 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
 export const noCredentials = (): string =>
   `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start ${typed('dev')} first, or set DATA_DIR to where a running one keeps its files.`
 
-export function given(value: string | undefined, flag: string): string {
+/** Of a flag or of credentials.json. Throws where neither has it. */
+export function required(value: string | undefined, flag: string): string {
   if (value) return value
   throw new Error(`${flag} is not given, and ${noCredentials()}`)
 }

@@ -23,6 +23,7 @@ import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
+import { codeOf } from './thrown.ts'
 
 export async function runDev(): Promise<void> {
   const defaults = {
@@ -123,8 +124,8 @@ async function findOutdated(url: string): Promise<Projection[]> {
 
 async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
   const build = await liveBuild(pool, projection).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === undefinedTable) return undefined
-    throw error
+    if (codeOf(error) !== undefinedTable) throw error
+    return undefined
   })
   return build?.version
 }

@@ -6,6 +6,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
+import { messageOf } from './thrown.ts'
 
 interface EventsOptions {
   topic: string
@@ -97,8 +98,11 @@ function lineOf(
   } catch (error) {
     if (type) return undefined
     const { topic, partition, offset, value } = record
-    const why = error instanceof Error ? error.message : String(error)
-    return { unreadable: why, position: { topic, partition, offset }, value: value.toString('base64') }
+    return {
+      unreadable: messageOf(error),
+      position: { topic, partition, offset },
+      value: value.toString('base64'),
+    }
   }
 }
 

@@ -3,26 +3,20 @@ import type { ApiError, ErrorDetails } from '../../infra/errors/errors.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
+import { messageOf } from './thrown.ts'
 import { withoutKeys } from './usage.ts'
 
-interface Telling {
-  json: boolean
-  // As a line `{ "event": "failed", "error": ... }`, where the command prints events.
-  events: boolean
-}
-
-/** Ends the process with code 1 and says why: a message on standard error, or `{ "error": ... }` on standard output. */
-export function tellFailure(error: unknown, { json, events }: Telling): void {
-  if (isHelp(error)) return
+/**
+ * Ends the process with code 1 and says why: the text on standard error, or `{ "error": ... }` on standard output.
+ * A key among the arguments, which the error may quote, is not repeated there.
+ */
+export function reportFailure(
+  error: unknown,
+  { json, textOf = messageOf }: { json: boolean; textOf?: (error: unknown) => string },
+): void {
   process.exitCode = 1
-  if (json && events) console.log(withoutKeys(JSON.stringify({ event: 'failed', error: errorJson(error) })))
-  else if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))
-  else console.error(error instanceof Error ? error.message : error)
-}
-
-// Help or the version that was asked for: thrown too, once it is printed.
-function isHelp(error: unknown): boolean {
-  return error instanceof Error && 'exitCode' in error && error.exitCode === 0
+  if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))
+  else console.error(textOf(error))
 }
 
 interface ErrorJson {
@@ -46,12 +40,12 @@ const notConfirmed =
 
 export function errorJson(thrown: unknown): ErrorJson {
   if (thrown instanceof CommanderError)
-    return { code: 'command.usage', message: usageOf(thrown), retryable: false }
+    return { code: 'command.usage', message: withoutKeys(usageOf(thrown)), retryable: false }
   const error = toApiError(thrown)
   const { code, status, retryable, details } = error
-  if (code === 'internal.error')
-    return { code: 'command.failed', message: messageOf(error), retryable: false }
-  return { code, message: messageOf(error), status, retryable, ...(details && { details }) }
+  const message = explained(error)
+  if (code === 'internal.error') return { code: 'command.failed', message, retryable: false }
+  return { code, message, status, retryable, ...(details && { details }) }
 }
 
 function usageOf({ code, message }: CommanderError): string {
@@ -60,6 +54,7 @@ function usageOf({ code, message }: CommanderError): string {
   return message.replace(/^error: /, '')
 }
 
+/** The message, and a line for each field or set of values that was expected. */
 export function errorText(thrown: unknown): string {
   const error = toApiError(thrown)
   const { fields = [], allowed_values: allowed = [] } = error.details ?? {}
@@ -67,15 +62,15 @@ export function errorText(thrown: unknown): string {
     field.expected ? [`  ${field.name}: expected ${field.expected}`] : [],
   )
   const values = allowed.length > 0 ? [`  possible values: ${allowed.join(', ')}`] : []
-  return [messageOf(error), ...expected, ...values].join('\n')
+  return [explained(error), ...expected, ...values].join('\n')
 }
 
-function messageOf({ code, message, cause }: ApiError): string {
+function explained({ code, message, cause }: ApiError): string {
   const reason = cause instanceof Error ? cause.message : undefined
   if (code === 'service.unavailable') {
     const what = isConnectionError(cause) || cause instanceof LogUnavailable ? away : notConfirmed
     return reason ? `${what} (${reason})` : what
   }
-  // Whoever gives an operator's command may know what a caller of the API is not told.
+  // Whoever runs an operator's command may know what a caller of the API may not.
   return code === 'internal.error' && reason ? reason : message
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../../infra/telemetry.ts'
+import { messageOf } from './thrown.ts'
 
 export interface LifetimeOptions {
   start: (undo: AsyncDisposableStack) => Promise<void>
@@ -17,7 +18,7 @@ const echoMs = 1000
  * once.
  */
 export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
-  const { start, stopWithinMs, logger, onFailure = printMessage } = options
+  const { start, stopWithinMs, logger, onFailure = (error) => console.error(messageOf(error)) } = options
   const undo = new AsyncDisposableStack()
   const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
   let stoppingSince: number | undefined
@@ -47,10 +48,6 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
     },
   )
   process.exit(ended && !failure ? 0 : 1)
-}
-
-function printMessage(error: unknown): void {
-  console.error(error instanceof Error ? error.message : error)
 }
 
 function exitAfter(ms: number, logger: Logger): void {

@@ -6,6 +6,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
 import type { CopyFlags } from './copy/run.ts'
 import { recordFact, userName } from './operator/facts.ts'
+import { messageOf } from './thrown.ts'
 
 export function defineLog(command: Command): void {
   command
@@ -82,7 +83,7 @@ function unreadableBecause(codec: EventCodec, record: LogRecord): string {
   try {
     type = codec.fromRecord(record).type
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
   throw new Error(`The record can be read, as ${type}: mend what stops at it (docs/operate/operations.md).`)
 }

@@ -20,8 +20,8 @@ export function defineMigrate(command: Command): void {
 
 async function runMigrate(options: MigrateOptions): Promise<void> {
   await prepare(options).catch(async (error: unknown) => {
-    const { tellMigrationFailure } = await import('./start-failure.ts')
-    tellMigrationFailure(error)
+    const { logStartFailure } = await import('./start-failure.ts')
+    logStartFailure('the stores were not prepared', error)
     process.exitCode = 1
   })
 }

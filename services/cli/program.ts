@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { tellUsage, wantsJson } from './usage.ts'
 
@@ -100,8 +100,11 @@ for (const [name, { does, load }] of Object.entries(commands)) {
 try {
   await program.parseAsync()
 } catch (error) {
-  const { tellFailure } = await import('./failure.ts')
-  tellFailure(error, { json, events: word === 'signup' })
+  // Help or the version that was asked for is thrown, too, once it is printed.
+  const isHelp = error instanceof CommanderError && error.exitCode === 0
+  const { reportFailure } = await import('./failure.ts')
+  if (!isHelp && word === 'signup') (await import('./signup/failure.ts')).tellSignupFailure(error, { json })
+  else if (!isHelp) reportFailure(error, { json })
 }
 
 // A command that is done ends, whatever connection kafkajs still has: it kept one for ten minutes.

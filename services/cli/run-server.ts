@@ -3,12 +3,13 @@ import { createLogger } from '../../infra/telemetry.ts'
 import { startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { readServerSettings } from './server-settings.ts'
-import { tellStartFailure } from './start-failure.ts'
+import { logStartFailure } from './start-failure.ts'
 
 /** Runs the roles, comma-separated, until a signal ends the process. */
 export async function runServer(roles: string): Promise<never> {
+  const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
   const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
-    tellStartFailure(error)
+    onFailure(error)
     return process.exit(1)
   })
   const { config, warnings, ...settings } = read
@@ -20,5 +21,5 @@ export async function runServer(roles: string): Promise<never> {
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }
-  return runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure: tellStartFailure })
+  return runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure })
 }

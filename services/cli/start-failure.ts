@@ -4,41 +4,33 @@ import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrati
 import { isConnectionError, isRefusedCertificate } from '../../infra/postgres/pool.ts'
 import { BehindPooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
+import { messageOf } from './thrown.ts'
 
-/** One JSON line, whatever LOG_LEVEL is: nobody reads a server's start but through its log. */
-export function tellStartFailure(error: unknown): void {
-  tellFailureOf('the server did not start', error)
-}
-
-/** The same of `tidegate migrate`, which runs beside servers and is read as they are. */
-export function tellMigrationFailure(error: unknown): void {
-  tellFailureOf('the stores were not prepared', error)
-}
-
-function tellFailureOf(what: string, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error)
-  createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `${what}: ${message}`)
+/**
+ * One JSON line, whatever LOG_LEVEL is: nobody reads the start of a server, or `tidegate migrate` before it, but
+ * through its log. `what` failed: "the server did not start".
+ */
+export function logStartFailure(what: string, error: unknown): void {
+  createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `${what}: ${messageOf(error)}`)
 }
 
 /** DATA_DIR is no folder that this user may write to. */
 export class DataDirUnusable extends Error {
   constructor(dataDir: string, { cause }: { cause: unknown }) {
-    super(`DATA_DIR: ${dataDir} cannot be written: ${cause instanceof Error ? cause.message : cause}`, {
-      cause,
-    })
+    super(`DATA_DIR: ${dataDir} cannot be written: ${messageOf(cause)}`, { cause })
   }
 }
 
-const tellingErrors = [WrongLog, MayNotMakeTables, UnreleasedTables, BehindPooler, DataDirUnusable]
+// Their messages say what to do.
+const explainedErrors = [WrongLog, MayNotMakeTables, UnreleasedTables, BehindPooler, DataDirUnusable]
 
 /** For who started it by hand: two lines, the second says which setting to look at. */
 export function startFailureText(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  return `The server did not start: ${message}\n  ${hintOf(error)}`
+  return `The server did not start: ${messageOf(error)}\n  ${hintOf(error)}`
 }
 
 function hintOf(error: unknown): string {
-  if (tellingErrors.some((kind) => error instanceof kind)) return 'the message says the way out'
+  if (explainedErrors.some((kind) => error instanceof kind)) return 'the message says the way out'
   if (isRefusedCertificate(error))
     return 'sslmode=require verifies, too: name the authority of the database by sslrootcert in DATABASE_URL'
   if (error instanceof LogUnavailable) return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'

@@ -16,6 +16,7 @@ import { asOperator, withCore } from '../operator/operate.ts'
 import { failureText } from '../signup/failure.ts'
 import { serviceId } from '../signup/settings.ts'
 import { printable } from '../tables.ts'
+import { codeOf } from '../thrown.ts'
 import { typed } from '../typed.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
 import {
@@ -91,7 +92,7 @@ async function developmentTarget(): Promise<Target> {
 
 function listen(options: Parameters<typeof serveLoopback>[0]): Promise<LoopbackServer> {
   return serveLoopback(options).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
+    if (codeOf(error) !== 'EADDRINUSE') throw error
     const message = `Port ${options.port} is in use: name another with --port, or leave it out for a free one.`
     throw new Error(message, { cause: error })
   })

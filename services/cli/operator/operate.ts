@@ -43,10 +43,8 @@ export async function printOutcome(
     const { data, text } = await work()
     console.log(json ? JSON.stringify({ data }, null, 2) : text)
   } catch (error) {
-    process.exitCode = 1
-    const { errorJson, errorText } = await import('../failure.ts')
-    if (json) console.log(JSON.stringify({ error: errorJson(error) }, null, 2))
-    else console.error(errorText(error))
+    const { errorText, reportFailure } = await import('../failure.ts')
+    reportFailure(error, { json, textOf: errorText })
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
+import { codeOf } from '../thrown.ts'
 
 export type Values = ReadonlyMap<string, string>
 
@@ -195,8 +196,6 @@ async function isWritten(file: string, text: string): Promise<boolean> {
     await handle.close()
   }
 }
-
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined)
 
 function missing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT') throw error

@@ -7,6 +7,7 @@ import {
   isEnvName,
   isUnderPrefix,
 } from '../../../infra/wire/gate.ts'
+import { messageOf } from '../thrown.ts'
 import {
   additionTo,
   changeText,
@@ -135,8 +136,6 @@ async function storeBeside(values: Values, storing: Storing, comment: string): P
   const groups = Map.groupBy(values.keys(), (name) => reasonOf(name, storing) ?? 'conflict')
   return Array.from(groups, ([reason, names]) => ({ file, names, reason }))
 }
-
-const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause))
 
 export interface Outputs {
   values: Values

@@ -1,5 +1,5 @@
 import type { EnvironmentKeys } from '../credentials.ts'
-import type { Client } from './generate/families.ts'
+import { type Client, clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 
 /** A publishable key works for one kind of client. */
@@ -11,13 +11,7 @@ export interface KeyFlags {
   androidKey?: string
 }
 
-const flagNames: Record<Client, string> = {
-  web: '--publishable-key',
-  ios: '--ios-key',
-  android: '--android-key',
-}
-
-export const clients: Client[] = ['web', 'ios', 'android']
+const flagNames = { web: '--publishable-key', ios: '--ios-key', android: '--android-key' }
 
 export function storedKeys(keys: EnvironmentKeys): ClientKeys {
   const { publishable_key: web, ios_publishable_key: ios, android_publishable_key: android } = keys
@@ -25,8 +19,8 @@ export function storedKeys(keys: EnvironmentKeys): ClientKeys {
 }
 
 /**
- * The keys of the clients, and the weights of those that have one: only a client that was asked for must. Keys given as
- * flags are of an organization of their own, so that no stored key goes with them.
+ * The keys of the clients, and the weights of those that have one: only a client that was asked for must. Keys among
+ * the flags are of an organization of their own, so that no stored key goes with them.
  */
 export function chooseClients({
   flags,
@@ -37,16 +31,14 @@ export function chooseClients({
   stored: EnvironmentKeys | undefined
   weights: TrafficMix['clients']
 }) {
-  const given: ClientKeys = { web: flags.publishableKey, ios: flags.iosKey, android: flags.androidKey }
-  const isGiven = clients.some((client) => given[client])
-  const keys = isGiven || !stored ? given : storedKeys(stored)
-  const missing = clients.filter((client) => weights[client] > 0 && !keys[client])
+  const own: ClientKeys = { web: flags.publishableKey, ios: flags.iosKey, android: flags.androidKey }
+  const hasOwn = clientNames.some((client) => own[client])
+  const keys = hasOwn || !stored ? own : storedKeys(stored)
+  const missing = clientNames.filter((client) => weights[client] > 0 && !keys[client])
   const [first] = missing
   if (!first) return { keys, weights }
-  if (isGiven && weights === defaultMix.clients) {
-    const none = Object.fromEntries(missing.map((client) => [client, 0]))
-    return { keys, weights: { ...weights, ...none } }
-  }
+  if (hasOwn && weights === defaultMix.clients)
+    return { keys, weights: { ...weights, ...Object.fromEntries(missing.map((client) => [client, 0])) } }
   throw new Error(
     `There is no key for ${first} clients: give ${flagNames[first]}, or leave them out of --clients.`,
   )

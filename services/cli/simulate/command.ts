@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import { wordOf } from '../arguments.ts'
-import { clients } from './client-keys.ts'
+import { clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import type { SimulateFlags } from './run.ts'
 
@@ -50,17 +50,17 @@ function share(text: string): number {
 }
 
 function clientsOption(): Option {
-  const shown = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
+  const text = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
   return new Option('--clients <weights>', 'weights of the clients; by default of those that have a key')
     .argParser(weights)
-    .default(defaultMix.clients, shown.join(','))
+    .default(defaultMix.clients, text.join(','))
 }
 
 function weights(text: string): TrafficMix['clients'] {
   const parsed = { web: 0, ios: 0, android: 0 }
   for (const part of text.split(',')) {
     const [name = '', weight = ''] = part.split('=')
-    const client = clients.find((known) => known === name)
+    const client = clientNames.find((known) => known === name)
     if (!client || !(Number(weight) >= 0)) throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
     parsed[client] = Number(weight)
   }

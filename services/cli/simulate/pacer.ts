@@ -17,19 +17,14 @@ export interface Waits {
 
 export type Pacer = ReturnType<typeof createPacer>
 
-interface Answer {
-  status: number
-  headers: { get(name: string): string | null }
-}
-
 const windowMs = 60_000
 // What is left to others who use the same bucket, as a part of it.
 const reserve = 0.01
 
 /**
- * Keeps requests below the server's limit as its X-RateLimit-* headers tell it, and silent for as long as a 429 says.
+ * Keeps requests below the server's limit as its X-RateLimit-* headers say it, and silent for as long as a 429 says.
  * A denied request costs units as well, so that clients that only try again starve themselves. Therefore the first
- * request goes alone, and once little is left the next one goes when the bucket has got a unit for it.
+ * request goes by itself, and once little is left the next one goes when the bucket has got a unit for it.
  */
 export function createPacer({ now, wait }: PacerTime = { now: () => performance.now(), wait: delay }) {
   const waits: Waits = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
@@ -41,21 +36,20 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
   let underWay = 0
   // No request is sent before.
   let dueAt = Number.NEGATIVE_INFINITY
-
-  function holdIfSpent(): void {
-    if (units < 1 + limit * reserve) dueAt = Math.max(dueAt, now() + windowMs / limit)
+  const holdFor = (ms: number) => {
+    dueAt = Math.max(dueAt, now() + ms)
+  }
+  const holdIfSpent = () => {
+    if (units < 1 + limit * reserve) holdFor(windowMs / limit)
   }
 
   async function pass(): Promise<void> {
     await first
     first ??= firstIsOver
     const since = now()
-    const isHeld = dueAt > since
+    if (dueAt > since) waits.held++
     while (dueAt > now()) await wait(Math.ceil(dueAt - now()))
-    if (isHeld) {
-      waits.held++
-      waits.waitedMs += now() - since
-    }
+    waits.waitedMs += now() - since
     underWay++
     units--
     holdIfSpent()
@@ -72,7 +66,7 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
       line = line.then(pass)
       return line
     },
-    answered({ status, headers }: Answer): void {
+    answered({ status, headers }: { status: number; headers: { get(name: string): string | null } }): void {
       over()
       const stated = Number(headers.get('x-ratelimit-limit'))
       if (stated > 0) {
@@ -83,10 +77,10 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
       }
       if (status !== 429) return
       waits.denied++
-      dueAt = Math.max(dueAt, now() + (Number(headers.get('retry-after')) || 1) * 1000)
+      holdFor((Number(headers.get('retry-after')) || 1) * 1000)
     },
     lost: over,
-    /** Waits for as long as a 503 asks for. Other requests go on: a server that sheds new sessions serves those it has. */
+    /** Waits for as long as a 503 says. Other requests go on: a server that sheds new sessions serves those it has. */
     overloaded(retryAfterSeconds: number): Promise<unknown> {
       waits.overloaded++
       return wait(retryAfterSeconds * 1000)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
+import { codeOf, messageOf } from '../thrown.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
 
@@ -51,7 +52,7 @@ export async function recorded(
 ): Promise<HttpAnswer> {
   for (let tries = 1; ; tries++) {
     const { answer, ms } = await inTurn(pacer, send).catch((error) => {
-      countError(recording, endpoint, transportCode(error))
+      countError(recording, endpoint, codeOf(error) ?? messageOf(error))
       throw error
     })
     if (tries < mostTries && (await isToBeSentAgain(answer, pacer))) continue
@@ -61,12 +62,12 @@ export async function recorded(
   }
 }
 
+// Waits before what is overloaded gets the request again; the pacer holds back what was denied.
 async function isToBeSentAgain({ status, headers }: HttpAnswer, pacer: Pacer): Promise<boolean> {
-  if (status === 429) return true
   const seconds = Number(headers.get('retry-after'))
-  if (status !== 503 || !(seconds > 0)) return false
-  await pacer.overloaded(seconds)
-  return true
+  const isOverloaded = status === 503 && seconds > 0
+  if (isOverloaded) await pacer.overloaded(seconds)
+  return isOverloaded || status === 429
 }
 
 async function inTurn(pacer: Pacer, send: () => Promise<HttpAnswer>) {
@@ -122,11 +123,6 @@ const refusal = z.object({ error: z.object({ code: z.string() }) })
 // By its status where something other than Tidegate answered.
 function errorCode({ status, body }: HttpAnswer): string {
   return refusal.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
-}
-
-function transportCode(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
-  return error instanceof Error ? error.message : String(error)
 }
 
 export type LatencySummary = ReturnType<typeof summarize>

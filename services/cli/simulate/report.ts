@@ -1,4 +1,3 @@
-import { Presets, SingleBar } from 'cli-progress'
 import type { KeyType } from '../../../schemas/events.ts'
 import type { Waits } from './pacer.ts'
 import { type LatencySummary, type MeasuredEndpoint, type Recording, summarize } from './recorder.ts'
@@ -23,18 +22,21 @@ export interface SimulationReport {
   verification: Verification | null
 }
 
+type Known = Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'>
+
 export function createReport({
   counts,
   recording,
   durationMs,
-  ...known
-}: Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'> & {
+  waits,
+  verification,
+  ...source
+}: Known & {
   counts: Pick<SimulationReport, 'completed' | 'failed' | 'returning'>
   recording: Recording
 }): SimulationReport {
   const { open, batch, result, readback } = recording.durations
   const perSecond = (count: number) => (durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0)
-  const { waits, verification, ...source } = known
   return {
     ...source,
     ...counts,
@@ -81,12 +83,17 @@ export function formatReport(report: SimulationReport, organization = '<organiza
 }
 
 function latencyLines(latency: SimulationReport['latency']): string[] {
-  const rows = Object.entries(latency).filter(([, { count }]) => count > 0)
-  const cells = rows.map(([name, { count, p50, p95, p99, max }]) => [name, count, p50, p95, p99, max])
-  return [['ms', 'count', 'p50', 'p95', 'p99', 'max'], ...cells].map(
-    ([name, ...numbers]) =>
-      String(name).padEnd(10) + numbers.map((value) => String(value).padStart(10)).join(''),
+  const columns = ['count', 'p50', 'p95', 'p99', 'max'] as const
+  const line = (name: string, cells: readonly (string | number)[]) =>
+    name.padEnd(10) + cells.map((cell) => String(cell).padStart(10)).join('')
+  const measured = Object.entries(latency).filter(([, { count }]) => count > 0)
+  const rows = measured.map(([name, summary]) =>
+    line(
+      name,
+      columns.map((column) => summary[column]),
+    ),
   )
+  return [line('ms', columns), ...rows]
 }
 
 function errorLines(errors: SimulationReport['errors']): string[] {
@@ -136,29 +143,10 @@ const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
 function verificationLines({ readable, unreadable, verdicts, proven }: Verification): string[] {
   const statuses = (counts: Record<string, number>) =>
-    Object.entries(counts)
-      .map(([status, count]) => `${count} ${status}`)
-      .join(', ')
+    Array.from(Object.entries(counts), ([status, count]) => `${count} ${status}`).join(', ')
   return [
     `${readable} sessions readable, ${unreadable.length} not; ${proven} shown as simulated`,
     ...unreadable.slice(0, 10).map((id) => `  not readable: ${id}`),
     ...Object.entries(verdicts).map(([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`),
   ]
-}
-
-export function startProgress({ total, enabled }: { total: number; enabled: boolean }) {
-  if (!enabled) return { update: () => {}, stop: () => {} }
-  const format =
-    '{bar} {percentage}% | {value}/{total} sessions | {duration_formatted} | ETA {eta_formatted}{limit}'
-  const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true }, Presets.shades_classic)
-  bar.start(total, 0, { limit: '' })
-  return {
-    update: (finished: number, waits: Waits) => bar.update(finished, { limit: limitText(waits) }),
-    stop: () => bar.stop(),
-  }
-}
-
-function limitText({ denied, held, waitedMs }: Waits): string {
-  if (denied + held === 0) return ''
-  return ` | rate limit: ${held} held back, ${denied} denied, ${(waitedMs / 1000).toFixed(1)} s waited`
 }

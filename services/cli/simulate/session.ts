@@ -19,7 +19,7 @@ export interface SessionTarget extends PacedRecording {
 /** What a session answers its document, in the name of a browser with this user agent. */
 export type Answering = (userAgent: string, opened: OpenedSession) => ProofAnswers
 
-/** Sends one session whole. `continuity` is what its visitor was given last time; it returns what it is given now. */
+/** Sends one session whole. `continuity` is the token that its visitor got last time; the result has the new one. */
 export async function sendSession(plan: SessionPlan, target: SessionTarget, continuity?: string) {
   const publishableKey = target.publishableKeys[plan.client]
   if (!publishableKey) throw new Error(`there is no publishable key for ${plan.client}`)

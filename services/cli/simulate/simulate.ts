@@ -5,7 +5,7 @@ import type { ClientKeys } from './client-keys.ts'
 import { simulatedAnswers } from './generate/answers.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
 import { createHttpClient } from './http.ts'
-import { createPacer, type PacerTime, type Waits } from './pacer.ts'
+import { createPacer, type PacerTime } from './pacer.ts'
 import { type Acknowledgement, countError, createRecording, type Recording } from './recorder.ts'
 import { createReport, type SimulationReport } from './report.ts'
 import { type Answering, type SessionTarget, sendSession } from './session.ts'
@@ -24,10 +24,10 @@ export interface SimulationOptions {
   rate?: number | undefined
   seed: string
   mix?: TrafficMix
-  /** Given = every session is read back with this secret key at the end. */
+  /** The secret key with which every session is read back at the end; default: none is. */
   verifyWith?: string | undefined
   onAcknowledged?: ((acknowledgement: Acknowledgement) => void) | undefined
-  onProgress?: (finished: number, waits: Waits) => void
+  onProgress?: (finished: number) => void
   signal?: AbortSignal
   pacerTime?: PacerTime
 }
@@ -49,13 +49,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     const target = { ...shared, publishableKeys, pacer: publishable, answers }
     const { sessions, ...sent } = await sendAll(target, options)
     const durationMs = performance.now() - start
+    const reading = { ...shared, pacer: secret, concurrency }
     const verification = options.verifyWith
-      ? await verifySessions(sessions, {
-          ...shared,
-          pacer: secret,
-          concurrency,
-          secretKey: options.verifyWith,
-        })
+      ? await verifySessions(sessions, { ...reading, secretKey: options.verifyWith })
       : null
     return createReport({
       ...{ seed, baseUrl, hasKey: simulationKey !== undefined, durationMs, recording, verification },
@@ -96,7 +92,7 @@ async function sendAll(target: SessionTarget, options: SimulationOptions) {
         sent.failed++
         noteRefusal(target.recording, error)
       })
-      options.onProgress?.(sent.sessions.length + sent.failed, target.pacer.waits())
+      options.onProgress?.(sent.sessions.length + sent.failed)
     }
   }
 

@@ -29,7 +29,6 @@ const detail = z.object({
   data: z.object({
     id: z.string(),
     decision: z.object({ automation_status: z.string(), decision_status: z.string() }),
-    // Of versions before there was no such member.
     evidence: z.object({ sources: z.array(z.string()) }).nullish(),
   }),
 })
@@ -45,28 +44,25 @@ export async function verifySessions(sessions: SentSession[], options: VerifyOpt
   return verification
 }
 
-async function verifyOne(
-  session: SentSession,
-  options: VerifyOptions,
-  verification: Verification,
-): Promise<void> {
-  const shown = shownOf(session, await read(session, options))
-  if (!shown) {
-    verification.unreadable.push(session.sessionId)
-    countError(options.recording, 'readback', 'not_readable')
+async function verifyOne(session: SentSession, options: VerifyOptions, into: Verification): Promise<void> {
+  const { recording } = options
+  const verdict = verdictOf(session, await read(session, options))
+  if (!verdict) {
+    into.unreadable.push(session.sessionId)
+    countError(recording, 'readback', 'not_readable')
     return
   }
-  const { status, isProven } = shown
-  verification.readable++
-  if (isProven) verification.proven++
+  const { status, isProven } = verdict
+  into.readable++
+  if (isProven) into.proven++
   // A server that believes a script without a proof believes any other one.
-  else if (status === 'human') countError(options.recording, 'readback', 'human_without_proof')
-  const counts = verification.verdicts[session.actor] ?? {}
-  verification.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
+  else if (status === 'human') countError(recording, 'readback', 'human_without_proof')
+  const counts = into.verdicts[session.actor] ?? {}
+  into.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
 }
 
 // undefined for an answer that is not this session with a final decision.
-function shownOf(session: SentSession, answer: HttpAnswer | undefined) {
+function verdictOf(session: SentSession, answer: HttpAnswer | undefined) {
   if (answer?.status !== 200) return undefined
   const { data } = detail.safeParse(parsedJson(answer.body.toString())).data ?? {}
   if (data?.id !== session.sessionId || data.decision.decision_status !== 'final') return undefined
@@ -74,12 +70,8 @@ function shownOf(session: SentSession, answer: HttpAnswer | undefined) {
   return { status: data.decision.automation_status, isProven }
 }
 
-async function read(
-  { sessionId }: SentSession,
-  { baseUrl, secretKey, http, recording, pacer }: VerifyOptions,
-) {
+function read({ sessionId }: SentSession, { baseUrl, secretKey, http, recording, pacer }: VerifyOptions) {
   const headers = { Authorization: `Bearer ${secretKey}` }
-  const url = `${baseUrl}/v1/sessions/${sessionId}`
-  const send = () => http.request(url, { method: 'GET', headers })
+  const send = () => http.request(`${baseUrl}/v1/sessions/${sessionId}`, { method: 'GET', headers })
   return recorded({ recording, pacer, endpoint: 'readback' }, send).catch(() => undefined)
 }

@@ -4,7 +4,7 @@ import { subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { baseUrl, idOf, wordOf } from '../arguments.ts'
 import { askServer } from '../ask-server.ts'
-import { given, readCredentials } from '../credentials.ts'
+import { readCredentials, required } from '../credentials.ts'
 
 export interface TargetFlags {
   baseUrl?: string
@@ -43,12 +43,12 @@ export function withTarget(command: Command): Command {
 export async function readTarget(flags: TargetFlags): Promise<Target> {
   const known = await readCredentials()
   const keys = known?.[flags.environment]
-  const secretKey = given(flags.secretKey ?? keys?.secret_key, '--secret-key')
+  const secretKey = required(flags.secretKey ?? keys?.secret_key, '--secret-key')
   return {
-    baseUrl: given(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
+    baseUrl: required(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
     secretKey,
     publishableKey: secretKey === keys?.secret_key ? keys.publishable_key : undefined,
-    organizationId: given(flags.organization ?? known?.organization_id, '--organization'),
+    organizationId: required(flags.organization ?? known?.organization_id, '--organization'),
     environment: secretKey.startsWith('sk_test_') ? 'test' : 'live',
   }
 }

@@ -21,8 +21,8 @@ async function run({ requests, workers, takenBefore = 0, ...options }: Run) {
   const indexes = Array(requests).keys()
   const work = async () => {
     for (const index of indexes) {
-      const lane = { recording, pacer, endpoint: 'batch' as const }
-      const answer = await recorded(lane, () => request(String(index)))
+      const paced = { recording, pacer, endpoint: 'batch' as const }
+      const answer = await recorded(paced, () => request(String(index)))
       statuses.push(answer.status)
       ms = pacerTime.now() - start
     }
@@ -114,9 +114,9 @@ test('a request that is denied without end is given up, and that is an error', a
 
 test('requests whose answers are lost keep nobody waiting', async () => {
   const recording = createRecording()
-  const lane = { recording, pacer: createPacer(), endpoint: 'open' as const }
+  const paced = { recording, pacer: createPacer(), endpoint: 'open' as const }
   const lost = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
-  const results = await Promise.allSettled([1, 2, 3].map(() => recorded(lane, lost)))
+  const results = await Promise.allSettled([1, 2, 3].map(() => recorded(paced, lost)))
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   expect([...recording.errors]).toEqual([['open ECONNRESET', 3]])
 })

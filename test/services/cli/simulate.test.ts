@@ -100,14 +100,14 @@ describe('the report', () => {
 
   test('counts what was answered, and errors by endpoint and code', async () => {
     const recording = createRecording()
-    const lane = { recording, pacer: createPacer() }
-    await recorded({ ...lane, endpoint: 'batch' }, async () => answer(200, {}))
-    await recorded({ ...lane, endpoint: 'batch' }, async () =>
+    const paced = { recording, pacer: createPacer() }
+    await recorded({ ...paced, endpoint: 'batch' }, async () => answer(200, {}))
+    await recorded({ ...paced, endpoint: 'batch' }, async () =>
       answer(409, { error: { code: 'session.sequence_mismatch' } }),
     )
-    await recorded({ ...lane, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
+    await recorded({ ...paced, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-    await expect(recorded({ ...lane, endpoint: 'open' }, () => Promise.reject(refused))).rejects.toBe(refused)
+    await expect(recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused))).rejects.toBe(refused)
     const report = createReport({
       ...input,
       counts: { completed: 10, failed: 2, returning: 1 },

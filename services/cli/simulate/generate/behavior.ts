@@ -2,7 +2,7 @@ import { type Behavior, behaviorSchema } from '../../../../schemas/observations.
 import type { Driver } from './bots.ts'
 import type { SeededRandom } from './random.ts'
 
-export interface BehaviorOptions {
+interface BehaviorOptions {
   actor: Driver
   mobile: boolean
   durationMs: number
@@ -11,12 +11,14 @@ export interface BehaviorOptions {
 
 /** What a visitor does between two batches: uneven and curved for a person, even and straight for a program. */
 export function behaviorOf({ actor, mobile, durationMs, random }: BehaviorOptions): Behavior {
-  const person = actor === 'human'
+  if (actor !== 'human') {
+    const pointer = mobile ? { touch: programTouch(random) } : { mouse: programMouse(actor, random) }
+    return behaviorSchema.parse({ ...pointer, ...programRest(random) })
+  }
   const pointer = mobile
-    ? { touch: person ? personTouch(durationMs, random) : programTouch(random) }
-    : { mouse: person ? personMouse(durationMs, random) : programMouse(actor, random) }
-  const rest = person ? personRest(durationMs, random) : programRest(random)
-  return behaviorSchema.parse({ ...pointer, ...rest })
+    ? { touch: personTouch(durationMs, random) }
+    : { mouse: personMouse(durationMs, random) }
+  return behaviorSchema.parse({ ...pointer, ...personRest(durationMs, random) })
 }
 
 function personMouse(durationMs: number, random: SeededRandom) {
@@ -27,9 +29,7 @@ function personMouse(durationMs: number, random: SeededRandom) {
     duration_ms: durationMs - random.int(50, 400),
     interval_mean: random.between(14, 28),
     interval_std: random.between(6, 40),
-    moves,
-    clicks,
-    activations: clicks,
+    ...{ moves, clicks, activations: clicks },
     straightness: random.between(1.04, 1.6),
     speed_std: random.between(0.3, 2.5),
   }
@@ -105,23 +105,10 @@ function personKeys(keys: number, durationMs: number, random: SeededRandom) {
 
 function programRest(random: SeededRandom) {
   const keys = random.int(8, 40)
+  const steady = { interval_mean: 1, interval_std: 0, hold_mean: 0.1, hold_std: 0 }
+  const form = { events: 4, focuses: 2, changes: 2, submits: 1, silent_changes: 2 }
   return {
-    keyboard: {
-      events: keys * 2,
-      duration_ms: keys,
-      interval_mean: 1,
-      interval_std: 0,
-      keys,
-      hold_mean: 0.1,
-      hold_std: 0,
-    },
-    form: {
-      events: 4,
-      focuses: 2,
-      changes: 2,
-      submits: 1,
-      silent_changes: 2,
-      time_to_submit_ms: random.int(20, 200),
-    },
+    keyboard: { events: keys * 2, duration_ms: keys, keys, ...steady },
+    form: { ...form, time_to_submit_ms: random.int(20, 200) },
   }
 }

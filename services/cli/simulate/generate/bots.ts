@@ -15,18 +15,20 @@ export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human
   android: [['emulator', 1]],
 }
 
-const unmarked = (snapshot: Snapshot): Snapshot => snapshot
-const marks: Record<Driver, (snapshot: Snapshot) => Snapshot> = {
-  ...{ human: unmarked, scripted: unmarked },
-  ...{ headless, selenium, playwright, stealth, emulator },
+const marks: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
+  headless,
+  selenium,
+  playwright,
+  stealth,
+  emulator,
 }
 
 /** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
-export const markAs = (actor: Driver, snapshot: Snapshot): Snapshot => marks[actor](snapshot)
+export const markAs = (actor: Driver, snapshot: Snapshot): Snapshot => marks[actor]?.(snapshot) ?? snapshot
 
-function driven(snapshot: Snapshot): Snapshot {
+function driven(snapshot: Snapshot, marked: Partial<Snapshot['automation']> = {}): Snapshot {
   const flags = { webdriver: true, webdriver_iframe: true, webdriver_worker: true }
-  return { ...snapshot, automation: { ...snapshot.automation, ...flags } }
+  return { ...snapshot, automation: { ...snapshot.automation, ...flags, ...marked } }
 }
 
 function headless(snapshot: Snapshot): Snapshot {
@@ -46,15 +48,12 @@ const softwareRenderer =
   'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)'
 
 function selenium(snapshot: Snapshot): Snapshot {
-  const marked = driven(snapshot)
   const globals = ['cdc_adoQpoasnfa76pfcZLmcfl_Array', '__selenium_unwrapped']
-  return { ...marked, automation: { ...marked.automation, globals, document_attributes: ['webdriver'] } }
+  return driven(snapshot, { globals, document_attributes: ['webdriver'] })
 }
 
 function playwright(snapshot: Snapshot): Snapshot {
-  const marked = driven(snapshot)
-  const globals = ['__pwInitScripts', '__playwright__binding__']
-  return { ...marked, automation: { ...marked.automation, globals, cdp_runtime: true } }
+  return driven(snapshot, { globals: ['__pwInitScripts', '__playwright__binding__'], cdp_runtime: true })
 }
 
 function stealth(snapshot: Snapshot): Snapshot {

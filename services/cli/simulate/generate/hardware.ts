@@ -1,55 +1,59 @@
 import type { DeviceFamily } from './families.ts'
 import type { SeededRandom } from './random.ts'
 
-// What a device's parts and software report, by the groups of an observation snapshot.
-export function capabilitiesOf(family: DeviceFamily, random: SeededRandom) {
+/** What a browser reports of its machine's parts and software, by the groups of an observation snapshot. */
+export function hardwareOf(family: DeviceFamily, gpu: DeviceFamily['gpus'][number], random: SeededRandom) {
   return {
-    touch: family.mobile,
-    webgpu: family.engine === 'V8',
-    platform_authenticator: random.chance(0.8),
-    conditional_mediation: true,
-    media_devices: true,
-    speech_synthesis: true,
+    capabilities: {
+      touch: family.mobile,
+      webgpu: family.engine === 'V8',
+      platform_authenticator: random.chance(0.8),
+      conditional_mediation: true,
+      media_devices: true,
+      speech_synthesis: true,
+    },
+    canvas: canvasOf(random),
+    webgl: webglOf(gpu, random),
+    webgpu: webgpuOf(family, random),
+    audio: audioOf(random),
+    fonts: fontsOf(family, random),
+    media: mediaOf(family, random),
   }
 }
 
-export function canvasOf(random: SeededRandom) {
-  return {
-    hash: random.hash(),
-    geometry_hash: random.hash(),
-    text_hash: random.hash(),
-    winding: true,
-    noise_detected: false,
-    offscreen_consistent: true,
-  }
-}
+const canvasOf = (random: SeededRandom) => ({
+  hash: random.hash(),
+  geometry_hash: random.hash(),
+  text_hash: random.hash(),
+  winding: true,
+  noise_detected: false,
+  offscreen_consistent: true,
+})
 
-export function webglOf([vendor, renderer]: readonly [string, string], random: SeededRandom) {
-  return {
-    vendor,
-    renderer,
-    version: 'WebGL 2.0 (OpenGL ES 3.0 Chromium)',
-    shading_language_version: 'WebGL GLSL ES 3.00 (OpenGL ES GLSL ES 3.0 Chromium)',
-    parameters_hash: random.hash(),
-    extensions_hash: random.hash(),
-    extension_parameters_hash: random.hash(),
-    shader_precision_hash: random.hash(),
-  }
-}
+const webglOf = ([vendor, renderer]: DeviceFamily['gpus'][number], random: SeededRandom) => ({
+  vendor,
+  renderer,
+  version: 'WebGL 2.0 (OpenGL ES 3.0 Chromium)',
+  shading_language_version: 'WebGL GLSL ES 3.00 (OpenGL ES GLSL ES 3.0 Chromium)',
+  parameters_hash: random.hash(),
+  extensions_hash: random.hash(),
+  extension_parameters_hash: random.hash(),
+  shader_precision_hash: random.hash(),
+})
 
-export function webgpuOf(family: DeviceFamily, random: SeededRandom) {
-  if (family.engine !== 'V8') return { available: false }
+function webgpuOf({ engine, mobile }: DeviceFamily, random: SeededRandom) {
+  if (engine !== 'V8') return { available: false }
   return {
     available: true,
-    adapter_vendor: family.mobile ? 'qualcomm' : 'intel',
-    adapter_architecture: family.mobile ? 'adreno-7xx' : 'gen-12lp',
+    adapter_vendor: mobile ? 'qualcomm' : 'intel',
+    adapter_architecture: mobile ? 'adreno-7xx' : 'gen-12lp',
     fallback_adapter: false,
     features_hash: random.hash(),
     limits_hash: random.hash(),
   }
 }
 
-export function audioOf(random: SeededRandom) {
+function audioOf(random: SeededRandom) {
   const voices = random.int(5, 180)
   return {
     hash: random.hash(),
@@ -62,7 +66,7 @@ export function audioOf(random: SeededRandom) {
   }
 }
 
-export function fontsOf(family: DeviceFamily, random: SeededRandom) {
+function fontsOf(family: DeviceFamily, random: SeededRandom) {
   const detected = family.fonts.filter(() => random.chance(0.9))
   return {
     detected_count: detected.length,
@@ -75,7 +79,7 @@ export function fontsOf(family: DeviceFamily, random: SeededRandom) {
   }
 }
 
-export function mediaOf(family: DeviceFamily, random: SeededRandom) {
+function mediaOf(family: DeviceFamily, random: SeededRandom) {
   const cameras = family.mobile ? 2 : random.int(0, 1)
   return {
     device_count: cameras + 2,
@@ -85,12 +89,14 @@ export function mediaOf(family: DeviceFamily, random: SeededRandom) {
   }
 }
 
-export function nativeOf(family: DeviceFamily, random: SeededRandom) {
-  const ios = family.client === 'ios'
+/** What an app reports of its phone. */
+export function nativeOf({ client }: DeviceFamily, random: SeededRandom) {
+  const phone =
+    client === 'ios'
+      ? { device_model: random.pick(['iPhone15,2', 'iPhone16,1']), os_name: 'iOS', os_version: '18.5' }
+      : { device_model: random.pick(['Pixel 8', 'SM-S921B']), os_name: 'Android', os_version: '15' }
   return {
-    device_model: ios ? random.pick(['iPhone15,2', 'iPhone16,1']) : random.pick(['Pixel 8', 'SM-S921B']),
-    os_name: ios ? 'iOS' : 'Android',
-    os_version: ios ? '18.5' : '15',
+    ...phone,
     architecture: 'arm64',
     install_id: random.hash(32),
     bundle_id: 'com.example.shop',

@@ -1,7 +1,7 @@
 import type { Observations, Snapshot } from '../../../../schemas/observations.ts'
 import { behaviorOf } from './behavior.ts'
 import { botKinds, type Driver, markAs } from './bots.ts'
-import { type Client, type DeviceFamily, families } from './families.ts'
+import { type Client, clientNames, type DeviceFamily, families } from './families.ts'
 import { createSeededRandom, type SeededRandom } from './random.ts'
 import { deviceSnapshot } from './snapshot.ts'
 
@@ -67,27 +67,19 @@ function visitorOf(seed: string, index: number, mix: TrafficMix): number {
   return visitorOf(seed, random.int(0, index - visitGap - 1), mix)
 }
 
-function deviceOf(
-  seed: string,
-  visitor: number,
-  { clients, bots }: TrafficMix,
-): { client: Client; family: DeviceFamily; actor: Driver; snapshot: Snapshot } {
+function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix) {
   const random = createSeededRandom(seed, 'device', visitor)
-  const client = random.weighted<Client>([
-    ['web', clients.web],
-    ['ios', clients.ios],
-    ['android', clients.android],
-  ])
-  const actor = random.chance(bots) ? random.weighted(botKinds[client]) : 'human'
+  const client = random.weighted(clientNames.map((name) => [name, clients[name]] as const))
+  const actor: Driver = random.chance(bots) ? random.weighted(botKinds[client]) : 'human'
   const family = random.weighted(
     families.filter(([option]) => option.client === client && fits(actor, option)),
   )
   return { client, family, actor, snapshot: markAs(actor, deviceSnapshot(family, random)) }
 }
 
+// What is driven by a program is a desktop Chromium.
 function fits(actor: Driver, family: DeviceFamily): boolean {
-  const drivesChromium =
-    actor === 'headless' || actor === 'selenium' || actor === 'playwright' || actor === 'stealth'
+  const drivesChromium = ['headless', 'selenium', 'playwright', 'stealth'].includes(actor)
   return !drivesChromium || (family.engine === 'V8' && !family.mobile)
 }
 

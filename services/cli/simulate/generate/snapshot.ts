@@ -1,62 +1,46 @@
 import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
 import type { DeviceFamily } from './families.ts'
-import {
-  audioOf,
-  canvasOf,
-  capabilitiesOf,
-  fontsOf,
-  mediaOf,
-  nativeOf,
-  webglOf,
-  webgpuOf,
-} from './hardware.ts'
+import { hardwareOf, nativeOf } from './hardware.ts'
 import type { SeededRandom } from './random.ts'
 
-const nullMessages = {
-  V8: "Cannot read properties of null (reading 'x')",
-  SpiderMonkey: 'can\'t access property "x" of null',
-  JavaScriptCore: "null is not an object (evaluating 'null.x')",
-}
-
+/** What a device of the family reports that nobody automates. */
 export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
-  return family.client === 'web' ? browserSnapshot(family, random) : appSnapshot(family, random)
+  return snapshotSchema.parse(family.client === 'web' ? browserOf(family, random) : appOf(family, random))
 }
 
-function browserSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
+function browserOf(family: DeviceFamily, random: SeededRandom) {
   const navigator = navigatorOf(family, random)
   const gpu = random.pick(family.gpus)
   const { languages, ...zone } = random.pick(family.places)
-  const realm = realmOf(navigator, gpu, languages)
-  return snapshotSchema.parse({
+  const { user_agent, platform, hardware_concurrency } = navigator
+  const realm = { available: true, user_agent, platform, languages, hardware_concurrency }
+  return {
     navigator: { ...navigator, language: languages[0], languages },
     environment: { ...windowOf(family, random), ...zone },
-    automation: { webdriver: false, webdriver_iframe: false, webdriver_worker: false, ...quietAutomation },
-    tamper: { ...quietTamper, timer_precision_reduced: false },
+    automation: noAutomation,
+    tamper: noTamper,
     engine: engineOf(family),
-    worker: realm,
+    worker: { ...realm, webgl_renderer: gpu[1] },
     iframe: { ...realm, webgl_renderer: null },
     storage: allStorage,
-    capabilities: capabilitiesOf(family, random),
-    canvas: canvasOf(random),
-    webgl: webglOf(gpu, random),
-    webgpu: webgpuOf(family, random),
-    audio: audioOf(random),
-    fonts: fontsOf(family, random),
-    media: mediaOf(family, random),
-  })
+    ...hardwareOf(family, gpu, random),
+  }
 }
 
-function appSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
+function appOf(family: DeviceFamily, random: SeededRandom) {
   const { languages, ...zone } = random.pick(family.places)
   const [width, height, ratio] = random.pick(family.screens)
-  return snapshotSchema.parse({
+  return {
     navigator: { user_agent: family.userAgent, language: languages[0], languages, hardware_concurrency: 8 },
     environment: { screen_width: width, screen_height: height, pixel_ratio: ratio, color_depth: 24, ...zone },
     native: nativeOf(family, random),
-  })
+  }
 }
 
-const quietAutomation = {
+const noAutomation = {
+  webdriver: false,
+  webdriver_iframe: false,
+  webdriver_worker: false,
   webdriver_own_property: false,
   globals: [],
   document_attributes: [],
@@ -64,7 +48,7 @@ const quietAutomation = {
   sequentum: false,
   electron: false,
 }
-const quietTamper = {
+const noTamper = {
   examined: 80,
   patched_functions: [],
   navigator_own_properties: [],
@@ -73,6 +57,7 @@ const quietTamper = {
   webgl_parameter_mismatch: false,
   timezone_mismatch: false,
   brave: false,
+  timer_precision_reduced: false,
 }
 const allStorage = {
   cookies: true,
@@ -85,7 +70,6 @@ const allStorage = {
 
 function navigatorOf(family: DeviceFamily, random: SeededRandom) {
   const version = random.pick(family.versions)
-  const plugins = family.mobile ? [] : ['PDF Viewer', 'Chrome PDF Viewer', 'Chromium PDF Viewer']
   const userAgent = family.userAgent.replaceAll('{v}', String(version))
   return {
     user_agent: userAgent,
@@ -99,20 +83,19 @@ function navigatorOf(family: DeviceFamily, random: SeededRandom) {
     pdf_viewer_enabled: !family.mobile,
     cookie_enabled: true,
     mime_types_count: family.mobile ? 0 : 2,
-    plugins,
+    plugins: family.mobile ? [] : ['PDF Viewer', 'Chrome PDF Viewer', 'Chromium PDF Viewer'],
     plugins_genuine: true,
     connection_rtt: family.engine === 'V8' ? random.pick([50, 100, 150]) : null,
-    ...hintsOf(family, version),
+    ...hintsOf(family, String(version)),
   }
 }
 
-function hintsOf({ brand, hintsPlatform, mobile }: DeviceFamily, version: number) {
+function hintsOf({ brand, hintsPlatform, mobile }: DeviceFamily, version: string) {
   if (!brand || !hintsPlatform) return {}
-  const text = String(version)
   return {
     brands: [
-      { brand: 'Chromium', version: text },
-      { brand, version: text },
+      { brand: 'Chromium', version },
+      { brand, version },
       { brand: 'Not;A=Brand', version: '99' },
     ],
     ua_data_platform: hintsPlatform,
@@ -120,44 +103,38 @@ function hintsOf({ brand, hintsPlatform, mobile }: DeviceFamily, version: number
     ua_data_architecture: mobile ? '' : 'x86',
     ua_data_model: mobile ? 'Pixel 8' : '',
     ua_data_mobile: mobile,
-    ua_full_version: `${text}.0.7204.100`,
+    ua_full_version: `${version}.0.7204.100`,
   }
 }
 
-function windowOf(family: DeviceFamily, random: SeededRandom) {
-  const [width, height, ratio] = random.pick(family.screens)
-  const chrome = family.mobile ? 0 : random.int(74, 120)
+function windowOf({ screens, mobile, engine }: DeviceFamily, random: SeededRandom) {
+  const [width, height, ratio] = random.pick(screens)
+  const available = mobile ? height : height - 40
   return {
     screen_width: width,
     screen_height: height,
     avail_width: width,
-    avail_height: family.mobile ? height : height - 40,
+    avail_height: available,
     outer_width: width,
-    outer_height: family.mobile ? height : height - 40,
-    inner_width: family.mobile ? width : width - 15,
-    inner_height: family.mobile ? height - 110 : height - 40 - chrome,
+    outer_height: available,
+    inner_width: mobile ? width : width - 15,
+    // A browser's own bars take the rest.
+    inner_height: available - (mobile ? 110 : random.int(74, 120)),
     color_depth: 24,
     pixel_ratio: ratio,
-    orientation_type: family.mobile ? 'portrait-primary' : 'landscape-primary',
+    orientation_type: mobile ? 'portrait-primary' : 'landscape-primary',
     has_focus: true,
-    pointer_coarse: family.mobile,
-    has_chrome_object: family.engine === 'V8' && !family.mobile,
+    pointer_coarse: mobile,
+    has_chrome_object: engine === 'V8' && !mobile,
     notification_permission: 'default',
     permissions_query_state: 'prompt',
   }
 }
 
-type NavigatorValues = ReturnType<typeof navigatorOf>
-
-function realmOf(navigator: NavigatorValues, gpu: readonly [string, string], languages: readonly string[]) {
-  return {
-    available: true,
-    user_agent: navigator.user_agent,
-    platform: navigator.platform,
-    languages,
-    hardware_concurrency: navigator.hardware_concurrency,
-    webgl_renderer: gpu[1],
-  }
+const nullMessages = {
+  V8: "Cannot read properties of null (reading 'x')",
+  SpiderMonkey: 'can\'t access property "x" of null',
+  JavaScriptCore: "null is not an object (evaluating 'null.x')",
 }
 
 function engineOf({ engine }: DeviceFamily) {
