@@ -23,7 +23,7 @@ import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
-import { codeOf } from './thrown.ts'
+import { systemCode } from './thrown.ts'
 
 export async function runDev(): Promise<void> {
   const defaults = {
@@ -124,7 +124,7 @@ async function findOutdated(url: string): Promise<Projection[]> {
 
 async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
   const build = await liveBuild(pool, projection).catch((error: unknown) => {
-    if (codeOf(error) !== undefinedTable) throw error
+    if (systemCode(error) !== undefinedTable) throw error
     return undefined
   })
   return build?.version

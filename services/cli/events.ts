@@ -6,7 +6,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
-import { messageOf } from './thrown.ts'
+import { errorMessage } from './thrown.ts'
 
 interface EventsOptions {
   topic: string
@@ -99,7 +99,7 @@ function lineOf(
     if (type) return undefined
     const { topic, partition, offset, value } = record
     return {
-      unreadable: messageOf(error),
+      unreadable: errorMessage(error),
       position: { topic, partition, offset },
       value: value.toString('base64'),
     }

@@ -3,7 +3,7 @@ import type { ApiError, ErrorDetails } from '../../infra/errors/errors.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
-import { messageOf } from './thrown.ts'
+import { errorMessage } from './thrown.ts'
 import { withoutKeys } from './usage.ts'
 
 /**
@@ -12,7 +12,7 @@ import { withoutKeys } from './usage.ts'
  */
 export function reportFailure(
   error: unknown,
-  { json, textOf = messageOf }: { json: boolean; textOf?: (error: unknown) => string },
+  { json, textOf = errorMessage }: { json: boolean; textOf?: (error: unknown) => string },
 ): void {
   process.exitCode = 1
   if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))

@@ -1,5 +1,5 @@
 import type { Logger } from '../../infra/telemetry.ts'
-import { messageOf } from './thrown.ts'
+import { errorMessage } from './thrown.ts'
 
 export interface LifetimeOptions {
   start: (undo: AsyncDisposableStack) => Promise<void>
@@ -18,7 +18,7 @@ const echoMs = 1000
  * once.
  */
 export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
-  const { start, stopWithinMs, logger, onFailure = (error) => console.error(messageOf(error)) } = options
+  const { start, stopWithinMs, logger, onFailure = (error) => console.error(errorMessage(error)) } = options
   const undo = new AsyncDisposableStack()
   const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
   let stoppingSince: number | undefined

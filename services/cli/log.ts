@@ -6,7 +6,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
 import type { CopyFlags } from './copy/run.ts'
 import { recordFact, userName } from './operator/facts.ts'
-import { messageOf } from './thrown.ts'
+import { errorMessage } from './thrown.ts'
 
 export function defineLog(command: Command): void {
   command
@@ -83,7 +83,7 @@ function unreadableBecause(codec: EventCodec, record: LogRecord): string {
   try {
     type = codec.fromRecord(record).type
   } catch (error) {
-    return messageOf(error)
+    return errorMessage(error)
   }
   throw new Error(`The record can be read, as ${type}: mend what stops at it (docs/operate/operations.md).`)
 }

@@ -4,20 +4,20 @@ import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrati
 import { isConnectionError, isRefusedCertificate } from '../../infra/postgres/pool.ts'
 import { BehindPooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { messageOf } from './thrown.ts'
+import { errorMessage } from './thrown.ts'
 
 /**
  * One JSON line, whatever LOG_LEVEL is: nobody reads the start of a server, or `tidegate migrate` before it, but
  * through its log. `what` failed: "the server did not start".
  */
 export function logStartFailure(what: string, error: unknown): void {
-  createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `${what}: ${messageOf(error)}`)
+  createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `${what}: ${errorMessage(error)}`)
 }
 
 /** DATA_DIR is no folder that this user may write to. */
 export class DataDirUnusable extends Error {
   constructor(dataDir: string, { cause }: { cause: unknown }) {
-    super(`DATA_DIR: ${dataDir} cannot be written: ${messageOf(cause)}`, { cause })
+    super(`DATA_DIR: ${dataDir} cannot be written: ${errorMessage(cause)}`, { cause })
   }
 }
 
@@ -26,7 +26,7 @@ const explainedErrors = [WrongLog, MayNotMakeTables, UnreleasedTables, BehindPoo
 
 /** For who started it by hand: two lines, the second says which setting to look at. */
 export function startFailureText(error: unknown): string {
-  return `The server did not start: ${messageOf(error)}\n  ${hintOf(error)}`
+  return `The server did not start: ${errorMessage(error)}\n  ${hintOf(error)}`
 }
 
 function hintOf(error: unknown): string {

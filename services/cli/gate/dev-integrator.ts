@@ -16,7 +16,7 @@ import { asOperator, withCore } from '../operator/operate.ts'
 import { failureText } from '../signup/failure.ts'
 import { serviceId } from '../signup/settings.ts'
 import { printable } from '../tables.ts'
-import { codeOf } from '../thrown.ts'
+import { systemCode } from '../thrown.ts'
 import { typed } from '../typed.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
 import {
@@ -92,7 +92,7 @@ async function developmentTarget(): Promise<Target> {
 
 function listen(options: Parameters<typeof serveLoopback>[0]): Promise<LoopbackServer> {
   return serveLoopback(options).catch((error: unknown) => {
-    if (codeOf(error) !== 'EADDRINUSE') throw error
+    if (systemCode(error) !== 'EADDRINUSE') throw error
     const message = `Port ${options.port} is in use: name another with --port, or leave it out for a free one.`
     throw new Error(message, { cause: error })
   })

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { messageOf } from '../thrown.ts'
+import { errorMessage } from '../thrown.ts'
 import { type ApprovedSession, type PolledSession, retryAfterMs } from './gate-api.ts'
 
 // Thirty polls a minute are allowed.
@@ -42,7 +42,7 @@ export function afterFailure(error: unknown): SignupOutcome | Waiting {
   if (error instanceof ApiError && error.code === 'gate.delivery_consumed') return { kind: 'consumed' }
   const ms = retryAfterMs(error, pollEveryMs)
   if (ms === undefined) throw error
-  return { kind: 'wait', ms: Math.max(ms, pollEveryMs), inProgress: false, problem: messageOf(error) }
+  return { kind: 'wait', ms: Math.max(ms, pollEveryMs), inProgress: false, problem: errorMessage(error) }
 }
 
 export interface Awaiting {

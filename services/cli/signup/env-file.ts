@@ -12,7 +12,7 @@ import {
 } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
-import { codeOf } from '../thrown.ts'
+import { systemCode } from '../thrown.ts'
 
 export type Values = ReadonlyMap<string, string>
 
@@ -185,7 +185,7 @@ export async function writeBeside(
 // False where the name has another text.
 async function isWritten(file: string, text: string): Promise<boolean> {
   const handle = await open(file, 'wx', ownerOnly).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (systemCode(error) !== 'EEXIST') throw error
   })
   if (!handle) return (await lstat(file)).isFile() && (await readText(file)) === text
   try {
@@ -198,7 +198,7 @@ async function isWritten(file: string, text: string): Promise<boolean> {
 }
 
 function missing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error
+  if (systemCode(error) !== 'ENOENT') throw error
 }
 
 export async function committable(files: string[]): Promise<string[]> {

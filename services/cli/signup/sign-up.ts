@@ -7,7 +7,7 @@ import {
 } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
-import { messageOf } from '../thrown.ts'
+import { errorMessage } from '../thrown.ts'
 import { typed } from '../typed.ts'
 import type { ClaimCodes } from './claim-codes.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
@@ -152,7 +152,7 @@ async function storePatiently(
     try {
       return await storeValues(storing)
     } catch (error) {
-      const why = `${storing.place.file} cannot be written: ${messageOf(error)}`
+      const why = `${storing.place.file} cannot be written: ${errorMessage(error)}`
       if (stop.aborted || now() > until)
         throw new SignupFailed('not_written', `${why}. Nothing was acknowledged.`)
       if (attempt === 1) report.warning(`${why}. It is tried again for two minutes.`)

@@ -7,7 +7,7 @@ import {
   isEnvName,
   isUnderPrefix,
 } from '../../../infra/wire/gate.ts'
-import { messageOf } from '../thrown.ts'
+import { errorMessage } from '../thrown.ts'
 import {
   additionTo,
   changeText,
@@ -59,7 +59,7 @@ export async function requireRoom(
   { file, overwrite }: EnvFile,
 ): Promise<EnvPlace> {
   const place = await writablePlace(file).catch((cause: unknown) => {
-    throw new Error(`${file} cannot be written: ${messageOf(cause)}`, { cause })
+    throw new Error(`${file} cannot be written: ${errorMessage(cause)}`, { cause })
   })
   const text = await readText(place.target)
   const existing = valuesIn(text)

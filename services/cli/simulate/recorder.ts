@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
-import { codeOf, messageOf } from '../thrown.ts'
+import { errorMessage, systemCode } from '../thrown.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
 
@@ -52,7 +52,7 @@ export async function recorded(
 ): Promise<HttpAnswer> {
   for (let tries = 1; ; tries++) {
     const { answer, ms } = await inTurn(pacer, send).catch((error) => {
-      countError(recording, endpoint, codeOf(error) ?? messageOf(error))
+      countError(recording, endpoint, systemCode(error) ?? errorMessage(error))
       throw error
     })
     if (tries < mostTries && (await isToBeSentAgain(answer, pacer))) continue

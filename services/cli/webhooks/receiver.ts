@@ -6,7 +6,7 @@ import {
   type LoopbackServer,
   serveLoopback,
 } from '../loopback-server.ts'
-import { messageOf } from '../thrown.ts'
+import { errorMessage } from '../thrown.ts'
 
 export type { LoopbackAnswer } from '../loopback-server.ts'
 export type Received = Pick<LoopbackRequest, 'headers' | 'body'>
@@ -39,7 +39,7 @@ export async function forward({ headers, body }: Received, url: string): Promise
     const response = await fetch(url, { method: 'POST', headers: kept, body, signal, redirect: 'manual' })
     return { status: response.status, body: await response.text() }
   } catch (error) {
-    return { status: 502, body: messageOf(error) }
+    return { status: 502, body: errorMessage(error) }
   }
 }
 
