@@ -3,7 +3,6 @@ import { isId } from '../../infra/ids.ts'
 import { isSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 
 export const jsonFlag = ['--json', 'print one JSON document', false] as const
-export const organizationArgument = ['<organization>', 'its id or slug'] as const
 
 export function wordOf<Word extends string>(...words: Word[]): (text: string) => Word {
   return (text) => {
@@ -21,9 +20,7 @@ export function commaList(text: string): string[] {
 }
 
 export function limit(text: string): number | 'default' {
-  if (text === 'default') return text
-  if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number of units in 60 seconds, or "default".')
+  return text === 'default' ? text : units(text)
 }
 
 const kinds = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
@@ -35,12 +32,13 @@ export function idOf(prefix: keyof typeof kinds): (text: string) => string {
   }
 }
 
-interface Secretive {
+/** An option whose value may be a secret, and is therefore not repeated when it is refused. */
+interface SecretOption {
   command: Command
   flag: string
 }
 
-export function httpUrl(option: Secretive): (text: string) => string {
+export function httpUrl(option: SecretOption): (text: string) => string {
   return (text) => {
     const url = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null
     if (!url) return refuse(option, 'It must be a URL that begins with http:// or https://.')
@@ -50,7 +48,7 @@ export function httpUrl(option: Secretive): (text: string) => string {
   }
 }
 
-export function baseUrl(option: Secretive): (text: string) => string {
+export function baseUrl(option: SecretOption): (text: string) => string {
   const parse = httpUrl(option)
   return (text) => {
     const href = parse(text)
@@ -58,7 +56,7 @@ export function baseUrl(option: Secretive): (text: string) => string {
   }
 }
 
-export function signingSecrets(option: Secretive): (text: string, before?: string[]) => string[] {
+export function signingSecrets(option: SecretOption): (text: string, before?: string[]) => string[] {
   return (text, before = []) => {
     if (isSigningSecret(text)) return [...before, text]
     return refuse(option, 'It must be a whole signing secret, whsec_ and 44 characters of base64.')
@@ -66,26 +64,23 @@ export function signingSecrets(option: Secretive): (text: string, before?: strin
 }
 
 // Commander repeats the value in the message of an InvalidArgumentError; of these options it may be a secret.
-function refuse({ command, flag }: Secretive, problem: string): never {
+function refuse({ command, flag }: SecretOption, problem: string): never {
   return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
 }
 
-export function port(text: string): number {
-  const value = Number(text)
-  if (/^\d{1,5}$/.test(text) && value <= 65_535) return value
-  throw new InvalidArgumentError('It must be a port, 0 to 65535.')
+/** A number whose digits fit the pattern; `problem` is what is said of any other text. */
+export function numberOf(pattern: RegExp, problem: string, most = Number.POSITIVE_INFINITY) {
+  return (text: string): number => {
+    if (pattern.test(text) && Number(text) <= most) return Number(text)
+    throw new InvalidArgumentError(problem)
+  }
 }
 
-export function wholeNumber(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number.')
-}
-
+const units = numberOf(/^\d{1,15}$/, 'It must be a whole number of units in 60 seconds, or "default".')
+export const port = numberOf(/^\d{1,5}$/, 'It must be a port, 0 to 65535.', 65_535)
+export const wholeNumber = numberOf(/^\d{1,15}$/, 'It must be a whole number.')
 /** How many entries of a list are printed. */
-export function atMost(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
-}
+export const atMost = numberOf(/^[1-9]\d{0,4}$/, 'It must be a whole number from 1 to 99999.')
 
 /** Epoch milliseconds. */
 export function instant(text: string): number {

@@ -1,23 +1,15 @@
 import type { Command } from 'commander'
 import { jsonFlag } from './arguments.ts'
-import { type OperatorOptions, printOutcome, withCore } from './operator/operate.ts'
-import { shownTime } from './tables.ts'
-
-const fileArgument = ['<file>', 'its path'] as const
+import { type CommandOutcome, type OperatorOptions, printOutcome, withCore } from './operator/operate.ts'
+import { timeText } from './tables.ts'
 
 export function defineDataKeys(command: Command): void {
-  command
-    .command('backup')
-    .description('Write all keys to a new file, each as it is stored: sealed by a master key')
-    .argument(...fileArgument)
-    .option(...jsonFlag)
-    .action((file: string, options: OperatorOptions) => printOutcome(options, () => backUp(file)))
-  command
-    .command('restore')
-    .description('Add the keys of a backup, but for sessions that have one or were erased')
-    .argument(...fileArgument)
-    .option(...jsonFlag)
-    .action((file: string, options: OperatorOptions) => printOutcome(options, () => restore(file)))
+  fileCommand(command, { name: 'backup', run: backUp }).description(
+    'Write all keys to a new file, each as it is stored: sealed by a master key',
+  )
+  fileCommand(command, { name: 'restore', run: restore }).description(
+    'Add the keys of a backup, but for sessions that have one or were erased',
+  )
   command
     .command('reseal')
     .description('Seal all keys by the first master key, so that older ones can be taken away')
@@ -25,16 +17,27 @@ export function defineDataKeys(command: Command): void {
     .action((options: OperatorOptions) => printOutcome(options, reseal))
 }
 
+function fileCommand(
+  parent: Command,
+  { name, run }: { name: string; run: (file: string) => Promise<CommandOutcome> },
+): Command {
+  return parent
+    .command(name)
+    .argument('<file>', 'its path')
+    .option(...jsonFlag)
+    .action((file: string, options: OperatorOptions) => printOutcome(options, () => run(file)))
+}
+
 async function backUp(file: string) {
   const { withStores } = await import('./operator/core.ts')
   const { backUpDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
   const keys = await withStores(({ pool }) => backUpDataKeys(pool, { file, now: Date.now() }))
-  const text = `${keys} keys are in ${file}. Delete it after ${keptDays} days: until then what was erased since can be opened with it.`
+  const text = `${keys} keys are in ${file}. Delete it after ${backupDays} days: until then what was erased since can be opened with it.`
   return { data: { keys, file }, text }
 }
 
 // How long backups may live (docs/guide/privacy.md).
-const keptDays = 30
+const backupDays = 30
 const dayMs = 24 * 60 * 60 * 1000
 
 async function restore(file: string) {
@@ -43,7 +46,7 @@ async function restore(file: string) {
     const { madeAt, rows, added, sessions: erased, erasedSince } = await restoreUnerased(core, { file })
     const made_at = new Date(madeAt).toISOString()
     const data = { made_at, keys: rows, added, erased, erased_since: erasedSince }
-    const text = `${added} of ${rows} keys of ${shownTime(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.`
+    const text = `${added} of ${rows} keys of ${timeText(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.`
     return { data, text: [text, ...warningsOf({ madeAt, erasedSince })].join(' ') }
   })
 }
@@ -55,7 +58,7 @@ function warningsOf({ madeAt, erasedSince }: { madeAt: number; erasedSince: numb
           `WARNING: the file is older than erasures of ${erasedSince} sessions, and with the master keys it opens them wherever the log was copied to: delete it, and back up anew.`,
         ]
       : []),
-    ...(Date.now() - madeAt > keptDays * dayMs ? [`It is older than ${keptDays} days: delete it.`] : []),
+    ...(Date.now() - madeAt > backupDays * dayMs ? [`It is older than ${backupDays} days: delete it.`] : []),
   ]
 }
 

@@ -40,7 +40,7 @@ export async function developmentCredentials({
 
 type Issued = Omit<DevelopmentCredentials, 'base_url'>
 
-// Less than all where it was stopped between two keys.
+// Less than all where an earlier start was stopped between two keys.
 interface StoredCredentials {
   organization_id?: string
   live?: Partial<EnvironmentKeys>
@@ -48,7 +48,7 @@ interface StoredCredentials {
 }
 
 function isComplete(known: StoredCredentials): known is Issued {
-  const has = (keys: Partial<EnvironmentKeys> = {}) => keyNames.every((name) => keys[name] !== undefined)
+  const has = (keys: Partial<EnvironmentKeys> = {}) => Object.keys(keyKinds).every((name) => name in keys)
   return known.organization_id !== undefined && has(known.live) && has(known.test)
 }
 
@@ -58,11 +58,10 @@ async function completed(
 ): Promise<Issued> {
   const organizationId = organization_id ?? (await developmentOrganization(core))
   await setCapability(core, { organizationId, capability: 'ip_rotation', enabled: true })
-  const owner = { core, organizationId }
   return {
     organization_id: organizationId,
-    live: await completedKeys(live, { ...owner, environment: 'live' }),
-    test: await completedKeys(test, { ...owner, environment: 'test' }),
+    live: await completedKeys(live, core, { organizationId, environment: 'live' }),
+    test: await completedKeys(test, core, { organizationId, environment: 'test' }),
   }
 }
 
@@ -77,20 +76,11 @@ const keyKinds = {
   ios_publishable_key: { type: 'publishable', clientTarget: 'native_ios' },
   android_publishable_key: { type: 'publishable', clientTarget: 'native_android' },
 } satisfies Record<keyof EnvironmentKeys, Pick<KeyRequest, 'type' | 'scopes' | 'clientTarget'>>
-const keyNames: (keyof EnvironmentKeys)[] = [
-  'publishable_key',
-  'secret_key',
-  'ios_publishable_key',
-  'android_publishable_key',
-]
 
 async function completedKeys(
   known: Partial<EnvironmentKeys> = {},
-  {
-    core,
-    organizationId,
-    environment,
-  }: { core: OperatorCore; organizationId: string; environment: Environment },
+  core: OperatorCore,
+  { organizationId, environment }: { organizationId: string; environment: Environment },
 ): Promise<EnvironmentKeys> {
   const issue = { organizationId, environment, name: `Development ${environment}`, by: 'operator' } as const
   const key = async (name: keyof EnvironmentKeys) =>

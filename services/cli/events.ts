@@ -15,7 +15,7 @@ interface EventsOptions {
   organization?: string
   partition?: number
   offset: number
-  // Epoch milliseconds.
+  /** Epoch milliseconds. */
   since?: number
   limit?: number
   follow: boolean
@@ -56,7 +56,7 @@ export async function printEvents(
   let left = limit
   function print({ records }: Batch): void {
     for (const record of records) {
-      const line = left > 0 && isWanted(record, options) ? lineOf(record, { codec, ...options }) : undefined
+      const line = left > 0 && isSelected(record, options) ? lineOf(record, { codec, ...options }) : undefined
       if (!line) continue
       console.log(JSON.stringify(line))
       left -= 1
@@ -80,7 +80,7 @@ export async function printEvents(
 
 const passAll = { has: async () => true }
 
-function isWanted(record: LogRecord, { key, since = 0, offset, organization }: EventsOptions): boolean {
+function isSelected(record: LogRecord, { key, since = 0, offset, organization }: EventsOptions): boolean {
   const isOfOrganization = !organization || record.headers.organization_id === organization
   return (
     (!key || record.key === key) && isOfOrganization && record.timestamp >= since && record.offset >= offset
@@ -107,13 +107,11 @@ function lineOf(
 }
 
 function printable({ type, meta, position, data, cause, closed }: RecordedEvent, open: boolean) {
-  const shown = closed !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
-  const said = Object.entries({ ...shown, ...cause }).filter(([, value]) => value !== undefined)
-  const members = said.map(([name, value]) => [
-    name,
-    Buffer.isBuffer(value) ? value.toString('base64') : value,
-  ])
-  // Of a person: its fields are null.
+  const readable = closed !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
+  const members = Object.entries({ ...readable, ...cause })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value])
+  // Fields about a person are null where the key was not used or is gone.
   const sealed = closed === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
   return { type, meta, position, ...sealed, data: Object.fromEntries(members) }
 }

@@ -62,7 +62,7 @@ function questionsFrom(keys: MasterKey[], now: number): EngineQuestion[] {
   return [...Object.values(questionBank).flat(), ...ofBank]
 }
 
-interface Asking extends Pick<Core, 'log' | 'codec' | 'clock'> {
+interface Lesson extends Pick<Core, 'log' | 'codec' | 'clock'> {
   secret: string
   script: string
   questions: EngineQuestion[]
@@ -72,36 +72,36 @@ interface Asking extends Pick<Core, 'log' | 'codec' | 'clock'> {
 const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
 const javascript = { 'content-type': 'text/javascript' }
 
-function answering(asking: Asking): (request: LoopbackRequest) => Promise<LoopbackAnswer> {
-  const at = `/${asking.secret}/`
+function answering(lesson: Lesson): (request: LoopbackRequest) => Promise<LoopbackAnswer> {
+  const at = `/${lesson.secret}/`
   return async (request) => {
     switch (`${request.method} ${request.url}`) {
       case `GET ${at}`:
         return { status: 200, headers: { 'content-type': 'text/html' }, body: page }
       case `GET ${at}questions.js`:
-        return { status: 200, headers: javascript, body: asking.script }
+        return { status: 200, headers: javascript, body: lesson.script }
       case `GET ${at}questions`:
-        return { status: 200, body: JSON.stringify(asking.questions) }
+        return { status: 200, body: JSON.stringify(lesson.questions) }
       case `POST ${at}answers`:
-        return take(request, asking)
+        return take(request, lesson)
       default:
         return { status: 404 }
     }
   }
 }
 
-async function take({ body, headers }: LoopbackRequest, asking: Asking): Promise<LoopbackAnswer> {
+async function take({ body, headers }: LoopbackRequest, lesson: Lesson): Promise<LoopbackAnswer> {
   const userAgent = headers['user-agent'] ?? ''
   const version = engineVersionOf(userAgent)
-  const given = answersSchema.safeParse(parsedJson(body))
-  if (!version || !given.success) return { status: 422, body: `Not a browser that is known: ${userAgent}` }
-  const asked = new Set(asking.questions.map(({ id }) => id))
-  const answers = given.data.filter(({ id }) => asked.has(id))
-  if (answers.length < asked.size) return { status: 422, body: `${answers.length} of ${asked.size} answers` }
+  const parsed = answersSchema.safeParse(parsedJson(body))
+  if (!version || !parsed.success) return { status: 422, body: `Not a browser that is known: ${userAgent}` }
+  const ids = new Set(lesson.questions.map(({ id }) => id))
+  const answers = parsed.data.filter(({ id }) => ids.has(id))
+  if (answers.length < ids.size) return { status: 422, body: `${answers.length} of ${ids.size} answers` }
   if (!isAsRecorded(answers, version))
     return { status: 422, body: `It does not answer as its user agent would: ${userAgent}` }
   const ofBank = answers.filter(({ id }) => bankNumberOf(id) !== undefined)
-  await record({ engine: version.family, userAgent, answers: ofBank }, asking)
+  await record(version.family, { userAgent, answers: ofBank }, lesson)
   const said = `${version.family} ${version.major}: ${ofBank.length} answers count now (${printable(userAgent)})`
   console.log(said)
   return { status: 200, body: said }
@@ -118,15 +118,10 @@ function isAsRecorded(answers: { id: number; answer: string }[], version: Engine
   return known.filter(Boolean).length >= known.length * 0.75
 }
 
-interface Answered {
-  engine: string
-  userAgent: string
-  answers: { id: number; answer: string }[]
-}
-
 async function record(
-  { engine, userAgent, answers }: Answered,
-  { log, codec, clock, by }: Asking,
+  engine: string,
+  { userAgent, answers }: { userAgent: string; answers: { id: number; answer: string }[] },
+  { log, codec, clock, by }: Lesson,
 ): Promise<void> {
   const now = clock()
   const data = {

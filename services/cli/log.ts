@@ -50,8 +50,8 @@ async function listSkipped(): Promise<void> {
   await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
-// Of a record that is as large as the log takes, a fact with all of it would be larger.
-const keptBytes = 64 * 1024
+// A record may be as large as the log takes, and a fact that has all of it would be larger. So only its beginning is stored.
+const storedBytes = 64 * 1024
 
 export async function skip(
   { log, codec }: { log: EventLog; codec: EventCodec },
@@ -70,7 +70,7 @@ export async function skip(
     why_unreadable: why,
     record_key: record.key,
     record_headers: record.headers,
-    record_value: record.value.subarray(0, keptBytes),
+    record_value: record.value.subarray(0, storedBytes),
   }
   const about = { command: 'log skip', idPrefix: 'skip', now }
   await recordFact({ log, codec }, { type: 'RecordSkipped', data }, about)

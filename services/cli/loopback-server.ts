@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 export interface LoopbackRequest {
   method: string
@@ -39,18 +38,15 @@ export async function serveLoopback({
     respond(request, response, answer).catch(() => end(response, { status: 500 }))
   })
   await once(server.listen(port, host), 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${portOf(server.address())}/`,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/`,
     async close() {
       server.close().closeAllConnections()
       await once(server, 'close')
     },
   }
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new Error('the server has no port')
-  return address.port
 }
 
 async function respond(

@@ -39,23 +39,20 @@ async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void>
   const { rebuildVisitors } = await import('../scoring/restore.ts')
   const report = await withCore((core) => rebuildVisitors(core, { acceptDifferences }))
   const { sessions, visitors, keys, differences, switched } = report
-  if (json) console.log(JSON.stringify(report))
-  else {
-    console.log(
-      textTable(['sessions', 'visitors', 'keys', 'differences'], [[sessions, visitors, keys, differences]]),
-    )
-    console.log(
-      switched ? 'Scoring uses what was read.' : 'Scoring keeps what it had: see --accept-differences.',
-    )
-  }
+  const table = textTable(
+    ['sessions', 'visitors', 'keys', 'differences'],
+    [[sessions, visitors, keys, differences]],
+  )
+  const result = switched
+    ? 'Scoring uses what was read.'
+    : 'Scoring keeps what it had: see --accept-differences.'
+  console.log(json ? JSON.stringify(report) : `${table}\n${result}`)
   if (!switched) process.exitCode = 1
 }
 
 function printReport({ events, seconds, tables, equal, switched }: RebuildReport): void {
   console.log(`${events} events in ${seconds.toFixed(1)} s`)
-  const rows = tables.map(({ table, rows, equal: same, differences }) => [
-    ...[table, rows, same ? 'yes' : 'no', differences.length],
-  ])
+  const rows = tables.map((one) => [one.table, one.rows, one.equal ? 'yes' : 'no', one.differences.length])
   console.log(textTable(['table', 'rows', 'equal', 'differences'], rows))
   console.log(equal ? 'The new build equals the live one.' : 'The new build differs from the live one.')
   console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')

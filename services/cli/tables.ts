@@ -14,12 +14,12 @@ export function textTable(
   rows: Cell[][],
   width = process.stdout.columns || Number.POSITIVE_INFINITY,
 ): string {
-  const shown = rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell)))))
+  const texts = rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell)))))
   // Colours would end up in files and pipes.
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
-  drawn.push(...shown)
+  drawn.push(...texts)
   if (drawn.width <= width) return drawn.toString()
-  return shown.map((row) => paragraph(head, row, width)).join('\n\n') || 'None.'
+  return texts.map((row) => paragraph(head, row, width)).join('\n\n') || 'None.'
 }
 
 function paragraph(head: string[], row: string[], width: number): string {
@@ -56,46 +56,46 @@ export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
+/** A table of the rows with these columns, by their names in the head. */
+export function tableOf<Row>(rows: readonly Row[], columns: Record<string, (row: Row) => Cell>): string {
+  const cells = Object.values(columns)
+  return textTable(
+    Object.keys(columns),
+    rows.map((row) => cells.map((cell) => cell(row))),
+  )
+}
+
 export function organizationTable(
   organizations: OrganizationRow[],
   defaults: Readonly<Record<KeyType, number>>,
 ): string {
-  const head = [
-    'id',
-    'slug',
-    'name',
-    'status',
-    'secret limit',
-    'publishable limit',
-    'capabilities',
-    'created',
-  ]
-  return textTable(
-    head,
-    organizations.map(({ id, slug, name, status, ...row }) => [
-      ...[id, slug, name, status],
-      limitText(row.secret_limit, defaults.secret),
-      limitText(row.publishable_limit, defaults.publishable),
-      row.capabilities.join(', ') || null,
-      shownTime(row.created_at),
-    ]),
-  )
+  return tableOf(organizations, {
+    id: ({ id }) => id,
+    slug: ({ slug }) => slug,
+    name: ({ name }) => name,
+    status: ({ status }) => status,
+    'secret limit': ({ secret_limit }) => limitText(secret_limit, defaults.secret),
+    'publishable limit': ({ publishable_limit }) => limitText(publishable_limit, defaults.publishable),
+    capabilities: ({ capabilities }) => capabilities.join(', ') || null,
+    created: ({ created_at }) => timeText(created_at),
+  })
 }
 
 const limitText = (limit: number | null, byDefault: number) =>
   limit === null ? `default (${byDefault})` : `${limit} in 60 s`
 
 export function keyTable(keys: ApiKeyRow[]): string {
-  const head = ['id', 'type', 'environment', 'name', 'status', 'key', 'may', 'created', 'ends']
-  return textTable(
-    head,
-    keys.map((key) => [
-      ...[key.id, key.type, key.environment, key.name, key.status, key.key_preview],
-      mayText(key),
-      shownTime(key.created_at),
-      shownTime(key.revoked_at ?? key.grace_expires_at),
-    ]),
-  )
+  return tableOf(keys, {
+    id: ({ id }) => id,
+    type: ({ type }) => type,
+    environment: ({ environment }) => environment,
+    name: ({ name }) => name,
+    status: ({ status }) => status,
+    key: ({ key_preview }) => key_preview,
+    may: mayText,
+    created: ({ created_at }) => timeText(created_at),
+    ends: ({ revoked_at, grace_expires_at }) => timeText(revoked_at ?? grace_expires_at),
+  })
 }
 
 function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): string {
@@ -105,18 +105,21 @@ function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): s
 }
 
 export function serviceTable(services: GateServiceRow[]): string {
-  const head = ['id', 'organization', 'environment', 'status', 'verified', 'name', 'website', 'logo']
-  return textTable(
-    head,
-    services.map(({ id, organization_id, environment, status, verified, definition }) => [
-      ...[id, organization_id, environment, status, verified ? 'yes' : 'no'],
-      ...[definition.name, definition.website, definition.branding.logo_url],
-    ]),
-  )
+  return tableOf(services, {
+    id: ({ id }) => id,
+    organization: ({ organization_id }) => organization_id,
+    environment: ({ environment }) => environment,
+    status: ({ status }) => status,
+    verified: ({ verified }) => (verified ? 'yes' : 'no'),
+    name: ({ definition }) => definition.name,
+    website: ({ definition }) => definition.website,
+    logo: ({ definition }) => definition.branding.logo_url,
+  })
 }
 
-export function shownTime(at: number): string
-export function shownTime(at: number | null): string | null
-export function shownTime(at: number | null): string | null {
+/** Epoch milliseconds as `2026-11-23T12:00:00Z`. */
+export function timeText(at: number): string
+export function timeText(at: number | null): string | null
+export function timeText(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }

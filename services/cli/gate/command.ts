@@ -7,9 +7,8 @@ import { eraseGateSession, type GateErasureDeps } from '../../erasure/gate.ts'
 import { verifyService } from '../../gate/registry/commands.ts'
 import { managedServiceJson } from '../../gate/registry/registered.ts'
 import { ownOrganizationId } from '../../organizations/consent-keys.ts'
-import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag } from '../arguments.ts'
-import { asOperator, type CommandOutcome, type OperatorOptions, operate } from '../operator/operate.ts'
+import { asOperator, type OperatorOptions, operate } from '../operator/operate.ts'
 import { serviceTable } from '../tables.ts'
 import { registerDevIntegrator } from './dev-integrator.ts'
 
@@ -19,7 +18,7 @@ export function defineGate(gate: Command): void {
   registerDevIntegrator(gate)
 }
 
-export function registerVerification(gate: Command): void {
+function registerVerification(gate: Command): void {
   gate
     .command('verify')
     .description(
@@ -32,7 +31,9 @@ export function registerVerification(gate: Command): void {
       operate(options, async (core) => {
         if (serviceId === systemServiceId) throw new Error(`${serviceId} is built in, and always verified.`)
         await verifyService(asOperator(core, 'gate verify'), { serviceId, verified: !options.withdraw })
-        return outcome(core, serviceId)
+        const service = await findService(core.pool, serviceId)
+        if (!service) throw new Error(`${serviceId} is not in the read model`)
+        return { data: managedServiceJson(service), text: serviceTable([service]) }
       }),
     )
 }
@@ -59,10 +60,4 @@ async function erasedFor(deps: GateErasureDeps, id: string): Promise<string[]> {
   if (!first) throw new ApiError('request.not_found', { message: 'No Gate account or session has this id.' })
   await eraseGateSession(deps, first.id)
   return sessions.map((session) => session.id)
-}
-
-async function outcome({ pool }: Core, serviceId: string): Promise<CommandOutcome> {
-  const service = await findService(pool, serviceId)
-  if (!service) throw new Error(`${serviceId} is not in the read model`)
-  return { data: managedServiceJson(service), text: serviceTable([service]) }
 }

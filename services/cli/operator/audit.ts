@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import type { AuditRow } from '../../../projections/audit/tables.ts'
 import { auditJson, readAuditLog } from '../../organizations/audit-log.ts'
 import { atMost, instant, jsonFlag } from '../arguments.ts'
-import { shownTime, textTable } from '../tables.ts'
+import { tableOf, timeText } from '../tables.ts'
 import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
 export function defineAudit(audit: Command): void {
@@ -17,18 +16,16 @@ export function defineAudit(audit: Command): void {
         const organizationId = organization && (await requireOrganization(core.pool, organization)).id
         const { rows } = await readAuditLog(core, { organizationId, limit, since })
         const data = rows.map((row) => ({ ...auditJson(row), organization_id: row.organization_id }))
-        return { data, text: rows.length > 0 ? auditTable(rows) : 'None.' }
+        const table = tableOf(rows, {
+          time: ({ occurred_at }) => timeText(occurred_at),
+          event: ({ type }) => type,
+          organization: ({ organization_id }) => organization_id,
+          subject: ({ subject_id }) => subject_id,
+          actor: ({ actor_type, actor_id }) =>
+            actor_type === null ? 'unknown' : `${actor_type} ${actor_id}`,
+          request: ({ request_id }) => request_id,
+        })
+        return { data, text: rows.length > 0 ? table : 'None.' }
       }),
     )
-}
-
-function auditTable(rows: AuditRow[]): string {
-  const head = ['time', 'event', 'organization', 'subject', 'actor', 'request']
-  return textTable(
-    head,
-    rows.map((row) => [
-      ...[shownTime(row.occurred_at), row.type, row.organization_id, row.subject_id],
-      ...[row.actor_type === null ? 'unknown' : `${row.actor_type} ${row.actor_id}`, row.request_id],
-    ]),
-  )
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Config, readConfig } from '../../../infra/config.ts'
-import { createKeyring, type Keyring } from '../../../infra/crypto/keyring.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import { createDataKeys } from '../../../infra/event-store/data-keys.ts'
@@ -17,11 +17,10 @@ import { type Core, openCodec, openCore, openLog } from '../../server/dependenci
  */
 export async function openOperatorCore(): Promise<Core> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
-  const dataDir = path.resolve(config.DATA_DIR)
   return openCore({
     config,
-    databaseUrl: config.DATABASE_URL ?? (await developmentFile(dataDir, 'database-url')),
-    masterKeys: (await readMasterKeys(config)) ?? (await developmentFile(dataDir, 'master-keys')),
+    databaseUrl: await databaseUrlOf(config),
+    masterKeys: await masterKeysOf(config),
     logger: createLogger(config.LOG_LEVEL, process.stderr),
     clock: Date.now,
     random: createRandom(),
@@ -38,7 +37,7 @@ export async function withStores<T>(
   { opensKeys = false }: { opensKeys?: boolean } = {},
 ): Promise<T> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
-  const url = config.DATABASE_URL ?? (await developmentFile(path.resolve(config.DATA_DIR), 'database-url'))
+  const url = await databaseUrlOf(config)
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
   await using stack = new AsyncDisposableStack()
   const pool = createPool({ url, applicationName: 'tidegate command' })
@@ -47,19 +46,21 @@ export async function withStores<T>(
   const log = await openLog({ config, pool, url, logger })
   stack.defer(() => log.close())
   const random = createRandom()
-  const sealing = opensKeys
-    ? { random, keys: createDataKeys({ pool, random, clock: Date.now, keyring: await keyringOf(config) }) }
-    : undefined
+  const keyring = opensKeys ? createKeyring(await masterKeysOf(config)) : undefined
+  const sealing = keyring && { random, keys: createDataKeys({ pool, random, clock: Date.now, keyring }) }
   const codec = await openCodec(config, { logger, sealing })
   return await work({ config, pool, log, codec, logger })
 }
 
-async function keyringOf(config: Config): Promise<Keyring> {
-  const kept = () => developmentFile(path.resolve(config.DATA_DIR), 'master-keys')
-  return createKeyring((await readMasterKeys(config)) ?? (await kept()))
+async function masterKeysOf(config: Config): Promise<string> {
+  return (await readMasterKeys(config)) ?? developmentFile(config, 'master-keys')
 }
 
-async function developmentFile(dataDir: string, name: 'database-url' | 'master-keys'): Promise<string> {
+const databaseUrlOf = async (config: Config): Promise<string> =>
+  config.DATABASE_URL ?? developmentFile(config, 'database-url')
+
+async function developmentFile(config: Config, name: 'database-url' | 'master-keys'): Promise<string> {
+  const dataDir = path.resolve(config.DATA_DIR)
   const text = await readFile(path.join(dataDir, name), 'utf8').catch(() => {
     const setting = name === 'database-url' ? 'DATABASE_URL' : 'TIDEGATE_MASTER_KEYS'
     throw new Error(

@@ -1,20 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { findDataExpiration, findDataPolicy } from '../../../projections/policies/queries.ts'
-import type { DataExpirationRow, RetentionDays } from '../../../projections/policies/tables.ts'
 import { setDataPolicy } from '../../organizations/data-policies.ts'
-import { type DataPolicyChanges, keptDays } from '../../organizations/decide-data-policy.ts'
+import { keptDays as retentionDays } from '../../organizations/decide-data-policy.ts'
 import { defaultDays } from '../../organizations/retention-scheduler.ts'
 import { dataPolicyJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, organizationArgument, wordOf } from '../arguments.ts'
-import { shownTime, textTable } from '../tables.ts'
-import {
-  asOperator,
-  type CommandOutcome,
-  type OperatorOptions,
-  operate,
-  requireOrganization,
-} from './operate.ts'
+import { jsonFlag, wordOf } from '../arguments.ts'
+import { tableOf, timeText } from '../tables.ts'
+import { asOperator, type CommandOutcome, type OperatorOptions, organizationCommand } from './operate.ts'
 
 type Days = number | 'default' | 'forever'
 
@@ -28,10 +21,22 @@ interface Flags extends OperatorOptions {
 }
 
 export function policyCommand(org: Command): void {
-  org
-    .command('policy')
-    .description('Show or set what is recorded of its visitors, and for how many days')
-    .argument(...organizationArgument)
+  organizationCommand(
+    org,
+    { name: 'policy', does: 'Show or set what is recorded of its visitors, and for how many days' },
+    async (core, organizationId, { addresses, minimalMode, ...flags }: Flags) => {
+      const changes = {
+        session_days: stored(flags.sessions),
+        decision_days: stored(flags.decisions),
+        visitor_days: stored(flags.visitors),
+        webhook_days: stored(flags.webhooks),
+        shortens_addresses: addresses && addresses === 'short',
+        allows_minimal_mode: minimalMode && minimalMode === 'allow',
+      }
+      await setDataPolicy(asOperator(core, 'org policy'), { organizationId, changes })
+      return policyOutcome(core, organizationId)
+    },
+  )
     .option('--sessions <days>', 'how long sessions stay, or "forever", or "default"', days)
     .option('--decisions <days>', 'their decisions, no longer than they', days)
     .option('--visitors <days>', 'what is known of visitors', days)
@@ -43,13 +48,6 @@ export function policyCommand(org: Command): void {
       wordOf('allow', 'refuse'),
     )
     .option(...jsonFlag)
-    .action((organization: string, flags: Flags) =>
-      operate(flags, async (core) => {
-        const { id: organizationId } = await requireOrganization(core.pool, organization)
-        await setDataPolicy(asOperator(core, 'org policy'), { organizationId, changes: changesOf(flags) })
-        return policyOutcome(core, organizationId)
-      }),
-    )
 }
 
 function days(text: string): Days {
@@ -58,50 +56,33 @@ function days(text: string): Days {
   throw new InvalidArgumentError('It must be a whole number of days, "forever" or "default".')
 }
 
-function changesOf({
-  sessions,
-  decisions,
-  visitors,
-  webhooks,
-  addresses,
-  minimalMode,
-}: Flags): DataPolicyChanges {
-  return {
-    session_days: stored(sessions),
-    decision_days: stored(decisions),
-    visitor_days: stored(visitors),
-    webhook_days: stored(webhooks),
-    shortens_addresses: addresses && addresses === 'short',
-    allows_minimal_mode: minimalMode && minimalMode === 'allow',
-  }
-}
-
-function stored(given: Days | undefined): number | null | undefined {
-  if (given === 'default') return null
-  return given === 'forever' ? 0 : given
+// As the policy has it: null is the default, and 0 for ever.
+function stored(flag: Days | undefined): number | null | undefined {
+  if (flag === 'default') return null
+  return flag === 'forever' ? 0 : flag
 }
 
 async function policyOutcome({ pool, config }: Core, organizationId: string): Promise<CommandOutcome> {
   const policy = await findDataPolicy(pool, organizationId)
   const expired = await findDataExpiration(pool, organizationId)
-  const kept = keptDays(policy, defaultDays(config))
+  const retention = retentionDays(policy, defaultDays(config))
   const { organization_id: _, ...ended } = expired ?? { organization_id: organizationId }
-  const data = { ...dataPolicyJson(policy), kept_days: kept, ended }
+  const data = { ...dataPolicyJson(policy), kept_days: retention, ended }
+  const rows = [
+    { what: 'sessions', days: retention.session_days, before: expired?.sessions_before },
+    { what: 'decisions', days: retention.decision_days, before: expired?.decisions_before },
+    { what: 'visitors', days: retention.visitor_days, before: expired?.visitors_before },
+    { what: 'webhooks', days: retention.webhook_days ?? 30, before: expired?.webhooks_before },
+  ]
+  const table = tableOf(rows, {
+    what: ({ what }) => what,
+    kept: ({ days }) => (days ? `${days} days` : 'for ever'),
+    'ended before': ({ before }) => timeText(before ?? null),
+  })
   const addresses = policy?.shortens_addresses ? 'short' : 'full'
   const minimal = policy?.allows_minimal_mode ? 'allowed' : 'refused'
-  const text = `${keptTable(kept, expired)}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}.`
-  return { data, text }
-}
-
-function keptTable(kept: RetentionDays, ended: DataExpirationRow | undefined): string {
-  const rows = [
-    ['sessions', kept.session_days, ended?.sessions_before],
-    ['decisions', kept.decision_days, ended?.decisions_before],
-    ['visitors', kept.visitor_days, ended?.visitors_before],
-    ['webhooks', kept.webhook_days ?? 30, ended?.webhooks_before],
-  ] as const
-  return textTable(
-    ['what', 'kept', 'ended before'],
-    rows.map(([what, stay, before]) => [what, stay ? `${stay} days` : 'for ever', shownTime(before ?? null)]),
-  )
+  return {
+    data,
+    text: `${table}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}.`,
+  }
 }

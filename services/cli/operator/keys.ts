@@ -1,48 +1,69 @@
 import type { Command } from 'commander'
 import { lastUsedAt } from '../../../infra/access/key-usage.ts'
+import { listKeys } from '../../../projections/organizations/queries.ts'
+import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import type { Environment, KeyType } from '../../../schemas/events.ts'
-import {
-  type IssuedKey,
-  issueApiKey,
-  type KeyPath,
-  revokeApiKey,
-  rotateApiKey,
-} from '../../organizations/commands.ts'
+import { type IssuedKey, issueApiKey, revokeApiKey, rotateApiKey } from '../../organizations/commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { commaList, jsonFlag, organizationArgument, wordOf } from '../arguments.ts'
+import { commaList, jsonFlag, wordOf } from '../arguments.ts'
 import { keyTable } from '../tables.ts'
 import {
   asOperator,
   type CommandOutcome,
-  keysOfOrganization,
   type OperatorOptions,
   operate,
+  organizationCommand,
   requireKey,
   requireOrganization,
 } from './operate.ts'
 
-const keyArgument = ['<key>', 'its id (key_...), never its value'] as const
-
 export function defineKeys(keys: Command): void {
   createCommand(keys)
-  keys
-    .command('list')
-    .description('List its keys, newest first, revoked ones too')
-    .argument(...organizationArgument)
-    .option(...jsonFlag)
-    .action((organization: string, options: OperatorOptions) =>
-      operate(options, async (core) => {
-        const { id } = await requireOrganization(core.pool, organization)
-        const rows = await keysOfOrganization(core.pool, id)
-        const ids = rows.map((key) => key.id)
-        const used = await lastUsedAt(core.pool, ids)
-        const data = rows.map((key) => apiKeyJson(key, { lastUsedAt: used.get(key.id) }))
-        return { data, text: keyTable(rows) }
-      }),
-    )
-  rotateCommand(keys)
-  revokeCommand(keys)
+  organizationCommand(
+    keys,
+    { name: 'list', does: 'List its keys, newest first, revoked ones too' },
+    async (core, organizationId) => outcomeOf(core, await keysOf(core, organizationId)),
+  ).option(...jsonFlag)
+  oneKeyCommand(keys, {
+    name: 'rotate',
+    does: 'Replace a key, print the replacement, and let the key work for 24 more hours',
+    run: async (core, key) =>
+      revealed(core, key.organizationId, await rotateApiKey(asOperator(core, 'keys rotate'), key)),
+  })
+  oneKeyCommand(keys, {
+    name: 'revoke',
+    does: 'End a key for good; every server follows within 15 seconds',
+    async run(core, key) {
+      await revokeApiKey(asOperator(core, 'keys revoke'), key)
+      const { data, text } = await outcomeOf(core, [
+        await requireKey(core.pool, key.organizationId, key.keyId),
+      ])
+      return { data: data[0] ?? {}, text }
+    },
+  })
+}
+
+async function outcomeOf({ pool }: Core, keys: ApiKeyRow[]) {
+  const used = await lastUsedAt(
+    pool,
+    keys.map(({ id }) => id),
+  )
+  const data = keys.map((key) => apiKeyJson(key, { lastUsedAt: used.get(key.id) }))
+  return { data, text: keyTable(keys) }
+}
+
+const pageSize = 200
+
+async function keysOf({ pool }: Core, organizationId: string): Promise<ApiKeyRow[]> {
+  const keys: ApiKeyRow[] = []
+  for (;;) {
+    const last = keys.at(-1)
+    const after = last && { createdAt: last.created_at, id: last.id }
+    const page = await listKeys(pool, organizationId, { limit: pageSize, after })
+    keys.push(...page.rows)
+    if (!page.hasMore) return keys
+  }
 }
 
 type Target = Parameters<typeof storedTarget>[0]
@@ -57,10 +78,17 @@ interface CreateFlags extends OperatorOptions {
 }
 
 function createCommand(keys: Command): void {
-  keys
-    .command('create')
-    .description('Create a key and print it; a secret key is shown this once')
-    .argument(...organizationArgument)
+  organizationCommand(
+    keys,
+    { name: 'create', does: 'Create a key and print it; a secret key is shown this once' },
+    async (core, organizationId, { origins: allowedOrigins, clientTarget, ...flags }: CreateFlags) => {
+      const { name, type, environment, scopes } = flags
+      const target = clientTarget && storedTarget(clientTarget)
+      const request = { name, type, environment, scopes, allowedOrigins, clientTarget: target }
+      const command = { ...request, organizationId, by: 'operator' } as const
+      return revealed(core, organizationId, await issueApiKey(asOperator(core, 'keys create'), command))
+    },
+  )
     .requiredOption('--name <name>', '1-100 characters')
     .option(
       '--type <type>',
@@ -80,65 +108,26 @@ function createCommand(keys: Command): void {
       wordOf<Target>('browser', 'native-ios', 'native-android'),
     )
     .option(...jsonFlag)
-    .action((organization: string, flags: CreateFlags) =>
-      operate(flags, async (core) => {
-        const { id: organizationId } = await requireOrganization(core.pool, organization)
-        const { name, type, environment, scopes, origins: allowedOrigins } = flags
-        const clientTarget = flags.clientTarget && storedTarget(flags.clientTarget)
-        const request = { name, type, environment, scopes, allowedOrigins, clientTarget }
-        return revealed(
-          core,
-          organizationId,
-          await issueApiKey(asOperator(core, 'keys create'), { ...request, organizationId, by: 'operator' }),
-        )
-      }),
-    )
-}
-
-function rotateCommand(keys: Command): void {
-  oneKeyCommand(keys, {
-    name: 'rotate',
-    does: 'Replace a key, print the replacement, and let the key work for 24 more hours',
-    run: async (core, key) =>
-      revealed(
-        core,
-        key.organizationId,
-        await rotateApiKey(asOperator(core, 'keys rotate'), { ...key, by: 'operator' }),
-      ),
-  })
-}
-
-function revokeCommand(keys: Command): void {
-  oneKeyCommand(keys, {
-    name: 'revoke',
-    does: 'End a key for good; every server follows within 15 seconds',
-    async run(core, { organizationId, keyId }) {
-      await revokeApiKey(asOperator(core, 'keys revoke'), { organizationId, keyId, by: 'operator' })
-      const key = await requireKey(core.pool, organizationId, keyId)
-      const used = await lastUsedAt(core.pool, [keyId])
-      return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }), text: keyTable([key]) }
-    },
-  })
 }
 
 interface OneKeyCommand {
   name: string
   does: string
-  run: (core: Core, key: KeyPath) => Promise<CommandOutcome>
+  run(core: Core, key: { organizationId: string; keyId: string; by: 'operator' }): Promise<CommandOutcome>
 }
 
 function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void {
   keys
     .command(name)
     .description(does)
-    .argument(...organizationArgument)
-    .argument(...keyArgument)
+    .argument('<organization>', 'its id or slug')
+    .argument('<key>', 'its id (key_...), never its value')
     .option(...jsonFlag)
     .action((organization: string, id: string, options: OperatorOptions) =>
       operate(options, async (core) => {
         const { id: organizationId } = await requireOrganization(core.pool, organization)
         const { id: keyId } = await requireKey(core.pool, organizationId, id)
-        return run(core, { organizationId, keyId })
+        return run(core, { organizationId, keyId, by: 'operator' })
       }),
     )
 }

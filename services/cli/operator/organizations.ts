@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../../infra/config.ts'
 import { findOrganization, listOrganizations } from '../../../projections/organizations/queries.ts'
-import type { OrganizationRow, OrganizationStatus } from '../../../projections/organizations/tables.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import {
   createOrganization,
   setCapability,
@@ -11,7 +11,7 @@ import {
 import { capabilities } from '../../organizations/decide-organization.ts'
 import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, limit, organizationArgument } from '../arguments.ts'
+import { jsonFlag, limit } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
 import { policyCommand } from './data-policy.ts'
 import {
@@ -19,6 +19,7 @@ import {
   type CommandOutcome,
   type OperatorOptions,
   operate,
+  organizationCommand,
   requireOrganization,
 } from './operate.ts'
 
@@ -44,35 +45,25 @@ export function defineOrganizations(org: Command): void {
         return { data: organizations.map(json), text: organizationTable(organizations, defaultsOf(config)) }
       }),
     )
-  statusCommand(org, { name: 'suspend', status: 'suspended', does: 'Refuse every request of its keys' })
-  statusCommand(org, {
-    name: 'reactivate',
-    status: 'active',
-    does: 'Let the keys of a suspended one work again',
-  })
+  const suspend = { name: 'suspend', does: 'Refuse every request of its keys' }
+  statusCommand(org, { ...suspend, status: 'suspended' })
+  const reactivate = { name: 'reactivate', does: 'Let the keys of a suspended one work again' }
+  statusCommand(org, { ...reactivate, status: 'active' })
   limitsCommand(org)
   policyCommand(org)
   capabilityCommand(org, { name: 'enable', enabled: true })
   capabilityCommand(org, { name: 'disable', enabled: false })
 }
 
-interface StatusCommand {
-  name: string
-  status: OrganizationStatus
-  does: string
-}
-
-function statusCommand(org: Command, { name, status, does }: StatusCommand): void {
-  org
-    .command(name)
-    .description(does)
-    .argument(...organizationArgument)
-    .option(...jsonFlag)
-    .action((organization: string, options: OperatorOptions) =>
-      change(options, organization, (core, organizationId) =>
-        updateOrganization(asOperator(core, `org ${name}`), { organizationId, status, by: 'operator' }),
-      ),
-    )
+function statusCommand(
+  org: Command,
+  { status, ...about }: { name: string; status: 'active' | 'suspended'; does: string },
+): void {
+  organizationCommand(org, about, async (core, organizationId) => {
+    const change = { organizationId, status, by: 'operator' } as const
+    await updateOrganization(asOperator(core, `org ${about.name}`), change)
+    return oneOutcome(core, organizationId)
+  }).option(...jsonFlag)
 }
 
 interface LimitFlags extends OperatorOptions {
@@ -83,46 +74,35 @@ interface LimitFlags extends OperatorOptions {
 const limitOf = (flag: number | 'default' | undefined) => (flag === 'default' ? null : flag)
 
 function limitsCommand(org: Command): void {
-  org
-    .command('limits')
-    .description('Show or set how many units its keys of each type may use in 60 seconds')
-    .argument(...organizationArgument)
+  organizationCommand(
+    org,
+    { name: 'limits', does: 'Show or set how many units its keys of each type may use in 60 seconds' },
+    async (core, organizationId, { secret, publishable }: LimitFlags) => {
+      const limits = { secretLimit: limitOf(secret), publishableLimit: limitOf(publishable) }
+      if (secret !== undefined || publishable !== undefined)
+        await setLimits(asOperator(core, 'org limits'), { organizationId, ...limits })
+      return oneOutcome(core, organizationId)
+    },
+  )
     .option('--secret <units>', 'of all its secret keys together, or "default"', limit)
     .option('--publishable <units>', 'of all its publishable keys together, or "default"', limit)
     .option(...jsonFlag)
-    .action((organization: string, options: LimitFlags) => {
-      const [secretLimit, publishableLimit] = [limitOf(options.secret), limitOf(options.publishable)]
-      return change(options, organization, async (core, organizationId) => {
-        if (secretLimit === undefined && publishableLimit === undefined) return
-        await setLimits(asOperator(core, 'org limits'), { organizationId, secretLimit, publishableLimit })
-      })
-    })
 }
 
 function capabilityCommand(org: Command, { name, enabled }: { name: string; enabled: boolean }): void {
   org
     .command(name)
     .description(`Turn ${enabled ? 'on' : 'off'} what is off by default: ${capabilities.join(', ')}`)
-    .argument(...organizationArgument)
+    .argument('<organization>', 'its id or slug')
     .argument('<capability>', `one of ${capabilities.join(', ')}`)
     .option(...jsonFlag)
     .action((organization: string, capability: string, options: OperatorOptions) =>
-      change(options, organization, (core, organizationId) =>
-        setCapability(asOperator(core, `org ${name}`), { organizationId, capability, enabled }),
-      ),
+      operate(options, async (core) => {
+        const { id: organizationId } = await requireOrganization(core.pool, organization)
+        await setCapability(asOperator(core, `org ${name}`), { organizationId, capability, enabled })
+        return oneOutcome(core, organizationId)
+      }),
     )
-}
-
-function change(
-  options: OperatorOptions,
-  idOrSlug: string,
-  command: (core: Core, organizationId: string) => Promise<void>,
-): Promise<void> {
-  return operate(options, async (core) => {
-    const { id } = await requireOrganization(core.pool, idOrSlug)
-    await command(core, id)
-    return oneOutcome(core, id)
-  })
 }
 
 async function oneOutcome({ pool, config }: Core, organizationId: string): Promise<CommandOutcome> {
@@ -136,7 +116,7 @@ const defaultsOf = ({ RATE_LIMIT_SECRET: secret, RATE_LIMIT_PUBLISHABLE: publish
   publishable,
 })
 
-// As the API shows it, and what only the operator sees. A limit that is null is the server's default.
+// As the API has it, and what only the operator sees. A limit that is null is the server's default.
 function json(organization: OrganizationRow) {
   const { secret_limit, publishable_limit, capabilities: enabled } = organization
   return { ...organizationJson(organization), secret_limit, publishable_limit, capabilities: enabled }

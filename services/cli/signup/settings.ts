@@ -3,15 +3,16 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Command, InvalidArgumentError } from 'commander'
 import { characterCount } from '../../../infra/text.ts'
+import { numberOf } from '../arguments.ts'
 import { readCredentials } from '../credentials.ts'
 
 const run = promisify(execFile)
 
 export const defaultEnvFile = '.env'
 
-/** The server: what was given, TIDEGATE_URL, or a running `tidegate dev`; without a slash at its end. */
-export async function serverUrl(given: string | undefined): Promise<string> {
-  const url = given ?? (process.env.TIDEGATE_URL || (await readCredentials())?.base_url)
+/** The server of the flag, of TIDEGATE_URL, or of a running `tidegate dev`; without a slash at its end. */
+export async function serverUrl(flag: string | undefined): Promise<string> {
+  const url = flag ?? (process.env.TIDEGATE_URL || (await readCredentials())?.base_url)
   if (!url) {
     throw new Error(
       'No server: give --base-url or TIDEGATE_URL; DATA_DIR has no credentials.json of a running `tidegate dev` either.',
@@ -46,7 +47,4 @@ export function serviceId({ command, of }: { command: Command; of: string }): (t
   }
 }
 
-export function seconds(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number of seconds, 1 to 99999.')
-}
+export const seconds = numberOf(/^[1-9]\d{0,4}$/, 'It must be a whole number of seconds, 1 to 99999.')

@@ -5,16 +5,17 @@ import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projectio
 import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
-import { deliveryJson as shownByTheApi } from '../../webhooks/events/schemas.ts'
+import { deliveryJson } from '../../webhooks/events/schemas.ts'
 import { atMost, idOf, jsonFlag } from '../arguments.ts'
 import {
   asOperator,
   type CommandOutcome,
+  notFound,
   type OperatorOptions,
   operate,
   requireOrganization,
 } from '../operator/operate.ts'
-import { shownTime, textTable } from '../tables.ts'
+import { tableOf, timeText } from '../tables.ts'
 
 export function registerRedeliver(webhooks: Command): void {
   webhooks
@@ -23,19 +24,14 @@ export function registerRedeliver(webhooks: Command): void {
     .argument('<event>', 'its id (evt_...)', idOf('evt'))
     .option('--endpoint <id>', 'only to this one (we_...), even if it has the event', idOf('we'))
     .option(...jsonFlag)
-    .action((eventId: string, options: OperatorOptions & { endpoint?: string }) =>
-      operate(options, (core) => redeliverEvent(core, { eventId, endpointId: options.endpoint })),
+    .action(
+      (eventId: string, { endpoint: endpointId, ...options }: OperatorOptions & { endpoint?: string }) =>
+        operate(options, async (core) => {
+          const ids = await redeliver(asOperator(core, 'webhooks redeliver'), { eventId, endpointId })
+          const deliveries = await deliveriesOf(core.pool, [eventId])
+          return outcomeOf(deliveries.filter(({ id }) => ids.includes(id)))
+        }),
     )
-}
-
-async function redeliverEvent(
-  core: Core,
-  { eventId, endpointId }: { eventId: string; endpointId: string | undefined },
-): Promise<CommandOutcome> {
-  const ids = await redeliver(asOperator(core, 'webhooks redeliver'), { eventId, endpointId })
-  const deliveries = await deliveriesOf(core.pool, [eventId])
-  const again = deliveries.filter(({ id }) => ids.includes(id))
-  return { data: again.map(deadLetterJson), text: deliveryTable(again) }
 }
 
 interface Flags extends OperatorOptions {
@@ -58,7 +54,8 @@ export function registerDeadLetters(webhooks: Command): void {
     .action((organization: string | undefined, flags: Flags) =>
       operate(flags, async (core) => {
         const found = await deadLetters(core, organization, flags)
-        return flags.redeliver ? again(core, found) : shown(found)
+        if (flags.redeliver) return redeliverAll(core, found)
+        return found.length > 0 ? outcomeOf(found) : { data: [], text: 'None.' }
       }),
     )
 }
@@ -79,86 +76,55 @@ async function deadLetters(
   })
 }
 
-function shown(found: DeliveryRow[]): CommandOutcome {
-  return { data: found.map(deadLetterJson), text: found.length > 0 ? deliveryTable(found) : 'None.' }
-}
-
-// A refusal is no failure of the command, whose outcome is printed all the same, but a script must not miss it.
-async function again(core: Core, found: DeliveryRow[]): Promise<CommandOutcome> {
-  const results = await redeliverAll(core, found)
-  if (results.some(({ redelivered }) => !redelivered)) process.exitCode = 1
-  return resultsOutcome(results)
-}
-
-export interface Redelivered {
-  delivery_id: string
-  event_id: string
-  endpoint_id: string
-  redelivered: boolean
-  refused: string | null
-}
-
-/** One after the other; what cannot be delivered, as to a disabled endpoint, is told and left as it is. */
-export async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<Redelivered[]> {
-  const results = []
+/**
+ * One after the other. What cannot be delivered, as to a disabled endpoint, is left as it is. That is no failure of the
+ * command, whose outcome is printed all the same, but the exit code is 1, because a script must not miss it.
+ */
+async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<CommandOutcome> {
+  const data = []
   const deps = asOperator(core, 'webhooks dead-letters')
   for (const { id, event_id, endpoint_id } of deliveries) {
-    const refused = await redeliver(deps, { eventId: event_id, endpointId: endpoint_id }).then(
-      () => null,
-      reasonOf,
-    )
-    results.push({ delivery_id: id, event_id, endpoint_id, redelivered: refused === null, refused })
+    const command = { eventId: event_id, endpointId: endpoint_id }
+    const refused = await redeliver(deps, command).then(() => null, refusalOf)
+    data.push({ delivery_id: id, event_id, endpoint_id, redelivered: refused === null, refused })
   }
-  return results
-}
-
-export function resultsOutcome(results: Redelivered[]): CommandOutcome {
-  const lines = results.map(
+  if (data.some(({ redelivered }) => !redelivered)) process.exitCode = 1
+  const lines = data.map(
     ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
   )
-  return { data: results, text: lines.join('\n') || 'None.' }
+  return { data, text: lines.join('\n') || 'None.' }
 }
 
-function reasonOf(error: unknown): string {
+function refusalOf(error: unknown): string {
   if (error instanceof ApiError && error.status < 500) return error.message
   throw error
 }
 
-/** That there is the endpoint, so that nobody takes an empty list for good news. ApiError: 404. */
-export async function requireEndpoint(
+// An empty list of an endpoint that does not exist would be taken for good news.
+async function requireEndpoint(
   db: Db,
   { endpointId, organizationId }: { endpointId: string; organizationId: string | undefined },
 ): Promise<void> {
   const endpoint = (await findEndpoints(db, [endpointId])).get(endpointId)
   if (endpoint && (organizationId ?? endpoint.organization_id) === endpoint.organization_id) return
-  const where = organizationId ? ' in this organization' : ''
-  const details = { fields: [{ name: 'endpoint', issue: 'not_found' }] }
-  throw new ApiError('request.not_found', { message: `endpoint: no such id${where}.`, details })
+  throw notFound('endpoint', `no such id${organizationId ? ' in this organization' : ''}.`)
 }
 
-export function deadLetterJson(delivery: DeliveryRow) {
-  const { organization_id, environment } = delivery
-  return { ...shownByTheApi(delivery), organization_id, environment }
-}
-
-export function deliveryTable(deliveries: DeliveryRow[]): string {
-  const head = [
-    'event',
-    'type',
-    'organization',
-    'endpoint',
-    'status',
-    'attempts',
-    'last answer',
-    'error',
-    'last change',
-  ]
-  return textTable(
-    head,
-    deliveries.map((delivery) => [
-      ...[delivery.event_id, delivery.event_type, delivery.organization_id, delivery.endpoint_id],
-      ...[delivery.status, delivery.attempts, delivery.response_status, delivery.error],
-      shownTime(delivery.updated_at),
-    ]),
-  )
+function outcomeOf(deliveries: DeliveryRow[]): CommandOutcome {
+  const data = deliveries.map((delivery) => {
+    const { organization_id, environment } = delivery
+    return { ...deliveryJson(delivery), organization_id, environment }
+  })
+  const text = tableOf(deliveries, {
+    event: ({ event_id }) => event_id,
+    type: ({ event_type }) => event_type,
+    organization: ({ organization_id }) => organization_id,
+    endpoint: ({ endpoint_id }) => endpoint_id,
+    status: ({ status }) => status,
+    attempts: ({ attempts }) => attempts,
+    'last answer': ({ response_status }) => response_status,
+    error: ({ error }) => error,
+    'last change': ({ updated_at }) => timeText(updated_at),
+  })
+  return { data, text }
 }

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
-import { commaList, httpUrl, port, signingSecrets, wordOf } from '../arguments.ts'
+import { commaList, httpUrl, numberOf, port, signingSecrets, wordOf } from '../arguments.ts'
 import { dataDirectory, writePrivate } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
@@ -121,10 +121,7 @@ async function answerOf(received: Received, flags: Flags): Promise<LoopbackAnswe
   return flags.forward ? forward(received, flags.forward) : { status: flags.status }
 }
 
-function status(text: string): number {
-  if (/^[2-5]\d\d$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a status from 200 to 599.')
-}
+const status = numberOf(/^[2-5]\d\d$/, 'It must be a status from 200 to 599.')
 
 function eventTypesOption(): Option {
   return new Option('--event-types <list>', 'comma-separated, what to subscribe to')
