@@ -4,11 +4,11 @@ import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** Where the code that the consent page shows is told: a line of standard input, or a file. */
+/** The codes that a person types, or writes to a file, as the consent page shows them. */
 export interface ClaimCodes {
-  /** Begins to listen. Resolves to the file that is looked at. */
+  /** Begins to listen. Resolves to the file that is read at each `next`. */
   open(): Promise<string>
-  /** The next one that was told; undefined where there is none. */
+  /** The next code; undefined where there is none yet. */
   next(): Promise<string | undefined>
   close(): Promise<void>
 }
@@ -19,14 +19,14 @@ const longest = 40
 /** `file`: by default one in a folder that nobody else can write to. */
 export function createClaimCodes({
   input,
-  file: given,
+  file: namedFile,
 }: {
   input: Readable
   file?: string | undefined
 }): ClaimCodes {
-  const told: string[] = []
+  const codes: string[] = []
   let folder: string | undefined
-  let file = given
+  let file = namedFile
   let lines: Interface | undefined
   let seen = ''
 
@@ -38,7 +38,7 @@ export function createClaimCodes({
   return {
     async open() {
       lines ??= createInterface({ input }).on('line', (line) => {
-        if (line.trim() !== '') told.push(line.trim().slice(0, longest))
+        if (line.trim() !== '') codes.push(line.trim().slice(0, longest))
       })
       if (file === undefined) {
         folder = await mkdtemp(path.join(tmpdir(), 'tidegate-code-'))
@@ -53,9 +53,9 @@ export function createClaimCodes({
       const text = await written()
       if (text !== seen) {
         seen = text
-        if (text !== '' && text.length <= longest) told.push(text)
+        if (text !== '' && text.length <= longest) codes.push(text)
       }
-      return told.shift()
+      return codes.shift()
     },
     async close() {
       lines?.close()

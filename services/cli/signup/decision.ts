@@ -14,11 +14,11 @@ export type SignupOutcome =
   /** `abandoned`: decided by a person, and given up by the one who asked for it, before the service answered. */
   | { kind: 'expired' | 'consumed' | 'unknown' | 'abandoned' }
 
-interface Waiting {
+export interface Waiting {
   kind: 'wait'
   ms: number
   inProgress: boolean
-  /** A person has approved, and the code of the consent page is to be told. */
+  /** A person has approved, and the code of the consent page is to be sent. */
   isClaiming?: boolean
   problem?: string
 }
@@ -49,17 +49,17 @@ export interface Awaiting {
   poll(): Promise<PolledSession>
   /** Rejects with ApiError 409 when it is too late. */
   cancel(): Promise<void>
-  /** Tells the code if a person has given it. */
+  /** Sends the code of the consent page if a person has typed it. */
   claim(): Promise<void>
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
   onWaiting(waiting: Waiting): void
-  /** Nobody wants to wait any longer, but the signup was decided and goes on. Told where that is waited for. */
+  /** Called once when it is to stop but was decided already, so that its credentials are waited for. */
   onTooLate(): void
 }
 
 export interface Patience {
-  /** Aborted when nobody wants to wait any longer; with the reason 'timed_out' when `timeUp` is. */
+  /** Aborted when it is to stop; with the reason 'timed_out' when `timeUp` is, too. */
   stop: AbortSignal
   timeUp: AbortSignal
 }

@@ -23,9 +23,9 @@ export const valuesIn = (text: string): Values =>
 export interface Addition {
   /** To be appended. Whatever else is in the file reads the same afterwards. */
   lines: string
-  /** What the file has then, under which name; values that were there already, too. */
-  kept: string[]
-  /** What it cannot get: it has another value, or a quote that nobody closes. */
+  /** The names of the values that the file then has, also of those that it had before. */
+  present: string[]
+  /** The names that it cannot get, as it has another value or a quote that nobody closes. */
   conflicts: string[]
 }
 
@@ -54,8 +54,8 @@ export function additionTo(
   const added = new Map(fates.get('added'))
   const lines = linesOf(text, added, comments)
   if (isSame(valuesIn(text + lines), new Map([...existing, ...added])))
-    return { lines, kept: [...names('there'), ...added.keys()], conflicts: names('conflict') }
-  return { lines: '', kept: names('there'), conflicts: [...names('conflict'), ...added.keys()] }
+    return { lines, present: [...names('there'), ...added.keys()], conflicts: names('conflict') }
+  return { lines: '', present: names('there'), conflicts: [...names('conflict'), ...added.keys()] }
 }
 
 /** Whether something can be added: false in a file with a quote that nobody closes, which a value's own could close. */
@@ -106,7 +106,7 @@ export interface EnvPlace {
 const thisUser = () => process.getuid?.() ?? 0
 
 /**
- * Rejects where `changeText` or `writeBeside` would: also where somebody else owns the file, who alone can close it to
+ * Rejects where `changeText` or `writeExtraFile` would: also where somebody else owns the file, who alone can close it to
  * others. Leaves everything as it was.
  */
 export async function writablePlace(file: string, user = thisUser()): Promise<EnvPlace> {
@@ -169,10 +169,10 @@ export async function changeText<T extends { lines: string }>(
 }
 
 /**
- * A file of its own beside the env file, with a number where the name is taken by another text; returns its name. On disk
- * when it resolves.
+ * Writes a file of its own next to the env file, and returns its name, which has a number where another text has the
+ * name. On disk when it resolves.
  */
-export async function writeBeside(
+export async function writeExtraFile(
   { file, named }: EnvPlace,
   { ending, text }: { ending: string; text: string },
 ): Promise<string> {

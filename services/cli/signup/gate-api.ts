@@ -27,13 +27,15 @@ const gateSessionId = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-const createdSchema = z.object({
+const loginSchema = z.object({
   id: gateSessionId,
-  poll_token: z.string(),
   consent_url: httpUrl,
   confirmation_code: z.string(),
   expires_at: z.iso.datetime(),
 })
+export type LoginSession = z.output<typeof loginSchema>
+
+const createdSchema = loginSchema.extend({ poll_token: z.string() })
 export type CreatedSession = z.output<typeof createdSchema>
 
 const pollSchema = z.discriminatedUnion('status', [
@@ -61,14 +63,6 @@ const pollSchema = z.discriminatedUnion('status', [
 export type PolledSession = z.output<typeof pollSchema>
 export type ApprovedSession = Extract<PolledSession, { status: 'approved' }>
 
-const loginSchema = z.object({
-  id: gateSessionId,
-  consent_url: httpUrl,
-  confirmation_code: z.string(),
-  expires_at: z.iso.datetime(),
-})
-export type LoginSession = z.output<typeof loginSchema>
-
 export interface SignupRequest {
   serviceId: string
   accountName: string
@@ -78,61 +72,45 @@ export interface SignupRequest {
   idempotencyKey: string
 }
 
-export interface GateApi {
-  baseUrl: string
-  services(): Promise<RegistryEntry[]>
-  service(serviceId: string): Promise<RegistryEntry>
-  createSession(request: SignupRequest): Promise<CreatedSession>
-  poll(session: CreatedSession): Promise<PolledSession>
-  cancel(session: CreatedSession): Promise<void>
-  /** Tells the code that the consent page shows. */
-  claim(session: CreatedSession, code: string): Promise<void>
-  acknowledge(session: CreatedSession, ackToken: string): Promise<void>
-  createLogin(serviceId: string, agentToken: string): Promise<LoginSession>
-}
+export type GateApi = ReturnType<typeof createGateApi>
 
-export function createGateApi(baseUrl: string): GateApi {
-  const ask = <T>(request: Omit<ServerRequest<T>, 'baseUrl'>) =>
+export function createGateApi(baseUrl: string) {
+  // The consent page shows the user agent.
+  const common = { baseUrl, headers: { 'user-agent': 'tidegate-cli' } }
+  const get = <T>(path: string, schema: z.ZodType<T>, bearer?: string): Promise<T> =>
+    askServer({ ...common, method: 'GET', path: `/v1/gate${path}`, schema, ...(bearer && { bearer }) })
+  const post = <T>(path: string, request: Pick<ServerRequest<T>, 'schema' | 'body' | 'bearer' | 'headers'>) =>
     askServer({
+      ...common,
       ...request,
-      baseUrl,
-      path: `/v1/gate${request.path}`,
-      // The consent page shows it.
-      headers: { 'user-agent': 'tidegate-cli', ...request.headers },
+      headers: { ...common.headers, ...request.headers },
+      method: 'POST',
+      path: `/v1/gate${path}`,
     })
-  const none = z.unknown()
+  const schema: z.ZodType<unknown> = z.unknown()
   return {
     baseUrl,
-    services: () => ask({ method: 'GET', path: '/registry', schema: z.array(entrySchema) }),
-    service: (id) => ask({ method: 'GET', path: `/registry/${encodeURIComponent(id)}`, schema: entrySchema }),
-    createSession: ({ serviceId, accountName, metadata, delivery, idempotencyKey }) =>
-      ask({
-        method: 'POST',
-        path: '/sessions',
+    services: () => get('/registry', z.array(entrySchema)),
+    service: (id: string) => get(`/registry/${encodeURIComponent(id)}`, entrySchema),
+    createSession: ({ serviceId, accountName, idempotencyKey, ...request }: SignupRequest) =>
+      post('/sessions', {
         headers: { 'idempotency-key': idempotencyKey },
-        body: { service_id: serviceId, account_name: accountName, metadata, delivery, claim: 'supported' },
+        body: { service_id: serviceId, account_name: accountName, ...request, claim: 'supported' },
         schema: createdSchema,
       }),
-    poll: ({ id, poll_token: bearer }) =>
-      ask({ method: 'GET', path: `/sessions/${id}`, bearer, schema: pollSchema }),
-    async cancel({ id }) {
-      await ask({ method: 'POST', path: `/sessions/${id}/cancel`, schema: none })
+    poll: ({ id, poll_token }: CreatedSession) => get(`/sessions/${id}`, pollSchema, poll_token),
+    async cancel({ id }: CreatedSession): Promise<void> {
+      await post(`/sessions/${id}/cancel`, { schema })
     },
-    async claim({ id, poll_token: bearer }, code) {
-      await ask({ method: 'POST', path: `/sessions/${id}/claim`, bearer, body: { code }, schema: none })
+    /** Sends the code that the consent page shows. */
+    async claim({ id, poll_token: bearer }: CreatedSession, code: string): Promise<void> {
+      await post(`/sessions/${id}/claim`, { bearer, body: { code }, schema })
     },
-    async acknowledge({ id, poll_token: bearer }, ackToken) {
-      const body = { ack_token: ackToken }
-      await ask({ method: 'POST', path: `/sessions/${id}/ack`, bearer, body, schema: none })
+    async acknowledge({ id, poll_token: bearer }: CreatedSession, ack_token: string): Promise<void> {
+      await post(`/sessions/${id}/ack`, { bearer, body: { ack_token }, schema })
     },
-    createLogin: (serviceId, bearer) =>
-      ask({
-        method: 'POST',
-        path: '/login-sessions',
-        bearer,
-        body: { service_id: serviceId },
-        schema: loginSchema,
-      }),
+    createLogin: (serviceId: string, bearer: string) =>
+      post('/login-sessions', { bearer, body: { service_id: serviceId }, schema: loginSchema }),
   }
 }
 

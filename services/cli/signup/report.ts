@@ -2,10 +2,11 @@ import open from 'open'
 import yoctoSpinner from 'yocto-spinner'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
-import type { CreatedSession, RegistryEntry } from './gate-api.ts'
+import type { Waiting } from './decision.ts'
+import type { CreatedSession, LoginSession, RegistryEntry } from './gate-api.ts'
 import { agentTokenVariable, type Outputs, type Stored } from './store.ts'
 
-export interface ConsentRequest {
+interface ConsentRequest {
   service: RegistryEntry
   session: CreatedSession
   accountName: string
@@ -24,15 +25,10 @@ export interface Approval {
   committable: string[]
 }
 
-/** How a signup is told: to a person or to a program. Never with a value that was delivered. */
+/** What a signup prints, for a person or for a program. Never a value that was delivered. */
 export interface SignupReport {
   consentRequired(request: ConsentRequest): Promise<void>
-  waiting(state: {
-    remainingMs: number
-    inProgress: boolean
-    isClaiming: boolean
-    problem?: string | undefined
-  }): void
+  waiting(state: Omit<Waiting, 'kind' | 'ms'> & { remainingMs: number }): void
   /** A person has approved; the code that the page shows is written to the file, or typed. */
   claimRequired(codeFile: string): void
   warning(message: string): void
@@ -48,12 +44,12 @@ export function printEvent(event: string, members: object = {}): void {
 /** Prints where a person has to approve, a signup or a login. */
 export function printConsent(
   serviceId: string,
-  session: Omit<CreatedSession, 'poll_token'>,
+  session: LoginSession,
   about: { account_name?: string } = {},
 ): void {
   const { id, consent_url, confirmation_code, expires_at } = session
-  const place = { consent_url, confirmation_code, expires_at }
-  printEvent('consent_required', { service_id: serviceId, gate_session_id: id, ...about, ...place })
+  const ids = { service_id: serviceId, gate_session_id: id }
+  printEvent('consent_required', { ...ids, ...about, consent_url, confirmation_code, expires_at })
 }
 
 export function jsonReport(): SignupReport {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { textTable } from '../tables.ts'
+import { tableOf } from '../tables.ts'
 import { typed } from '../typed.ts'
 import { createClaimCodes } from './claim-codes.ts'
 import type { Patience } from './decision.ts'
@@ -29,21 +29,16 @@ export async function runSignup(
 ): Promise<void> {
   try {
     const api = createGateApi(await serverUrl(flags.baseUrl))
-    if (action) return await logIn(api, loginOptions(service, flags))
+    if (action)
+      return await logIn(api, {
+        ...flags,
+        serviceId: service,
+        signupCommand: typed('signup', service, ...repeated(flags)),
+      })
     if (service === 'list') return await printServices(api, flags)
     await signUpAt(api, service, flags)
   } catch (error) {
     tellSignupFailure(error, flags)
-  }
-}
-
-function loginOptions(serviceId: string, { envFile, open, json, ...flags }: SignupFlags) {
-  return {
-    serviceId,
-    envFile,
-    open,
-    json,
-    signupCommand: typed('signup', serviceId, ...repeated({ envFile, ...flags })),
   }
 }
 
@@ -89,20 +84,19 @@ export async function printServices(
 }
 
 function registryTable(services: RegistryEntry[]): string {
-  const head = ['id', 'name', 'verified', 'website', 'gives out', 'dashboard']
-  return textTable(
-    head,
-    services.map(({ id, name, branding, website, env_vars, dashboard_login_url }) => [
-      ...[id, name, branding.verified ? 'yes' : 'no', website],
-      env_vars.map(({ key }) => key).join('\n') || null,
-      dashboard_login_url ? 'yes' : 'no',
-    ]),
-  )
+  return tableOf(services, {
+    id: ({ id }) => id,
+    name: ({ name }) => name,
+    verified: ({ branding }) => (branding.verified ? 'yes' : 'no'),
+    website: ({ website }) => website,
+    'gives out': ({ env_vars }) => env_vars.map(({ key }) => key).join('\n') || null,
+    dashboard: ({ dashboard_login_url }) => (dashboard_login_url ? 'yes' : 'no'),
+  })
 }
 
 const echoMs = 1000
 
-const givenUp =
+const abandoned =
   'Given up. Where a person has approved already the account may still be made; its credentials are lost then.'
 
 /** Aborted by Ctrl-C or when the time, in seconds, is over. A later Ctrl-C says so and ends the process at once. */
@@ -112,7 +106,7 @@ export function stopSignals({ timeout, json }: { timeout?: number; json: boolean
   const onSignal = () => {
     // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
     if (since !== undefined && performance.now() - since > echoMs) {
-      tellSignupFailure(new SignupFailed('interrupted', givenUp), { json })
+      tellSignupFailure(new SignupFailed('interrupted', abandoned), { json })
       process.exit(130)
     }
     since ??= performance.now()

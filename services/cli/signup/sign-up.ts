@@ -106,8 +106,7 @@ async function approval(
       poll: () => api.poll(session),
       cancel: () => api.cancel(session),
       claim: createClaim({ api, report, codes }, session),
-      onWaiting: ({ inProgress, isClaiming = false, problem }) =>
-        report.waiting({ remainingMs: endsAt - now(), inProgress, isClaiming, problem }),
+      onWaiting: (waiting) => report.waiting({ ...waiting, remainingMs: endsAt - now() }),
       onTooLate: () => report.warning(tooLate),
       ...{ sleep, now },
     },
@@ -122,10 +121,10 @@ function createClaim(
   { api, report, codes }: Pick<SignupParts, 'api' | 'report' | 'codes'>,
   session: CreatedSession,
 ): () => Promise<void> {
-  let isAsked = false
+  let isOpen = false
   return async () => {
-    if (!isAsked) report.claimRequired(await codes.open())
-    isAsked = true
+    if (!isOpen) report.claimRequired(await codes.open())
+    isOpen = true
     const code = await codes.next()
     if (code === undefined) return
     await persistently(() => api.claim(session, code)).catch((error: unknown) => {
@@ -161,7 +160,7 @@ async function storePatiently(
   }
 }
 
-// Whether the server knows that the credentials have arrived; told before, and the answer lost, it says so.
+// Whether the server knows that the credentials have arrived. It says so where the answer to an earlier try was lost.
 async function acknowledge(
   api: GateApi,
   { session, ackToken }: { session: CreatedSession; ackToken: string | undefined },
@@ -180,14 +179,14 @@ export interface LoginOptions extends PageFlags {
 }
 
 export async function logIn(api: GateApi, options: LoginOptions): Promise<void> {
-  const { serviceId, envFile, signupCommand, ...flags } = options
+  const { serviceId } = options
   const service = await requireService(api, serviceId)
   if (!service.dashboard_login_url) throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
   const { token, name, place } = await agentToken(options)
   const session = await api.createLogin(serviceId, token)
-  if (flags.json) return printConsent(serviceId, session)
+  if (options.json) return printConsent(serviceId, session)
   const { consent_url, confirmation_code } = session
-  const isOpen = await openPage(consent_url, flags)
+  const isOpen = await openPage(consent_url, options)
   const lines = [
     `To log in to ${service.name} (${serviceId}), to the account of ${name} in ${place}.`,
     isOpen ? 'Opened in your browser:' : 'Open this page in a browser:',

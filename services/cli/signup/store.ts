@@ -18,7 +18,7 @@ import {
   type Values,
   valuesIn,
   writablePlace,
-  writeBeside,
+  writeExtraFile,
 } from './env-file.ts'
 
 export interface EnvFile {
@@ -68,7 +68,7 @@ export async function requireRoom(
       `${file} has a quote that is not closed, so that nothing can be added to it. Nothing was created. ` +
         'Close it, or name another file with --env-file.',
     )
-  // A variable without a value is a place that waits for it.
+  // A variable without a value may be filled.
   const isWritten = (name: string) =>
     name === agentTokenVariable(owner.serviceId) || !envNameProblem(name, owner)
   const taken = [...names].filter((name) => existing.get(name) && isWritten(name))
@@ -84,30 +84,31 @@ export async function requireRoom(
 
 /**
  * Writes to the env file what was announced and accepted, or is under the verified name. What was not, or has another
- * value there, goes to an env file of its own beside it, and what no env file can hold to a file for each. On disk when it
+ * value there, goes to an env file of its own next to it, and what no env file can hold to a file for each. On disk when it
  * resolves; rejects when a file cannot be written, and may then be repeated.
  */
 export async function storeValues(storing: Storing): Promise<Stored[]> {
   const { place, serviceId, gateSessionId, overwrite } = storing
   const comment = `Signed up for ${serviceId} (${gateSessionId})`
-  const all = [...storing.values]
-  const plain = all.filter(([, value]) => quoted(value) !== undefined)
-  const alone = await writeEach(
-    all.filter(([, value]) => quoted(value) === undefined),
-    place,
-    endingOf(storing),
+  const { unquotable = [], plain = [] } = Object.groupBy(storing.values, ([, value]) =>
+    quoted(value) === undefined ? 'unquotable' : 'plain',
   )
-  const notes = alone.flatMap(({ file, names: [name = ''] }) =>
+  const ownFiles: Stored[] = []
+  for (const [name, text] of unquotable) {
+    const file = await writeExtraFile(place, { ending: `${endingOf(storing)}.${name}`, text })
+    ownFiles.push({ file, names: [name], reason: 'unquotable' })
+  }
+  const notes = ownFiles.flatMap(({ file, names: [name = ''] }) =>
     reasonOf(name, storing) ? [] : [`${name} is in ${path.basename(file)}`],
   )
-  const { kept, beside } = await changeText(place, async (text) => {
+  const { present, others } = await changeText(place, async (text) => {
     const accepted = new Map(plain.filter(([name]) => !reasonOf(name, storing)))
     const overwrites = (name: string) => overwrite && isOwn(name, storing)
     const addition = additionTo(text, accepted, { comments: [comment, ...notes], overwrites })
-    const others = new Map(plain.filter(([name]) => !addition.kept.includes(name)))
-    return { ...addition, beside: await storeBeside(others, storing, comment) }
+    const left = new Map(plain.filter(([name]) => !addition.present.includes(name)))
+    return { ...addition, others: await storeOthers(left, storing, comment) }
   })
-  return [...(kept.length > 0 ? [{ file: place.file, names: kept }] : []), ...beside, ...alone]
+  return [...(present.length > 0 ? [{ file: place.file, names: present }] : []), ...others, ...ownFiles]
 }
 
 /** Why a variable does not go into the env file; undefined where it does. */
@@ -120,19 +121,10 @@ function reasonOf(name: string, { announced, accepted, prefix, serviceId }: Stor
 // No program reads files of such names by itself, as some do with .env.local.
 const endingOf = ({ serviceId }: Owner) => `.from-${serviceId}`
 
-async function writeEach(values: [string, string][], place: EnvPlace, ending: string): Promise<Stored[]> {
-  const stored: Stored[] = []
-  for (const [name, text] of values) {
-    const file = await writeBeside(place, { ending: `${ending}.${name}`, text })
-    stored.push({ file, names: [name], reason: 'unquotable' })
-  }
-  return stored
-}
-
-async function storeBeside(values: Values, storing: Storing, comment: string): Promise<Stored[]> {
+async function storeOthers(values: Values, storing: Storing, comment: string): Promise<Stored[]> {
   if (values.size === 0) return []
   const { lines: text } = additionTo('', values, { comments: [comment], overwrites: () => true })
-  const file = await writeBeside(storing.place, { ending: endingOf(storing), text })
+  const file = await writeExtraFile(storing.place, { ending: endingOf(storing), text })
   const groups = Map.groupBy(values.keys(), (name) => reasonOf(name, storing) ?? 'conflict')
   return Array.from(groups, ([reason, names]) => ({ file, names, reason }))
 }

@@ -107,7 +107,9 @@ describe('the report', () => {
     )
     await recorded({ ...paced, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-    await expect(recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused))).rejects.toBe(refused)
+    await expect(recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused))).rejects.toBe(
+      refused,
+    )
     const report = createReport({
       ...input,
       counts: { completed: 10, failed: 2, returning: 1 },

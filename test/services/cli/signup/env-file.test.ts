@@ -10,7 +10,7 @@ import {
   changeText,
   quoted,
   writablePlace,
-  writeBeside,
+  writeExtraFile,
 } from '../../../../services/cli/signup/env-file.ts'
 
 const run = promisify(execFile)
@@ -71,10 +71,10 @@ describe('a value reads the same after it was written', () => {
     const between = fc.array(value.filter(holds), { minLength: 1, maxLength: 5 })
     const property = fc.property(between, (values) => {
       const names = Object.fromEntries(values.map((text, i) => [`V${i}`, text]))
-      const { text, kept, conflicts } = merge('', names)
+      const { text, present, conflicts } = merge('', names)
       expect(parseEnv(text)).toEqual(names)
       expect(dotenv(text)).toEqual(names)
-      expect([kept, conflicts]).toEqual([Object.keys(names), []])
+      expect([present, conflicts]).toEqual([Object.keys(names), []])
     })
     fc.assert(property, { seed, numRuns: 2000 })
   })
@@ -121,10 +121,10 @@ describe('whatever else the file has stays as it is', () => {
   test('with any file', () => {
     const property = fc.property(file, value.filter(holds), fc.boolean(), (before, text, overwrite) => {
       const { NEW: _, ...others } = parseEnv(before)
-      const { text: after, kept, conflicts } = merge(before, { NEW: text }, overwrite)
+      const { text: after, present, conflicts } = merge(before, { NEW: text }, overwrite)
       const { NEW: now, ...left } = parseEnv(after)
       expect(left).toEqual(others)
-      if (kept.length > 0) expect(now).toBe(text)
+      if (present.length > 0) expect(now).toBe(text)
       else expect([conflicts, after]).toEqual([['NEW'], before])
     })
     fc.assert(property, { seed, numRuns: 2000 })
@@ -136,7 +136,7 @@ describe('whatever else the file has stays as it is', () => {
     { what: 'one with CRLF', before: 'B=2\r\n', after: 'B=2\r\n# Signed up\r\nA=1\r\n' },
     { what: 'one that waits for the value', before: 'A=\nB=2\n', after: 'A=\nB=2\n# Signed up\nA=1\n' },
   ])('$what', ({ before, after }) => {
-    expect(merge(before, { A: '1' })).toEqual({ text: after, kept: ['A'], conflicts: [] })
+    expect(merge(before, { A: '1' })).toEqual({ text: after, present: ['A'], conflicts: [] })
   })
 })
 
@@ -212,7 +212,7 @@ describe('the file', () => {
 
   test('beside it gets a number where its name is taken, but for the same text', async () => {
     const place = await writablePlace(at('.env'))
-    const write = (text: string) => writeBeside(place, { ending: '.from-acme', text })
+    const write = (text: string) => writeExtraFile(place, { ending: '.from-acme', text })
     await symlink('target', at('.env.from-acme'))
     expect(await write('one')).toBe(at('.env.from-acme.2'))
     expect(await write('one')).toBe(at('.env.from-acme.2'))
@@ -225,7 +225,7 @@ describe('a variable that is there', () => {
   test('keeps its value, and is a conflict', () => {
     expect(merge('A=old\n', { A: 'new', B: 'b' })).toEqual({
       text: 'A=old\n# Signed up\nB=b\n',
-      kept: ['B'],
+      present: ['B'],
       conflicts: ['A'],
     })
   })
@@ -233,15 +233,15 @@ describe('a variable that is there', () => {
   test('is no conflict when it is the same', () => {
     expect(merge('A="same"\n', { A: 'same' })).toMatchObject({
       text: 'A="same"\n',
-      kept: ['A'],
+      present: ['A'],
       conflicts: [],
     })
   })
 
   test('is replaced when that is asked for: readers take the last one', () => {
     const before = 'export A="old\nB=not a variable\n" # why\nC=3\nA=again\n'
-    const { text, kept } = merge(before, { A: 'new' }, true)
-    expect([text, kept]).toEqual([`${before}# Signed up\nA=new\n`, ['A']])
+    const { text, present } = merge(before, { A: 'new' }, true)
+    expect([text, present]).toEqual([`${before}# Signed up\nA=new\n`, ['A']])
     expect([parseEnv(text), dotenv(text)]).toEqual([
       { A: 'new', C: '3' },
       { A: 'new', C: '3' },
