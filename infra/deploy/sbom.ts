@@ -22,10 +22,10 @@ function withoutDevelopment(whole: Sbom): Sbom {
   const components = whole.components.filter(
     ({ properties }) => !properties.some(({ name }) => name === 'cdx:npm:package:development'),
   )
-  const kept = new Set([whole.metadata.component, ...components].map((one) => one['bom-ref']))
+  const included = new Set([whole.metadata.component, ...components].map((one) => one['bom-ref']))
   const dependencies = whole.dependencies
-    .filter(({ ref }) => kept.has(ref))
-    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) }))
+    .filter(({ ref }) => included.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => included.has(one)) }))
   return { ...whole, components, dependencies }
 }
 

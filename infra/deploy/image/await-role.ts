@@ -21,10 +21,10 @@ async function addressesOf(name: string): Promise<string[]> {
 
 if (import.meta.main) {
   const [all = '', updated = ''] = process.argv.slice(2)
-  const look = () =>
+  const check = () =>
     isReplaced([all, updated], addressesOf).catch((error: Error) => {
       console.error(error.message)
       return false
     })
-  while (!(await look())) await delay(2000)
+  while (!(await check())) await delay(2000)
 }

@@ -4,7 +4,7 @@ import { readRecords, readTopicToEnd } from '../read-topic.ts'
 import { type CopyPlace, original } from './copied.ts'
 
 interface CompareOptions extends CopyPlace {
-  // Of the source, when it was copied.
+  /** Ends of the source when it was copied. */
   ends: Position[]
   change?: ((record: LogRecord) => LogRecord) | undefined
 }
@@ -18,11 +18,11 @@ export async function compareTopic(options: CompareOptions): Promise<number> {
   const ranges = await commonRanges(options)
   const ofSource = await contentOf({ log: source, topic, ranges, view: change })
   const ofTarget = await contentOf({ log: target, topic, ranges, view: original })
-  for (const partition of ranges.keys()) {
-    const [theirs, ours] = [ofSource.get(partition) ?? none, ofTarget.get(partition) ?? none]
-    if (theirs.digest !== ours.digest)
+  for (const [partition, { records, digest }] of ofSource) {
+    const copy = ofTarget.get(partition)
+    if (copy?.digest !== digest)
       throw new Error(
-        `${topic}/${partition} differs: ${theirs.records} records in the embedded log, ${ours.records} on Kafka. ` +
+        `${topic}/${partition} differs: ${records} records in the embedded log, ${copy?.records} on Kafka. ` +
           'The database still belongs to the embedded log. Delete the topics on Kafka, and copy again.',
       )
   }
@@ -61,32 +61,29 @@ interface ContentOptions {
   view: (record: LogRecord) => LogRecord
 }
 
-interface Content {
-  records: number
-  digest: string
-}
-
-const none: Content = { records: 0, digest: '' }
-
-async function contentOf({ log, topic, ranges, view }: ContentOptions): Promise<Map<number, Content>> {
-  const hashes = new Map<number, { records: number; hash: Hash }>()
+// How many records each partition has in its range, and the digest of all of them in order.
+async function contentOf({ log, topic, ranges, view }: ContentOptions) {
+  const hashes = new Map([...ranges.keys()].map((partition) => [partition, { records: 0, hash: sha256() }]))
   function add(record: LogRecord): void {
     const range = ranges.get(record.partition)
-    if (!range || record.offset < range.from || record.offset >= range.to) return
-    const { records, hash } = hashes.get(record.partition) ?? { records: 0, hash: createHash('sha256') }
-    update(hash, record)
-    hashes.set(record.partition, { records: records + 1, hash })
+    const content = hashes.get(record.partition)
+    if (!range || !content || record.offset < range.from || record.offset >= range.to) return
+    content.records += 1
+    update(content.hash, record)
   }
   const handle = (batches: Batch[]) => {
     for (const { records } of batches) for (const record of records) add(view(record))
   }
   await readTopicToEnd({ log, topic, handle })
-  return new Map(
-    [...hashes].map(([partition, { records, hash }]) => [partition, { records, digest: hash.digest('hex') }]),
+  const contents = [...hashes].map(
+    ([partition, { records, hash }]) => [partition, { records, digest: hash.digest('hex') }] as const,
   )
+  return new Map(contents)
 }
 
+const sha256 = () => createHash('sha256')
+
 function update(hash: Hash, { offset, timestamp, key, headers, value }: LogRecord): void {
-  const shown = [offset, timestamp, key, Object.entries(headers).sort(), value.length]
-  hash.update(JSON.stringify(shown)).update(value)
+  const described = [offset, timestamp, key, Object.entries(headers).sort(), value.length]
+  hash.update(JSON.stringify(described)).update(value)
 }

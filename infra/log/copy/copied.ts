@@ -6,8 +6,8 @@ export interface CopyPlace {
   target: ReceivingLog
   topic: Topic
   /**
-   * Its records are kept for a time only. The first ones are gone, so the others get other offsets, and tell which they
-   * had. Records that are kept for ever keep their offsets.
+   * Whether its records are deleted after a time. The first ones are gone then, so the others get other offsets on the
+   * target, and a header says which they had. Records that stay for ever have the same offsets on both.
    */
   expires: boolean
 }

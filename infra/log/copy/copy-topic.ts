@@ -16,8 +16,8 @@ export async function copyTopic(
   async function carry(batches: Batch[]): Promise<void> {
     if (!expires) for (const batch of batches) refuseGap(batch, offsets)
     const records = batches.flatMap((batch) => batch.records)
-    const wanted = records.map(change)
-    const positions = await target.carry(expires ? wanted.map(marked) : wanted)
+    const copies = records.map(change)
+    const positions = await target.carry(expires ? copies.map(marked) : copies)
     positions.forEach((position, i) => {
       const record = records[i]
       if (record) offsets.add(record, position)

@@ -24,9 +24,9 @@ export interface CopyDeps {
 }
 
 export interface Copied {
-  // Of the source.
+  /** Ends of the source. */
   ends: Position[]
-  // Of the topics whose records expire.
+  /** Where records went, of each topic whose records expire. */
   moved: Map<string, OffsetMap>
   topics: { topic: string; copied: number }[]
 }
@@ -62,6 +62,7 @@ function stopped(error: unknown): never {
   throw new Error(`The copy stopped. ${why}. Run it again: it goes on where it ended.`, { cause: error })
 }
 
+/** How many records of each topic are the same in both logs. Throws where one differs. */
 export async function compareTopics(deps: CopyDeps, copied: Copied): Promise<Map<string, number>> {
   const compared = new Map<string, number>()
   for (const spec of deps.specs) {

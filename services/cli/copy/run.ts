@@ -11,7 +11,7 @@ import { moveOffsets } from '../../scoring/store.ts'
 import { openCodec, openKafka, prepareStores, topicSpecs } from '../../server/dependencies.ts'
 import { probeTopic } from '../../server/write-probe.ts'
 import { plannerGroup } from '../../webhooks/planner/planner.ts'
-import { textTable } from '../tables.ts'
+import { tableOf } from '../tables.ts'
 import { type Copied, type CopyDeps, compareTopics, copyTopics, refuseOtherSchemas } from './copy.ts'
 
 export interface CopyFlags {
@@ -20,6 +20,7 @@ export interface CopyFlags {
 }
 
 interface Report {
+  /** The Kafka that was copied to. */
   log: string
   bound: boolean
   topics: { topic: string; copied: number; compared: number | null }[]
@@ -111,20 +112,23 @@ async function bindCopy({ source, target }: CopyDeps, pool: pg.Pool, { ends, mov
   })
 }
 
-const tellEveryMs = 2000
+const progressEveryMs = 2000
 
 function progress(): (line: string) => void {
-  let told = performance.now()
+  let printedAt = performance.now()
   return (line) => {
-    if (performance.now() - told < tellEveryMs) return
-    told = performance.now()
+    if (performance.now() - printedAt < progressEveryMs) return
+    printedAt = performance.now()
     console.error(line)
   }
 }
 
 function textOf({ log, bound, topics }: Report): string {
-  const rows = topics.map(({ topic, copied, compared }) => [topic, copied, compared])
-  const table = textTable(['topic', 'copied now', 'equal on both'], rows)
+  const table = tableOf(topics, {
+    topic: ({ topic }) => topic,
+    'copied now': ({ copied }) => copied,
+    'equal on both': ({ compared }) => compared,
+  })
   const next = bound
     ? `The database belongs to ${log}. Compare with "tidegate rebuild", then start servers with these settings.`
     : 'The database still belongs to the embedded log. Stop the servers, and run this without --no-bind.'

@@ -6,12 +6,7 @@ import { port, wordOf } from '../arguments.ts'
 import { noCredentials, readCredentials } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
-import {
-  type LoopbackAnswer,
-  type LoopbackRequest,
-  type LoopbackServer,
-  serveLoopback,
-} from '../loopback-server.ts'
+import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from '../loopback-server.ts'
 import { asOperator, withCore } from '../operator/operate.ts'
 import { failureText } from '../signup/failure.ts'
 import { serviceId } from '../signup/settings.ts'
@@ -60,12 +55,17 @@ const memberOptions = { id: '--service-id', name: '--name' }
 
 async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
   const { serviceId, name } = flags
-  const target = await developmentTarget()
+  if (!(await readCredentials())) throw new Error(noCredentials())
+  const target = await readTarget({ environment: 'test' })
   const { promise: registered, resolve } = Promise.withResolvers<string>()
   const accounts = createAccounts(createRandom())
-  const server = await listen({
+  const server = await serveLoopback({
     port: flags.port,
     answer: async (request) => answer(request, { flags, target, accounts, secret: await registered }),
+  }).catch((error: unknown) => {
+    if (systemCode(error) !== 'EADDRINUSE') throw error
+    const message = `Port ${flags.port} is in use: name another with --port, or leave it out for a free one.`
+    throw new Error(message, { cause: error })
   })
   undo.defer(server.close)
   const service = { serviceId, name, url: server.url }
@@ -80,22 +80,9 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
 
 // By the operator of the running server, who is whoever runs this. Each start has another address, which ends it.
 async function vouchFor(serviceId: string): Promise<void> {
-  await withCore(async (core) => {
-    await verifyService(asOperator(core, 'gate dev-integrator'), { serviceId, verified: true })
-  })
-}
-
-async function developmentTarget(): Promise<Target> {
-  if (await readCredentials()) return readTarget({ environment: 'test' })
-  throw new Error(noCredentials())
-}
-
-function listen(options: Parameters<typeof serveLoopback>[0]): Promise<LoopbackServer> {
-  return serveLoopback(options).catch((error: unknown) => {
-    if (systemCode(error) !== 'EADDRINUSE') throw error
-    const message = `Port ${options.port} is in use: name another with --port, or leave it out for a free one.`
-    throw new Error(message, { cause: error })
-  })
+  await withCore((core) =>
+    verifyService(asOperator(core, 'gate dev-integrator'), { serviceId, verified: true }),
+  )
 }
 
 async function answer(

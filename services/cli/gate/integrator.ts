@@ -2,11 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Random } from '../../../infra/ids.ts'
 import { parsedJson } from '../../../infra/text.ts'
-import {
-  type DeliveryEnvelope,
-  deliveryRequestSchema,
-  sealEnvelope,
-} from '../../../infra/wire/delivery-envelope.ts'
+import { deliveryRequestSchema, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { envPrefixOf } from '../../../infra/wire/gate.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { verifySignature } from '../../../infra/wire/webhooks/signature.ts'
@@ -21,14 +17,14 @@ const signupSchema = z.object({
   // Later versions may add members.
   delivery: deliveryRequestSchema.strip(),
 })
-export type ApprovedSignup = z.output<typeof signupSchema>
+type ApprovedSignup = z.output<typeof signupSchema>
 
 const eventSchema = z.object({ type: z.literal(directType), data: signupSchema })
 
 export const failures = ['never', '500', 'refuse', 'garbage', 'timeout'] as const
 export type Failure = (typeof failures)[number]
 
-export interface ApprovalOptions {
+interface ApprovalOptions {
   accounts: Accounts
   serviceId: string
   secret: string
@@ -59,7 +55,7 @@ function failure(
   { gate_session_id }: ApprovedSignup,
   { fail, tell }: Pick<ApprovalOptions, 'fail' | 'tell'>,
 ): LoopbackAnswer | Promise<LoopbackAnswer> {
-  tell(`${gate_session_id}: fails as it was asked to (${fail})`)
+  tell(`${gate_session_id}: fails as --fail says (${fail})`)
   if (fail === 'timeout') return new Promise(() => {})
   if (fail === 'garbage') return { status: 200, body: 'this is no JSON' }
   return { status: fail === '500' ? 500 : 403 }
@@ -70,15 +66,13 @@ export function variableNames(serviceId: string) {
   return { apiKey: `${prefix}API_KEY`, accountId: `${prefix}ACCOUNT_ID` }
 }
 
-export interface Accounts {
-  /** Sealed credentials of the signup's account, made the first time; `isNew` says which it was. */
-  open(signup: ApprovedSignup): { isNew: boolean; envelope: DeliveryEnvelope }
-}
+export type Accounts = ReturnType<typeof createAccounts>
 
-export function createAccounts(random: Random): Accounts {
+export function createAccounts(random: Random) {
   const keys = new Map<string, string>()
   return {
-    open({ gate_session_id, gate_account_id, service_id, delivery }) {
+    /** Sealed credentials of the signup's account, made the first time; `isNew` says which it was. */
+    open({ gate_session_id, gate_account_id, service_id, delivery }: ApprovedSignup) {
       const known = keys.get(gate_session_id)
       const key = known ?? `demo_${random(24).toString('base64url')}`
       keys.set(gate_session_id, key)
@@ -92,17 +86,13 @@ export function createAccounts(random: Random): Accounts {
   }
 }
 
-export interface DashboardOptions {
-  baseUrl: string
-  secretKey: string
-  tell(line: string): void
-}
-
 const loginSchema = z.object({ gate_account_id: z.string(), account_name: z.string() })
 
 /** The page behind `dashboard_login_url`: exchanges the code for the account, which is logged in with that. */
-export async function answerLogin(code: string, options: DashboardOptions): Promise<LoopbackAnswer> {
-  const { baseUrl, secretKey, tell } = options
+export async function answerLogin(
+  code: string,
+  { baseUrl, secretKey, tell }: { baseUrl: string; secretKey: string; tell(line: string): void },
+): Promise<LoopbackAnswer> {
   const request = { baseUrl, method: 'POST', path: '/v1/gate/login-sessions/consume' } as const
   try {
     const account = await askServer({ ...request, bearer: secretKey, body: { code }, schema: loginSchema })

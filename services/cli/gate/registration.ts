@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { askServer } from '../ask-server.ts'
-import { disable, register } from '../webhooks/listen.ts'
-import { createOrganizationApi, type Target } from '../webhooks/target.ts'
+import { disableEndpoint, ownEndpoint } from '../webhooks/own-endpoint.ts'
+import type { Target } from '../webhooks/target.ts'
 import { variableNames } from './integrator.ts'
 
 export interface SampleService {
@@ -22,8 +22,8 @@ const serviceSchema = z.object({
 export const frontPage = 'A sample service for development.'
 
 /**
- * Registers the service and its webhook endpoint, or leads those of the last time here. Each service has an endpoint of
- * its own, which nothing is done to unless the service can be led here. Returns the signing secret.
+ * Registers the service and its webhook endpoint, or gives those of the last time the present address. Each service has
+ * an endpoint of its own, which is changed only where the service may be. Returns the signing secret.
  */
 export async function registerSampleService(target: Target, service: SampleService): Promise<string> {
   const { serviceId } = service
@@ -32,28 +32,25 @@ export async function registerSampleService(target: Target, service: SampleServi
     throw new Error(`The service ${serviceId} was disabled for good: name another with --service-id.`)
   if (known?.discoverable && known.website !== service.url && (await isRunning(known.website)))
     throw new Error(`${serviceId} runs already, on ${known.website}: name another with --service-id.`)
-  const api = createOrganizationApi(target)
-  const { endpointId, signingSecret } = await register(api, target, {
-    url: `${service.url}webhook`,
-    eventTypes: [directType],
-    listener: {
-      file: `gate-dev-integrator.${serviceId}.json`,
-      name: `tidegate gate dev-integrator ${serviceId}`,
-    },
-  })
+  const { endpointId, signingSecret } = await ownEndpoint(
+    target,
+    { url: `${service.url}webhook`, eventTypes: [directType] },
+    { file: `gate-dev-integrator.${serviceId}.json`, name: `tidegate gate dev-integrator ${serviceId}` },
+  )
   const changes = { ...definition(service), webhook_endpoint_id: endpointId }
-  if (known) await change(target, { serviceId, changes })
-  else await create(target, { id: serviceId, ...changes }).catch(withoutEndpoint)
+  if (known) await change(target, serviceId, changes)
+  else
+    await ask(target, { method: 'POST', path: '', body: { id: serviceId, ...changes } }).catch(
+      async (error) => {
+        await disableEndpoint(target, endpointId).catch(() => {})
+        throw error
+      },
+    )
   return signingSecret
-
-  async function withoutEndpoint(error: unknown): Promise<never> {
-    await disable(api, endpointId).catch(() => {})
-    throw error
-  }
 }
 
 export async function hideService(target: Target, { serviceId }: SampleService): Promise<void> {
-  await change(target, { serviceId, changes: { discoverable: false } })
+  await change(target, serviceId, { discoverable: false })
 }
 
 function find(target: Target, serviceId: string) {
@@ -73,10 +70,8 @@ async function isRunning(website: string): Promise<boolean> {
   return page.includes(frontPage)
 }
 
-const create = (target: Target, body: object) => ask(target, { method: 'POST', path: '', body })
-
-function change(target: Target, { serviceId, changes }: { serviceId: string; changes: object }) {
-  return ask(target, { method: 'PATCH', path: `/${serviceId}`, body: changes })
+function change(target: Target, serviceId: string, body: object) {
+  return ask(target, { method: 'PATCH', path: `/${serviceId}`, body })
 }
 
 function ask(

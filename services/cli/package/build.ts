@@ -35,8 +35,8 @@ async function buildProgram(folder: string): Promise<void> {
   })
 }
 
-function only(versions: Record<string, string>, isWanted: (name: string) => boolean) {
-  return Object.fromEntries(Object.entries(versions).filter(([name]) => isWanted(name)))
+function only(versions: Record<string, string>, isIncluded: (name: string) => boolean) {
+  return Object.fromEntries(Object.entries(versions).filter(([name]) => isIncluded(name)))
 }
 
 async function buildBrowser(folder: string): Promise<void> {

@@ -1,49 +1,28 @@
+import { parsedJson } from '../../../infra/text.ts'
 import { wire } from '../../../infra/wire/names.ts'
 import { standardHeaders, verifySignature } from '../../../infra/wire/webhooks/signature.ts'
-import {
-  type LoopbackAnswer,
-  type LoopbackRequest,
-  type LoopbackServer,
-  serveLoopback,
-} from '../loopback-server.ts'
+import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
 import { errorMessage } from '../thrown.ts'
-
-export type { LoopbackAnswer } from '../loopback-server.ts'
-export type Received = Pick<LoopbackRequest, 'headers' | 'body'>
-export type Receiver = LoopbackServer
-
-export function startReceiver({
-  port,
-  answer,
-}: {
-  port: number
-  answer: (received: Received) => Promise<LoopbackAnswer>
-}): Promise<Receiver> {
-  return serveLoopback({
-    port,
-    answer: async ({ method, ...received }) => (method === 'POST' ? answer(received) : { status: 405 }),
-  })
-}
 
 const timeoutMs = 15_000
 // Of one connection, or set by whoever sends. RFC 9110, section 7.6.1
 const notForwarded = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']
 
 /** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */
-export async function forward({ headers, body }: Received, url: string): Promise<LoopbackAnswer> {
-  const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+export async function forward({ headers, body }: LoopbackRequest, url: string): Promise<LoopbackAnswer> {
+  const passedOn = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' && !notForwarded.includes(name) ? [[name, value]] : [],
   )
   try {
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(url, { method: 'POST', headers: kept, body, signal, redirect: 'manual' })
+    const response = await fetch(url, { method: 'POST', headers: passedOn, body, signal, redirect: 'manual' })
     return { status: response.status, body: await response.text() }
   } catch (error) {
     return { status: 502, body: errorMessage(error) }
   }
 }
 
-export interface Inspection {
+interface Inspection {
   received_at: string
   event_id: string | null
   type: string | null
@@ -59,7 +38,7 @@ const standard = Object.values(standardHeaders)
 
 /** Verifies each form of signature by itself, as receivers of only that form would. */
 export function inspect(
-  { headers, body }: Received,
+  { headers, body }: LoopbackRequest,
   { secrets, now, seen }: { secrets: string[]; now: number; seen: Map<string, number> },
 ): Inspection {
   const formOf = (names: string[]) => {
@@ -67,7 +46,8 @@ export function inspect(
     const result = verifySignature({ headers: own, body, secrets, now })
     return result.valid ? 'valid' : result.problem
   }
-  const payload = parsed(body)
+  const json = parsedJson(body)
+  const payload = json === undefined ? body : json
   const eventId = memberOf(payload, 'id')
   const times = (seen.get(eventId ?? '') ?? 0) + 1
   if (eventId !== null) seen.set(eventId, times)
@@ -86,14 +66,6 @@ export function inspect(
 
 export function isGenuine({ signatures }: Inspection): boolean {
   return Object.values(signatures).includes('valid')
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return body
-  }
 }
 
 function memberOf(payload: unknown, name: 'id' | 'type'): string | null {

@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { baseUrl, idOf, wordOf } from '../arguments.ts'
-import { askServer } from '../ask-server.ts'
+import { askServer, type ServerRequest } from '../ask-server.ts'
 import { readCredentials, required } from '../credentials.ts'
 
 export interface TargetFlags {
@@ -53,33 +52,16 @@ export async function readTarget(flags: TargetFlags): Promise<Target> {
   }
 }
 
-/** What these commands read of a webhook endpoint; `signing_secret` only where it was just made. */
-export const ownEndpointSchema = z.object({
-  id: z.string(),
-  url: z.string(),
-  status: z.enum(['active', 'disabled']),
-  event_types: z.array(z.enum(subscribableTypes)),
-  signing_secret: z.string().optional(),
-})
-export type OwnEndpoint = z.infer<typeof ownEndpointSchema>
+/** What these commands read of a webhook endpoint. */
+export const ownEndpointSchema = z.object({ id: z.string(), status: z.enum(['active', 'disabled']) })
 
-interface Request<T> {
-  method: 'GET' | 'POST' | 'PATCH'
-  // Below `/v1/organizations/{organizationId}`.
-  path: string
-  body?: object
-  schema: z.ZodType<T>
-}
-
-/** Asks the API of one organization. ApiError: what the server refused; see askServer. */
-export interface Api {
-  request<T>(request: Request<T>): Promise<T>
-}
-
-export function createOrganizationApi({ baseUrl, secretKey, organizationId }: Target): Api {
-  const base = `/v1/organizations/${organizationId}`
-  return {
-    request: ({ path, ...request }) =>
-      askServer({ ...request, baseUrl, path: base + path, bearer: secretKey }),
-  }
+/**
+ * What the API of the target's organization answers. `path` is below `/v1/organizations/{organizationId}`. ApiError: what
+ * the server refused; see askServer.
+ */
+export function requestOf<T>(
+  { baseUrl, secretKey: bearer, organizationId }: Target,
+  { path, ...request }: Pick<ServerRequest<T>, 'method' | 'path' | 'body' | 'schema'>,
+): Promise<T> {
+  return askServer({ ...request, baseUrl, path: `/v1/organizations/${organizationId}${path}`, bearer })
 }

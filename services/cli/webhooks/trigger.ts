@@ -6,10 +6,9 @@ import { idOf, jsonFlag, wordOf } from '../arguments.ts'
 import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
 import { webOnly } from '../simulate/generate/plan.ts'
 import {
-  type Api,
-  createOrganizationApi,
   ownEndpointSchema,
   readTarget,
+  requestOf,
   type Target,
   type TargetFlags,
   withTarget,
@@ -39,43 +38,43 @@ export function registerTrigger(webhooks: Command): void {
 
 async function trigger(type: Triggered, flags: Flags): Promise<CommandOutcome> {
   const target = await readTarget(flags)
-  const api = createOrganizationApi(target)
-  if (type === 'webhook.test') return sendTests(api, flags.endpoint)
+  if (type === 'webhook.test') return sendTests(target, flags.endpoint)
   if (flags.endpoint)
     throw new Error(`--endpoint goes with webhook.test: a ${type} is for all that subscribe to it`)
-  return runSession(api, { type, target, publishableKey: flags.publishableKey })
+  return runSession(target, type, flags.publishableKey ?? target.publishableKey)
 }
 
 const testSchema = z.object({ event_id: z.string(), delivery_ids: z.array(z.string()) })
 
-async function sendTests(api: Api, endpointId: string | undefined): Promise<CommandOutcome> {
-  const ids = endpointId ? [endpointId] : await activeEndpoints(api)
+async function sendTests(target: Target, endpointId: string | undefined): Promise<CommandOutcome> {
+  const ids = endpointId ? [endpointId] : await activeEndpoints(target)
   if (ids.length === 0)
     throw new Error('There is no active endpoint: create one, or start "tidegate webhooks listen".')
   const sent = []
   for (const id of ids) {
     const path = `/webhooks/endpoints/${encodeURIComponent(id)}/test`
-    const test = await api.request({ method: 'POST', path, schema: testSchema })
+    const test = await requestOf(target, { method: 'POST', path, schema: testSchema })
     sent.push({ ...test, type: 'webhook.test', endpoint_id: id })
   }
   const lines = sent.map(({ event_id, endpoint_id }) => `${event_id}  webhook.test to ${endpoint_id}`)
   return { data: sent, text: lines.join('\n') }
 }
 
-async function activeEndpoints(api: Api): Promise<string[]> {
+async function activeEndpoints(target: Target): Promise<string[]> {
   const schema = z.array(ownEndpointSchema)
-  const endpoints = await api.request({ method: 'GET', path: '/webhooks/endpoints', schema })
+  const endpoints = await requestOf(target, { method: 'GET', path: '/webhooks/endpoints', schema })
   return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
 }
 
 async function runSession(
-  api: Api,
-  { type, target, publishableKey }: { type: Triggered; target: Target; publishableKey: string | undefined },
+  target: Target,
+  type: Triggered,
+  publishableKey: string | undefined,
 ): Promise<CommandOutcome> {
-  const key = publishableKey ?? target.publishableKey
-  if (!key) throw new Error('--publishable-key is needed with a --secret-key that is not of credentials.json')
-  const sessionId = await syntheticSession(target.baseUrl, key)
-  const event = await raisedEvent(api, { type, sessionId })
+  if (!publishableKey)
+    throw new Error('--publishable-key is needed with a --secret-key that is not of credentials.json')
+  const sessionId = await syntheticSession(target.baseUrl, publishableKey)
+  const event = await raisedEvent(target, { type, sessionId })
   const data = [{ event_id: event.id, type, session_id: sessionId }]
   return { data, text: `${event.id}  ${type} of ${sessionId}` }
 }
@@ -104,11 +103,11 @@ const eventSchema = z.object({ id: z.string(), subject: z.object({ id: z.string(
 const patienceMs = 15_000
 const pollMs = 250
 
-async function raisedEvent(api: Api, { type, sessionId }: { type: Triggered; sessionId: string }) {
+async function raisedEvent(target: Target, { type, sessionId }: { type: Triggered; sessionId: string }) {
   const path = `/events?type=${type}&limit=200`
   const end = Date.now() + patienceMs
   while (Date.now() < end) {
-    const events = await api.request({ method: 'GET', path, schema: z.array(eventSchema) })
+    const events = await requestOf(target, { method: 'GET', path, schema: z.array(eventSchema) })
     const raised = events.find(({ subject }) => subject.id === sessionId)
     if (raised) return raised
     await delay(pollMs)
