@@ -28,7 +28,7 @@ const item = z.strictObject({
 
 const tagged = z.looseObject({ proxy_provider: z.string() })
 
-// Of every item with a tag, also where its other members do not fit.
+// Every item with a tag is checked, also where its other members do not fit.
 function checkTags(items: readonly unknown[], context: z.RefinementCtx): void {
   items.forEach((one, i) => {
     const input = tagged.safeParse(one).data?.proxy_provider

@@ -14,14 +14,14 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
 export const noCredentials = (): string =>
   `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start ${typed('dev')} first, or set DATA_DIR to where a running one keeps its files.`
 
-/** Of a flag or of credentials.json. Throws where neither has it. */
+/** The value, which is a flag's or of credentials.json. Throws where neither has it. */
 export function required(value: string | undefined, flag: string): string {
   if (value) return value
   throw new Error(`${flag} is not given, and ${noCredentials()}`)
 }
 
 export interface EnvironmentKeys {
-  /** Of browsers. */
+  /** For browsers. */
   publishable_key: string
   secret_key: string
   ios_publishable_key: string

@@ -15,15 +15,13 @@ export interface AccessControl {
   idempotency: Idempotency
 }
 
-export interface AccessControlOptions {
-  counters: AuthCounters
-  undo: AsyncDisposableStack
-}
-
 // A consent page needs a few requests at first and one every other second. An office opens several pages at once.
 const consentPages = { perSecond: 10, burst: 300 }
 
-export function createAccessControl(core: Core, { counters, undo }: AccessControlOptions): AccessControl {
+export function createAccessControl(
+  core: Core,
+  { counters, undo }: { counters: AuthCounters; undo: AsyncDisposableStack },
+): AccessControl {
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())
@@ -37,7 +35,7 @@ export function createAccessControl(core: Core, { counters, undo }: AccessContro
     onKeyUsed: usage.note,
     ...counters,
   })
-  // Where this is heard, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
+  // Where this arrives, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
   undo.defer(applied.onChange('organizations', auth.invalidate))
   undo.defer(applied.onChange('policies', auth.invalidate))
   return { auth, idempotency: createIdempotency(core) }

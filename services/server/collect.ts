@@ -44,9 +44,9 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
   const { ages, stop } = watchBacklog({
     stages: [
       { ends: () => log.endPositions(received), done: () => readOffsets(pool, received) },
-      { ends: () => log.endPositions(scored), done: () => shownDecisions(pool) },
+      { ends: () => log.endPositions(scored), done: () => visibleDecisions(pool) },
     ],
-    // Claims and appends tell of an outage.
+    // Claims and appends report an outage.
     onError: (err) =>
       logger.debug({ err }, 'collect does not know what waits behind it, and admits everything'),
   })
@@ -58,14 +58,13 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
     maxBacklogMs: config.COLLECT_MAX_BACKLOG_MS,
     maxInFlight: config.COLLECT_MAX_IN_FLIGHT,
   })
-  const hearOf = (decisionIds?: readonly string[]) => admission.begun.decided(decisionIds ?? [])
-  undo.defer(applied.onChange('sessions', hearOf))
+  undo.defer(applied.onChange('sessions', (decisionIds) => admission.begun.decided(decisionIds ?? [])))
   measureAdmission(registry, { ages, inFlight: admission.inFlight })
   return admission
 }
 
 // The read model reads other topics, too.
-async function shownDecisions(pool: Core['pool']): Promise<Position[]> {
+async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {
   const positions = await liveOffsets(pool, 'sessions')
   return positions.filter(({ topic }) => topic === eventTopics.SessionScored)
 }

@@ -5,7 +5,7 @@ import { claimPoolOptions } from '../collect/claims.ts'
 import { dispatchPoolOptions } from '../webhooks/dispatch/dispatcher.ts'
 import type { Role } from './roles.ts'
 
-/** How many connections to the database a process opens at most: `all`, of which these are of its two shared pools. */
+/** How many connections to the database a process opens at most. `all` has those of its two shared pools, too. */
 export interface Connections {
   all: number
   pool: number
@@ -13,7 +13,7 @@ export interface Connections {
   reads: number
 }
 
-// Of the pool that the work of several roles shares.
+// How many of the pool that all roles of a process share are for one role.
 const poolOf: Record<Role, number> = {
   collect: 6,
   scoring: 6,
@@ -35,7 +35,7 @@ const consuming: Role[] = ['scoring', 'projections', 'webhooks']
 interface ConnectionParts {
   roles: readonly Role[]
   isLogEmbedded: boolean
-  /** Of DATABASE_MAX_CONNECTIONS. */
+  /** DATABASE_MAX_CONNECTIONS. */
   max?: number | undefined
 }
 
@@ -49,13 +49,10 @@ export function connectionsOf({ roles, isLogEmbedded, max }: ConnectionParts): C
   return { all: own + pool + reads, pool, reads }
 }
 
-interface Bound {
-  own: number
-  hasReads: boolean
-  roles: readonly Role[]
-}
-
-function withMax(max: number, { own, hasReads, roles }: Bound): Connections {
+function withMax(
+  max: number,
+  { own, hasReads, roles }: { own: number; hasReads: boolean; roles: readonly Role[] },
+): Connections {
   const shared = max - own
   const fewestPool = fewestOf(roles)
   const reads = hasReads ? Math.max(fewestReads, Math.min(shared - fewestPool, Math.floor(shared / 3))) : 0
@@ -67,7 +64,7 @@ function withMax(max: number, { own, hasReads, roles }: Bound): Connections {
   )
 }
 
-// Of work that must not wait for other work, and of who waits to be told.
+// Connections for work that must not wait for other work, and for listeners.
 function ownConnections({ roles, isLogEmbedded }: Omit<ConnectionParts, 'max'>): number {
   const has = (some: Role[]) => some.some((role) => roles.includes(role))
   const { writers, consumers } = embeddedLogConnections

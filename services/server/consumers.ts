@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import type { PartitionStatus } from '../../infra/event-store/consumer.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
-import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
+import { runPeriodically } from '../../infra/flow/periodic.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
@@ -48,33 +48,31 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const pruning = starts.projections ? projections.filter(({ createPrune }) => createPrune) : []
   const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
   undo.defer(() => stopTogether(pruners))
-  for (const pruner of pruners) wakeWhenMoreEnds(core, { pruner, undo })
+  for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
   const scoring = starts.scoring ? await startScoring(core, { network, simulationKey, undo }) : []
   undo.defer(() => stopTogether(scoring))
+  const oldCounts = 'keys that answers of months before were counted under'
   const tidying = [
     ...(starts.api
-      ? [runGraceScheduler(core), runRetentionScheduler(core), runPurge(core, expiredKeys)]
+      ? [
+          runGraceScheduler(core),
+          runRetentionScheduler(core),
+          runPurge(core, 'expired Idempotency-Keys', purgeIdempotencyKeys),
+        ]
       : []),
-    ...(starts.collect ? [runPurge(core, endedClaims)] : []),
-    ...(starts.scoring ? [runPurge(core, pastCountingKeys)] : []),
+    ...(starts.collect ? [runPurge(core, 'claims of documents that ended', purgeClaims)] : []),
+    ...(starts.scoring ? [runPurge(core, oldCounts, purgeCountingKeys)] : []),
   ]
   undo.defer(() => stopTogether(tidying))
-  const telling = starts.webhooks ? await startWebhooks(core, registry) : []
-  undo.defer(() => stopTogether(telling))
-  return [...applying, ...scoring, ...telling]
+  const sending = starts.webhooks ? await startWebhooks(core, registry) : []
+  undo.defer(() => stopTogether(sending))
+  return [...applying, ...scoring, ...sending]
 }
 
-function wakeWhenMoreEnds(
-  { applied }: Core,
-  { pruner, undo }: { pruner: Periodic; undo: AsyncDisposableStack },
-) {
-  undo.defer(applied.onAdvance('policies', pruner.wake))
-}
-
-export function noneHalted(running: Running[]): void {
-  const halted = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
-  if (halted)
-    throw new Error(`${halted.topic}/${halted.partition} stands still at offset ${halted.nextOffset}`)
+export function requireNoneStopped(running: Running[]): void {
+  const stopped = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
+  if (stopped)
+    throw new Error(`${stopped.topic}/${stopped.partition} stands still at offset ${stopped.nextOffset}`)
 }
 
 export async function allWork(running: Running[]): Promise<void> {
@@ -95,7 +93,7 @@ async function startScoring(
   { network, simulationKey, undo }: Pick<WorkerParts, 'network' | 'simulationKey' | 'undo'>,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
-  wakeWhenMoreEnds(core, { pruner, undo })
+  undo.defer(core.applied.onAdvance('policies', pruner.wake))
   const learning = runLearning(core)
   const minimal = await followMinimalMode(core)
   const { allowsMinimal } = minimal
@@ -109,24 +107,16 @@ async function startScoring(
 
 const purgeIntervalMs = 10 * 60 * 1000
 
-interface Purged {
-  what: string
-  // Deletes some, and returns how many.
-  purge: (db: Db, now: number) => Promise<number>
-}
-
-const expiredKeys: Purged = { what: 'expired Idempotency-Keys', purge: purgeIdempotencyKeys }
-const endedClaims: Purged = { what: 'claims of documents that ended', purge: purgeClaims }
-const pastCountingKeys: Purged = {
-  what: 'keys that answers of months before were counted under',
-  purge: purgeCountingKeys,
-}
-
-function runPurge({ pool, clock, logger }: Core, { what, purge }: Purged): Running {
+// `purge` deletes some of them, and returns how many.
+function runPurge(
+  { pool, clock, logger }: Core,
+  what: string,
+  purge: (db: Db, now: number) => Promise<number>,
+): Running {
   return runPeriodically({
     intervalMs: purgeIntervalMs,
     look: async () => (await purge(pool, clock())) > 0,
-    onError: (err) => logger.error({ err }, `${what} were not deleted; the next look tries again`),
+    onError: (err) => logger.error({ err }, `${what} were not deleted; the next run tries again`),
   })
 }
 

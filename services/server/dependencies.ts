@@ -70,7 +70,7 @@ export interface Core {
   readPool: pg.Pool
   log: EventLog<Claim>
   codec: EventCodec
-  // Of sessions: what is personal in their events is encrypted.
+  /** The keys under which what is personal in the events of a session is encrypted. */
   dataKeys: DataKeys
   skips: Skips
   applied: Applied
@@ -94,7 +94,7 @@ export interface CoreOptions {
   longQueries?: boolean
   /** LOG_WAIT_MS counts: a server's start. */
   waitsForLog?: boolean
-  /** Of a server's two shared pools. */
+  /** How many connections the two shared pools of a server have; a command has its own numbers. */
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
 }
@@ -115,7 +115,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const ofReads = { max: Math.max(1, reads), applicationName: 'tidegate reads', ...reading }
   const readPool = createPool({ url: databaseUrl, ...ofReads })
   undo.defer(() => readPool.end())
-  const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock, undo })
+  const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock }, undo)
   const { storedWith } = dataKeys
   const opened = await openLog({
     config,
@@ -143,7 +143,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 
 interface PrepareOptions extends Pick<Core, 'config' | 'pool' | 'log' | 'logger'> {
   adoptLog?: boolean
-  /** For how long a log that does not answer is asked again; default not at all. */
+  /** For how long a log that does not answer is tried again; default not at all. */
   waitMs?: number
 }
 
@@ -181,7 +181,7 @@ const servingMigrations = [
   idempotencyMigrations,
   claimMigrations,
   dataKeyMigrations,
-  // Collect looks how far scoring is, wherever that runs.
+  // Collect reads how far scoring is, wherever that runs.
   scoringMigrations,
   queueMigrations,
   gateMigrations,
@@ -192,11 +192,8 @@ export function createServingTables(pool: pg.Pool): Promise<void> {
   return transaction(pool, (tx) => runMigrations(tx, servingMigrations))
 }
 
-interface LogOptions {
-  config: Config
-  pool: pg.Pool
+interface LogOptions extends Pick<Core, 'config' | 'pool' | 'logger'> {
   url: string
-  logger: Logger
   /** What the embedded log stores with records. */
   storedWith?: DataKeys['storedWith']
   guardedBy?: typeof claimsAsGuards
@@ -224,8 +221,8 @@ export async function openKafka({
   })
 }
 
-// What people and back ends cause by themselves: each partition more costs every fetch of a consumer.
-const quietTopics: ReadonlySet<string> = new Set([
+// People and back ends cause few of these events, and each further partition costs every fetch of a consumer.
+const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.OrganizationCreated,
   eventTopics.RecordSkipped,
   eventTopics.OrganizationDataExpired,
@@ -233,23 +230,22 @@ const quietTopics: ReadonlySet<string> = new Set([
   eventTopics.VisitorCorrected,
 ])
 
-// Observations are heavy and kept for days. Other events are light and kept for ever.
+// Observations are heavy and stay for days. Other events are light and stay for ever.
 export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
   const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
     if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs }
-    return { topic, partitions: quietTopics.has(topic) ? 1 : partitions }
+    return { topic, partitions: singlePartitionTopics.has(topic) ? 1 : partitions }
   })
   return [...ofEvents, probeTopicSpec]
 }
 
-interface DataKeyParts extends Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'> {
-  undo: AsyncDisposableStack
-}
-
-// Keys have a connection of their own: whoever looks them up waits for nothing else in the database.
-function openDataKeys({ config, databaseUrl, undo, ...parts }: DataKeyParts): DataKeys {
+// Keys have connections of their own, so that who needs one waits for nothing else in the database.
+function openDataKeys(
+  { config, databaseUrl, ...parts }: Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'>,
+  undo: AsyncDisposableStack,
+): DataKeys {
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
   undo.defer(() => pool.end())

@@ -10,7 +10,7 @@ import { type Core, projections } from './dependencies.ts'
 interface Group {
   name: string
   topics: Topic[]
-  // The next offsets that it goes on from.
+  /** The next offsets that it goes on from. */
   done: () => Promise<Position[]>
 }
 
@@ -27,7 +27,7 @@ function groupsOf({ pool, log }: Core): Group[] {
 interface Lag {
   labels: { group: string; topic: string; partition: number }
   records: number
-  // Since this process first saw what the group has not reached yet.
+  /** For how long this process has known of what the group has not reached yet. */
   seconds: number
 }
 
@@ -58,7 +58,7 @@ export function measureLags(lags: Lags, registry: Registry): void {
   )
 }
 
-/** How far each consumer is behind the log, in whichever process it runs. Whoever asks meanwhile gets the same answer. */
+/** How far each consumer is behind the log, in whichever process it runs. Calls during a reading share its answer. */
 export function createLags(core: Core): Lags {
   const { log } = core
   const ages = new Map<string, ReturnType<typeof createAge>>()
@@ -82,10 +82,10 @@ export function createLags(core: Core): Lags {
     })
   }
 
-  const look = async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat()
+  const readAll = async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat()
   let reading: Promise<Lag[]> | undefined
   return () => {
-    reading ??= look().finally(() => {
+    reading ??= readAll().finally(() => {
       reading = undefined
     })
     return reading

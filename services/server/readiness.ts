@@ -1,7 +1,7 @@
 import { refuseShorterLog, WrongLog } from '../../infra/event-store/bound-log.ts'
 import type { ReadinessCheck } from '../../infra/http/health.ts'
 import { seldom } from '../../infra/timing.ts'
-import { allWork, noneHalted, type Running } from './consumers.ts'
+import { allWork, type Running, requireNoneStopped } from './consumers.ts'
 import type { Core } from './dependencies.ts'
 import { probeRecord, writeProbe } from './write-probe.ts'
 
@@ -18,13 +18,13 @@ export function readinessChecks(core: Core, running: Running[]): ReadinessCheck[
   return [
     { name: 'database', check: both(() => pool.query('select 1'), writeDatabase) },
     { name: 'log', check: both(() => log.check(), writeLog) },
-    { name: 'log_position', check: seldom(10_000, () => noneSkipped(core)) },
-    { name: 'consumers', check: async () => noneHalted(running) },
+    { name: 'log_position', check: seldom(10_000, () => requireWholeLog(core)) },
+    { name: 'consumers', check: async () => requireNoneStopped(running) },
     { name: 'workers', check: () => allWork(running) },
   ]
 }
 
-async function noneSkipped({ pool, log, logger }: Core): Promise<void> {
+async function requireWholeLog({ pool, log, logger }: Core): Promise<void> {
   await refuseShorterLog(pool, log).catch((err) => {
     if (err instanceof WrongLog) logger.error({ err }, err.message)
     throw err

@@ -48,9 +48,9 @@ import { answerWhileStarting } from './starting.ts'
 
 export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]
-  /** Runs once the read models follow the log and before requests are accepted. The result is shown at /demo. */
+  /** Runs once the read models follow the log and before requests are accepted. The result is for the page /demo. */
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
-  /** Of `tidegate dev` alone: no setting gives one. */
+  /** Only `tidegate dev` has one, as no setting names it. */
   simulationKey?: SimulationKey
 }
 
@@ -210,9 +210,9 @@ export function erasureParts(core: Core) {
   }
 }
 
-// For the file that shows that a service holds its domain.
-const lookTimeoutMs = 5000
-const lookBytes = 16 * 1024
+// Limits for the file that proves that a service holds its domain.
+const proofTimeoutMs = 5000
+const proofBytes = 16 * 1024
 
 // A person who has approved waits so long for one answer of the service (open-points.md 37).
 const integratorTimeoutMs = 10_000
@@ -240,7 +240,7 @@ export function gateOptions(
     domainLooks: {
       txtRecords: (name) => txtRecords(name),
       async fileAt(url) {
-        const outcome = await client.get({ url, timeoutMs: lookTimeoutMs, maxBytes: lookBytes })
+        const outcome = await client.get({ url, timeoutMs: proofTimeoutMs, maxBytes: proofBytes })
         const isThere = outcome.kind === 'response' && outcome.status === 200
         return isThere ? outcome.body.toString('utf8') : undefined
       },

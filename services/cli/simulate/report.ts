@@ -10,7 +10,7 @@ export interface SimulationReport {
   hasKey: boolean
   completed: number
   failed: number
-  /** Of the completed: those that presented the continuity token of an earlier visit. */
+  /** How many of the completed presented the continuity token of an earlier visit. */
   returning: number
   durationMs: number
   sessionsPerSecond: number

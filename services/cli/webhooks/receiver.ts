@@ -5,7 +5,7 @@ import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
 import { errorMessage } from '../thrown.ts'
 
 const timeoutMs = 15_000
-// Of one connection, or set by whoever sends. RFC 9110, section 7.6.1
+// These belong to one connection, or are set by whoever sends (RFC 9110, section 7.6.1).
 const notForwarded = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']
 
 /** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */
