@@ -69,18 +69,18 @@ function refuse({ command, flag }: SecretOption, problem: string): never {
 }
 
 /** A number whose digits fit the pattern; `problem` is what is said of any other text. */
-export function numberOf(pattern: RegExp, problem: string, most = Number.POSITIVE_INFINITY) {
+export function numericArgument(pattern: RegExp, problem: string, most = Number.POSITIVE_INFINITY) {
   return (text: string): number => {
     if (pattern.test(text) && Number(text) <= most) return Number(text)
     throw new InvalidArgumentError(problem)
   }
 }
 
-const units = numberOf(/^\d{1,15}$/, 'It must be a whole number of units in 60 seconds, or "default".')
-export const port = numberOf(/^\d{1,5}$/, 'It must be a port, 0 to 65535.', 65_535)
-export const wholeNumber = numberOf(/^\d{1,15}$/, 'It must be a whole number.')
+const units = numericArgument(/^\d{1,15}$/, 'It must be a whole number of units in 60 seconds, or "default".')
+export const port = numericArgument(/^\d{1,5}$/, 'It must be a port, 0 to 65535.', 65_535)
+export const wholeNumber = numericArgument(/^\d{1,15}$/, 'It must be a whole number.')
 /** How many entries of a list are printed. */
-export const atMost = numberOf(/^[1-9]\d{0,4}$/, 'It must be a whole number from 1 to 99999.')
+export const atMost = numericArgument(/^[1-9]\d{0,4}$/, 'It must be a whole number from 1 to 99999.')
 
 /** Epoch milliseconds. */
 export function instant(text: string): number {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { askServer } from '../ask-server.ts'
-import { disableEndpoint, ownEndpoint } from '../webhooks/own-endpoint.ts'
+import { disableOwnEndpoint, ownEndpoint } from '../webhooks/own-endpoint.ts'
 import type { Target } from '../webhooks/target.ts'
 import { variableNames } from './integrator.ts'
 
@@ -42,7 +42,7 @@ export async function registerSampleService(target: Target, service: SampleServi
   else
     await ask(target, { method: 'POST', path: '', body: { id: serviceId, ...changes } }).catch(
       async (error) => {
-        await disableEndpoint(target, endpointId).catch(() => {})
+        await disableOwnEndpoint(target, endpointId).catch(() => {})
         throw error
       },
     )

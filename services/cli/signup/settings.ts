@@ -3,7 +3,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Command, InvalidArgumentError } from 'commander'
 import { characterCount } from '../../../infra/text.ts'
-import { numberOf } from '../arguments.ts'
+import { numericArgument } from '../arguments.ts'
 import { readCredentials } from '../credentials.ts'
 
 const run = promisify(execFile)
@@ -47,4 +47,4 @@ export function serviceId({ command, of }: { command: Command; of: string }): (t
   }
 }
 
-export const seconds = numberOf(/^[1-9]\d{0,4}$/, 'It must be a whole number of seconds, 1 to 99999.')
+export const seconds = numericArgument(/^[1-9]\d{0,4}$/, 'It must be a whole number of seconds, 1 to 99999.')

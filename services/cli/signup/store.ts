@@ -83,8 +83,8 @@ export async function requireRoom(
 }
 
 /**
- * Writes to the env file what was announced and accepted, or is under the verified name. What was not, or has another
- * value there, goes to an env file of its own next to it, and what no env file can hold to a file for each. On disk when it
+ * Writes to the env file what was announced and accepted, or is under the verified name. The rest, and what has another
+ * value there, goes to an env file of its own. What no env file can hold goes to a file for each. On disk when it
  * resolves; rejects when a file cannot be written, and may then be repeated.
  */
 export async function storeValues(storing: Storing): Promise<Stored[]> {

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
-import { numberOf, wordOf } from '../arguments.ts'
+import { numericArgument, wordOf } from '../arguments.ts'
 import { clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import type { SimulateFlags } from './run.ts'
@@ -37,7 +37,7 @@ export function defineSimulate(command: Command): void {
     .action(async (flags: SimulateFlags) => (await import('./run.ts')).runSimulation(flags))
 }
 
-const positive = numberOf(/^0*[1-9]\d*$/, 'It must be a whole number above 0.')
+const positive = numericArgument(/^0*[1-9]\d*$/, 'It must be a whole number above 0.')
 
 function share(text: string): number {
   const value = Number(text)

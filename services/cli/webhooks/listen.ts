@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
-import { commaList, httpUrl, numberOf, port, signingSecrets, wordOf } from '../arguments.ts'
+import { commaList, httpUrl, numericArgument, port, signingSecrets, wordOf } from '../arguments.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
 import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from '../loopback-server.ts'
 import { printable } from '../tables.ts'
-import { disableEndpoint, ownEndpoint } from './own-endpoint.ts'
+import { disableOwnEndpoint, ownEndpoint } from './own-endpoint.ts'
 import { forward, inspect, inspectionText, isGenuine } from './receiver.ts'
 import { readTarget, type TargetFlags, withTarget } from './target.ts'
 
@@ -66,7 +66,7 @@ async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise
   const endpoint = { url: receiver.url, eventTypes: flags.eventTypes }
   const { endpointId, signingSecret } = await ownEndpoint(target, endpoint, listener)
   undo.defer(() =>
-    disableEndpoint(target, endpointId).catch((error: unknown) => {
+    disableOwnEndpoint(target, endpointId).catch((error: unknown) => {
       console.error(`The endpoint ${endpointId} was not disabled: ${errorText(error)}`)
     }),
   )
@@ -94,7 +94,7 @@ async function answerOf(received: LoopbackRequest, flags: Flags): Promise<Loopba
   return flags.forward ? forward(received, flags.forward) : { status: flags.status }
 }
 
-const status = numberOf(/^[2-5]\d\d$/, 'It must be a status from 200 to 599.')
+const status = numericArgument(/^[2-5]\d\d$/, 'It must be a status from 200 to 599.')
 
 function eventTypesOption(): Option {
   return new Option('--event-types <list>', 'comma-separated, what to subscribe to')

@@ -5,7 +5,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import type { SubscribableType } from '../../../infra/wire/webhooks/events.ts'
 import { dataDirectory, writePrivate } from '../credentials.ts'
-import { ownEndpointSchema, requestOf, type Target } from './target.ts'
+import { askOrganization, ownEndpointSchema, type Target } from './target.ts'
 
 const rememberedSchema = z.record(
   z.string(),
@@ -39,13 +39,13 @@ export async function ownEndpoint(
     body: { name, ...settings },
     schema,
   } as const
-  const { id, signing_secret } = await requestOf(target, created)
+  const { id, signing_secret } = await askOrganization(target, created)
   const next = { ...remembered, [place]: { endpoint_id: id, signing_secret } }
   await writePrivate({ dataDir: dataDirectory(), name: file, text: `${JSON.stringify(next, null, 2)}\n` })
   return { endpointId: id, signingSecret: signing_secret }
 }
 
-export async function disableEndpoint(target: Target, endpointId: string): Promise<void> {
+export async function disableOwnEndpoint(target: Target, endpointId: string): Promise<void> {
   await change(target, endpointId, { status: 'disabled' })
 }
 
@@ -62,7 +62,7 @@ function isThere(target: Target, endpointId: string, settings: object): Promise<
 
 function change(target: Target, endpointId: string, body: object) {
   const path = `/webhooks/endpoints/${encodeURIComponent(endpointId)}`
-  return requestOf(target, { method: 'PATCH', path, body, schema: ownEndpointSchema })
+  return askOrganization(target, { method: 'PATCH', path, body, schema: ownEndpointSchema })
 }
 
 async function readRemembered(file: string): Promise<z.output<typeof rememberedSchema>> {

@@ -59,7 +59,7 @@ export const ownEndpointSchema = z.object({ id: z.string(), status: z.enum(['act
  * What the API of the target's organization answers. `path` is below `/v1/organizations/{organizationId}`. ApiError: what
  * the server refused; see askServer.
  */
-export function requestOf<T>(
+export function askOrganization<T>(
   { baseUrl, secretKey: bearer, organizationId }: Target,
   { path, ...request }: Pick<ServerRequest<T>, 'method' | 'path' | 'body' | 'schema'>,
 ): Promise<T> {

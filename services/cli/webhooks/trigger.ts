@@ -6,9 +6,9 @@ import { idOf, jsonFlag, wordOf } from '../arguments.ts'
 import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
 import { webOnly } from '../simulate/generate/plan.ts'
 import {
+  askOrganization,
   ownEndpointSchema,
   readTarget,
-  requestOf,
   type Target,
   type TargetFlags,
   withTarget,
@@ -53,7 +53,7 @@ async function sendTests(target: Target, endpointId: string | undefined): Promis
   const sent = []
   for (const id of ids) {
     const path = `/webhooks/endpoints/${encodeURIComponent(id)}/test`
-    const test = await requestOf(target, { method: 'POST', path, schema: testSchema })
+    const test = await askOrganization(target, { method: 'POST', path, schema: testSchema })
     sent.push({ ...test, type: 'webhook.test', endpoint_id: id })
   }
   const lines = sent.map(({ event_id, endpoint_id }) => `${event_id}  webhook.test to ${endpoint_id}`)
@@ -62,7 +62,7 @@ async function sendTests(target: Target, endpointId: string | undefined): Promis
 
 async function activeEndpoints(target: Target): Promise<string[]> {
   const schema = z.array(ownEndpointSchema)
-  const endpoints = await requestOf(target, { method: 'GET', path: '/webhooks/endpoints', schema })
+  const endpoints = await askOrganization(target, { method: 'GET', path: '/webhooks/endpoints', schema })
   return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
 }
 
@@ -107,7 +107,7 @@ async function raisedEvent(target: Target, { type, sessionId }: { type: Triggere
   const path = `/events?type=${type}&limit=200`
   const end = Date.now() + patienceMs
   while (Date.now() < end) {
-    const events = await requestOf(target, { method: 'GET', path, schema: z.array(eventSchema) })
+    const events = await askOrganization(target, { method: 'GET', path, schema: z.array(eventSchema) })
     const raised = events.find(({ subject }) => subject.id === sessionId)
     if (raised) return raised
     await delay(pollMs)
