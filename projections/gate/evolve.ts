@@ -64,8 +64,8 @@ export function isSameIdentity(before: GateServiceDefinition, after: GateService
 
 function registered({ data }: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
   const { service_id: id, organization_id, environment, definition, registered_at: at } = data
-  const shown = { status: 'active', verified: false, verified_domain: null, definition } as const
-  return { id, organization_id, environment, ...shown, created_at: at, updated_at: at }
+  const initial = { status: 'active', verified: false, verified_domain: null, definition } as const
+  return { id, organization_id, environment, ...initial, created_at: at, updated_at: at }
 }
 
 const sessionEventTypes = [

@@ -101,7 +101,7 @@ export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]>
 }
 
 /** The ids of the active services whose approvals go to this webhook endpoint. */
-export async function servicesToldAt(db: Db, endpointId: string): Promise<string[]> {
+export async function activeServicesAt(db: Db, endpointId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
      where webhook_endpoint_id = $1 and status = 'active' order by service_id`,

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import type { CommandDeps, Decide, DecideAs, DecisionGuard } from '../../infra/event-store/decide.ts'
+import type { Decide, DecideAs, DecisionGuard } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
@@ -14,7 +14,6 @@ import type { ErasableSession } from '../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateLimits } from './limits.ts'
 import type { GateMeter } from './metrics.ts'
-import type { DomainLooks } from './registry/ownership.ts'
 import type { Pages } from './store.ts'
 import type { Vault } from './vault.ts'
 
@@ -24,19 +23,26 @@ export interface ConsentKeys {
   secretHashes(): Promise<string[]>
 }
 
+/** Reads what the holder of a domain has published there. Neither function rejects. */
+export interface DomainReader {
+  txtRecords(name: string): Promise<string[]>
+  /** What is at an https URL; undefined without a 200. */
+  fileAt(url: string): Promise<string | undefined>
+}
+
 interface OrganizationSignup {
   gateSessionId: GateSessionId
   accountName: string
-  // The same whenever the signup is repeated, as is the organization then.
+  /** The same whenever the signup is repeated, so that the organization is the same, too. */
   startedAt: number
-  // That nobody else has provided the account meanwhile.
-  isWanted: DecisionGuard
+  /** Holds while nobody else has provided the account. */
+  stillNeeded: DecisionGuard
 }
 
 interface SignedUpOrganization {
-  // Environment variables by name, with keys that nobody has had before.
+  /** Environment variables by name, with keys that nobody has had before. */
   outputs: Record<string, string>
-  // That its keys were not replaced by those of a repetition meanwhile.
+  /** Holds while no repetition has replaced the keys. */
   isCurrent: DecisionGuard
 }
 
@@ -59,18 +65,30 @@ export interface GateOptions {
   endCalls?: () => Promise<void>
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
-  domainLooks: DomainLooks
+  domainReader: DomainReader
   network: NetworkSource
   /**
    * Makes an organization, or finds the one that it made before, and issues its keys anew. undefined when they are not
-   * wanted any more.
+   * needed any more.
    */
   signUpOrganization: (signup: OrganizationSignup) => Promise<SignedUpOrganization | undefined>
-  /** Erases who asked and approved, of the session and of all others of its account. False where there is no such one. */
+  /** Erases who requested and approved, in the session and in all others of its account. False without such a session. */
   eraseSession: (decide: Decide, gateSessionId: GateSessionId) => Promise<boolean>
   eraseSessions: (decide: Decide, sessions: ErasableSession[]) => Promise<void>
-  /** How long it is known who asked and approved. */
+  /** How long it is known who requested and approved. */
   retentionMs: number
+}
+
+export interface GateParts extends GateOptions {
+  limits: GateLimits
+  vault: Vault
+  pages: Pages
+}
+
+/** What commands work with. A repeated command has the same `random` and `idTime`, and so the same ids and tokens. */
+export interface GateDeps extends GateParts {
+  decide: Decide
+  idTime?: number
 }
 
 export interface Approvals {
@@ -79,32 +97,23 @@ export interface Approvals {
   /** The session once it is not pending any more, or as it is after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
   /**
-   * Has the service asked again for credentials whose key Postgres has lost, unless some process does already. Resolves
+   * Requests credentials whose key Postgres has lost from the service again, unless some process does already. Resolves
    * when that has ended here, or after `ms`.
    */
   redeliver(gateSessionId: GateSessionId, ms: number): Promise<void>
   stop(): Promise<void>
 }
 
-/**
- * Resolves to what `read` does, once the read model of Gate is caught up. ApiError service.unavailable until then: a
- * stale one would show revoked tokens as usable.
- */
-export type ReadCurrent = <T>(read: () => Promise<T>) => Promise<T>
-
-export interface GateParts extends GateOptions {
-  limits: GateLimits
-  vault: Vault
-  pages: Pages
-  approvals: Approvals
-}
-
 export interface GateContext extends GateParts {
+  approvals: Approvals
   auth: Auth
   idempotency: Idempotency
-  readCurrent: ReadCurrent
-  /** Its ids and tokens are the same whenever the command is repeated. */
-  depsOf(command: Command, decide: Decide): CommandDeps
+  /**
+   * Resolves to what `read` does, once the read model of Gate is caught up. ApiError service.unavailable until then,
+   * because a stale one would show revoked tokens as usable.
+   */
+  readCurrent: <T>(read: () => Promise<T>) => Promise<T>
+  depsOf(command: Command, decide: Decide): GateDeps
   /** Decides as the key of the request. */
   decideByKey(request: FastifyRequest): Decide
 }

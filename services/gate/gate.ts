@@ -1,6 +1,6 @@
 import { within } from '../../infra/timing.ts'
 import { startApprovals } from './approval/approvals.ts'
-import type { GateOptions, GateParts } from './context.ts'
+import type { Approvals, GateOptions, GateParts } from './context.ts'
 import { runGateRetention } from './erasure/retention.ts'
 import { createGateLimits } from './limits.ts'
 import { measuredCalls } from './metrics.ts'
@@ -11,24 +11,23 @@ import { createVault } from './vault.ts'
 export { gateMigrations } from './store.ts'
 
 export interface Gate {
-  parts: GateParts
+  parts: GateParts & { approvals: Approvals }
   stop(): Promise<void>
 }
 
 /** Runs Gate's workers until it is stopped. Needs the tables of `gateMigrations`. */
 export function startGate(options: GateOptions): Gate {
-  const shared = {
+  const parts: GateParts = {
     ...options,
-    directCalls: measuredCalls(options),
+    directCalls: measuredCalls(options.directCalls, options.meter),
     limits: createGateLimits(options.pool),
     vault: createVault(options),
     pages: createPages(options),
   }
-  const approvals = startApprovals(shared)
-  const parts = { ...shared, approvals }
+  const approvals = startApprovals(parts)
   const workers: { stop(): Promise<void> }[] = [approvals, runTimeOuts(parts), runGateRetention(parts)]
   return {
-    parts,
+    parts: { ...parts, approvals },
     async stop() {
       await Promise.all(workers.map((worker) => worker.stop()))
       await shredAtEnd(parts)
@@ -40,7 +39,7 @@ export function startGate(options: GateOptions): Gate {
 // A database that does not answer must not hold up the end.
 const shredWithinMs = 2000
 
-// Where Postgres ends with this process, its files stay as they are now.
+// Where Postgres ends with this process, nobody else gives up what its files still have.
 async function shredAtEnd(parts: GateParts): Promise<void> {
   const shredded = purgeGate(parts).then(parts.vault.shred)
   await within(shredded, shredWithinMs).catch((err) => {

@@ -7,7 +7,7 @@ const minute = 60
 // No session lives longer, so nobody has to wait longer.
 const sessionTtl = sessionTtlMs / 1000
 
-// Requests in a time from the first one on, per key. From service.md 8.2, but for `cancel`, `claim` and `erase`.
+// Requests of a key in so many seconds from the first one on. From service.md 8.2, but for `cancel`, `claim` and `erase`.
 const rules = {
   create_session: { points: 5, seconds: minute },
   poll: { points: 30, seconds: minute },
@@ -23,26 +23,20 @@ const rules = {
   create_login: { points: 10, seconds: minute },
   verify: { points: 60, seconds: minute },
   revoke: { points: 20, seconds: minute },
-  /** By service: each has this server ask strangers. */
+  /** By service, because each of them makes this server ask strangers. */
   verify_domain: { points: 30, seconds: minute },
   consume: { points: 30, seconds: minute },
 } as const
-export type GateLimit = keyof typeof rules
 
 export interface GateLimits {
   /**
    * Counts a request. ApiError 429 gate.rate_limit when it is one too many; refused requests do not count. Rejects
-   * when the database does not answer: nothing is let through uncounted.
+   * when the database does not answer, so that nothing is let through uncounted.
    */
-  count(limit: GateLimit, ...key: [string, ...string[]]): Promise<void>
+  count(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void>
 }
 
-interface Window {
-  count: number
-  endsInMs: number
-}
-
-// A window begins with its first request and does not move: what is refused in it makes nobody wait for longer.
+// A window begins with its first request and does not move, so a refused request makes nobody wait for longer.
 const now = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 const countOne = `
 insert into tidegate.gate_limits as known (key, points, expire) values ($1, 1, ${now} + $2)
@@ -54,18 +48,16 @@ returning points as count, (expire - ${now})::float8 as "endsInMs"`
 export function createGateLimits(pool: pg.Pool): GateLimits {
   return {
     async count(limit, ...key) {
-      // Hashed: tokens and codes are among the keys.
+      // Tokens and codes are among the keys, so they are hashed.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
       const { points, seconds } = rules[limit]
       const values = [`${limit}:${id}`, seconds * 1000]
-      const { rows } = await pool.query<Window>({ name: 'gate-limit', text: countOne, values })
+      const query = { name: 'gate-limit', text: countOne, values }
+      const { rows } = await pool.query<{ count: number; endsInMs: number }>(query)
       const [window] = rows
-      if (window && window.count > points) throw exceeded(window)
+      if (!window || window.count <= points) return
+      const wait = Math.min(Math.max(1, Math.ceil(window.endsInMs / 1000)), sessionTtl)
+      throw new ApiError('gate.rate_limit', { headers: { 'retry-after': String(wait) } })
     },
   }
-}
-
-function exceeded({ endsInMs }: Window): ApiError {
-  const seconds = Math.min(Math.max(1, Math.ceil(endsInMs / 1000)), sessionTtl)
-  return new ApiError('gate.rate_limit', { headers: { 'retry-after': String(seconds) } })
 }

@@ -4,12 +4,11 @@ import type { DirectAnswer, DirectCalls } from '../../infra/wire/webhooks/direct
 const attemptOutcomes = ['accepted', 'retrying', 'failed', 'not_sent'] as const
 const approvalOutcomes = ['approved', 'rejected'] as const
 type GateAttemptOutcome = (typeof attemptOutcomes)[number]
-type GateApprovalOutcome = (typeof approvalOutcomes)[number]
 
 export interface GateMeter {
   attempted(outcome: GateAttemptOutcome): void
   /** `ms` since the approval started. */
-  finished(outcome: GateApprovalOutcome, ms: number): void
+  finished(outcome: (typeof approvalOutcomes)[number], ms: number): void
 }
 
 // A person waits for the first seconds of it; an approval ends with its session, after 15 minutes.
@@ -45,18 +44,12 @@ const outcomes: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
   not_sent: 'not_sent',
 }
 
-export function measuredCalls({
-  directCalls,
-  meter,
-}: {
-  directCalls: DirectCalls
-  meter?: GateMeter | undefined
-}): DirectCalls {
-  if (!meter) return directCalls
+export function measuredCalls(calls: DirectCalls, meter: GateMeter | undefined): DirectCalls {
+  if (!meter) return calls
   return {
-    ...directCalls,
+    ...calls,
     async attempt(call) {
-      const answer = await directCalls.attempt(call)
+      const answer = await calls.attempt(call)
       meter.attempted(outcomes[answer.kind])
       return answer
     },

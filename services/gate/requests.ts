@@ -3,11 +3,15 @@ import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { bearerOf } from '../../infra/access/key-checks.ts'
 import { enforcing } from '../../infra/access/principal.ts'
-import { isToken, type Token } from '../../infra/crypto/tokens.ts'
+import { isToken, isTokenOf, type Token } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { pathId } from '../../infra/http/schemas.ts'
 import { type GateSessionId, isId } from '../../infra/ids.ts'
-import { type NetworkSource, networkPrefix, plainAddress } from '../../infra/ip/network.ts'
+import { networkPrefix, plainAddress } from '../../infra/ip/network.ts'
+import { findGateSession } from '../../projections/gate/queries.ts'
+import type { GateSessionRow } from '../../projections/gate/tables.ts'
+import type { GateParts } from './context.ts'
+import { foundSession } from './sessions.ts'
 
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const
 const names = { gtpoll: 'a poll token', agt: 'an agent token' } as const
@@ -20,7 +24,6 @@ export function requireToken(token: keyof typeof kinds): onRequestHookHandler {
   })
 }
 
-export const pollTokenOf = (request: FastifyRequest): Token<'gtpoll'> => readToken(request, 'gtpoll')
 export const agentTokenOf = (request: FastifyRequest): Token<'agt'> => readToken(request, 'agt')
 
 function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind: K): Token<K> {
@@ -30,7 +33,7 @@ function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind
   throw new ApiError('auth.invalid_api_key', { message })
 }
 
-/** Must be the first hook: refusals are not to be cached either. */
+/** Must be the first hook, because refusals are not to be cached either. */
 export const noStore: onRequestHookHandler = (_request, reply, done) => {
   reply.header('cache-control', 'no-store')
   done()
@@ -71,17 +74,14 @@ export interface RequesterNetwork {
   operator: string | null
 }
 
-interface Addresses {
-  requestedIp: string | null
-  readerIp: string
-  source: NetworkSource
-  now: number
-}
-
-/** Where a signup or login was asked for, seen from the browser that decides about it. */
-export function requesterNetwork({ requestedIp, readerIp, source, now }: Addresses): RequesterNetwork {
+/** Where a signup or login was requested, seen from the browser that decides about it. */
+export function requesterNetwork(
+  { network, clock }: Pick<GateParts, 'network' | 'clock'>,
+  requestedIp: string | null,
+  readerIp: string,
+): RequesterNetwork {
   if (requestedIp === null) return { same: null, country: null, operator: null }
-  const { location, routing } = source.lookup(requestedIp, now)
+  const { location, routing } = network.lookup(requestedIp, clock())
   return {
     same: placeOf(requestedIp) === placeOf(readerIp),
     country: location?.country ?? location?.country_code ?? null,
@@ -89,7 +89,7 @@ export function requesterNetwork({ requestedIp, readerIp, source, now }: Address
   }
 }
 
-// This machine has several addresses.
+// All addresses of this machine are one place.
 function placeOf(ip: string): string | null {
   const isLoopback = ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'
   return isLoopback ? 'loopback' : networkPrefix(ip)
@@ -115,4 +115,21 @@ export function gateSessionIdOf({ params }: { params: unknown }): GateSessionId 
   const { gateSessionId = '' } = gateSessionParams.safeParse(params).data ?? {}
   if (isId('gate', gateSessionId)) return gateSessionId
   throw new ApiError('gate.session_not_found')
+}
+
+/**
+ * The signup of the request's poll token. Counts the request towards the limit of the token. ApiError: 404 no such
+ * signup, 401 another's token, 429. Requests that only guess are not counted.
+ */
+export async function polledSession(
+  { pool, keyring, limits }: GateParts,
+  request: FastifyRequest,
+  limit: 'poll' | 'ack' | 'claim',
+): Promise<GateSessionRow> {
+  const session = await findGateSession(pool, gateSessionIdOf(request))
+  const found = foundSession(session?.kind === 'signup' ? session : undefined)
+  const token = readToken(request, 'gtpoll')
+  if (!isTokenOf(keyring, { token, hash: found.poll_token_hash })) throw new ApiError('auth.invalid_api_key')
+  await limits.count(limit, token)
+  return found
 }

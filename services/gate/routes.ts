@@ -21,9 +21,7 @@ interface GateRouteOptions {
   idempotency: Idempotency
 }
 
-type AddRoutes = (app: FastifyInstance, context: GateContext) => void | Promise<void>
-
-const all: AddRoutes[] = [
+const all: ((app: FastifyInstance, context: GateContext) => void | Promise<void>)[] = [
   signupRoutes,
   registryRoutes,
   serviceRoutes,
@@ -38,18 +36,15 @@ const all: AddRoutes[] = [
 
 /** `/v1/gate`, and the consent page below `/gate`. */
 export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions): Promise<void> {
-  const context = contextOf(options)
-  for (const add of all) await add(app, context)
-}
-
-function contextOf({ gate, auth, idempotency }: GateRouteOptions): GateContext {
-  const { decideAs, keyring, clock, pool: db } = gate.parts
-  return {
-    ...gate.parts,
+  const { gate, auth, idempotency } = options
+  const { parts } = gate
+  const context: GateContext = {
+    ...parts,
     auth,
     idempotency,
-    readCurrent: createReadCurrent({ ...gate.parts, db }),
-    depsOf: ({ random, now }, decide) => ({ decide, keyring, clock, random, idTime: now }),
-    decideByKey: (request) => decideAs(auth.actor(request), request),
+    readCurrent: createReadCurrent(parts),
+    depsOf: ({ random, now }, decide) => ({ ...parts, decide, random, idTime: now }),
+    decideByKey: (request) => parts.decideAs(auth.actor(request), request),
   }
+  for (const add of all) await add(app, context)
 }

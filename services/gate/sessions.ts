@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
-import { type Actor, eventTopics } from '../../schemas/events.ts'
+import { type Actor, eventTopics, type GateRejection } from '../../schemas/events.ts'
 
 export const createParameterSet = 'gate_session_create'
 
@@ -16,7 +16,7 @@ export const agentTokenTtlMs = 90 * 24 * 60 * 60 * 1000
 /** Nobody knows more of this person. The id of a pending session would let others decide about it. */
 export const consentingPerson = { type: 'person', id: 'consent-page' } as const
 
-/** Who asked for the session, by the key that credentials are sealed to; for a login by the account. */
+/** Who requested the session: the key that credentials are sealed to, or the account of a login. */
 export function agentOf({ delivery_key_id, gate_account_id }: GateSessionRow): Actor {
   return { type: 'agent', id: delivery_key_id ?? gate_account_id ?? 'unknown' }
 }
@@ -31,18 +31,17 @@ export function foundSession(session: GateSessionRow | undefined): GateSessionRo
  * resolved. A signup whose approval has started is pending, too.
  */
 export function pendingSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
-  const { status, expires_at } = foundSession(session)
-  if (status === 'expired') throw new ApiError('gate.session_expired')
-  if (status !== 'pending') throw new ApiError('gate.session_already_resolved')
-  // Once it has started, the approval ends it: an answer that arrives late still counts.
-  if (expires_at <= now && session?.approval_started_at == null) throw new ApiError('gate.session_expired')
-  return foundSession(session)
+  const found = foundSession(session)
+  if (found.status === 'expired') throw new ApiError('gate.session_expired')
+  if (found.status !== 'pending') throw new ApiError('gate.session_already_resolved')
+  // Once an approval has started only its outcome ends the session, so an answer that arrives late still counts.
+  if (found.expires_at <= now && found.approval_started_at === null)
+    throw new ApiError('gate.session_expired')
+  return found
 }
 
-/** How far an approval is. In `claiming` a person has approved, and the agent has yet to tell the code. */
-export type ApprovalPhase = 'undecided' | 'claiming' | 'in_progress' | 'ended'
-
-export function phaseOf({ status, claim, approval_started_at }: GateSessionRow): ApprovalPhase {
+/** In `claiming` a person has approved, and the agent has yet to pass the code on. */
+export function phaseOf({ status, claim, approval_started_at }: GateSessionRow) {
   if (status !== 'pending') return 'ended'
   if (approval_started_at !== null) return 'in_progress'
   return claim === 'waiting' ? 'claiming' : 'undecided'
@@ -78,11 +77,20 @@ export function seenOf(key: string) {
 
 type OfSession = Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>
 
-/** Of an event that a session has once: a repetition has the same event id. */
+/** `name`: what tells the event from others of the session, so that a repetition of the decision has the same event id. */
 export function sessionDecision(
-  session: OfSession,
-  { event, now }: { event: DomainEvent; now: number },
+  { id, organization_id: organizationId, environment }: OfSession,
+  event: DomainEvent,
+  { now, name = [event.type] }: { now: number; name?: string[] },
 ): DecidedEvent {
-  const { id, organization_id: organizationId, environment } = session
-  return decidedEvent(event, { organizationId, environment, eventId: derivedId('evt', id, event.type), now })
+  return decidedEvent(event, { organizationId, environment, eventId: derivedId('evt', id, ...name), now })
+}
+
+/** `problem` is for whoever signed up, and quotes nothing of the service's answer. */
+export function rejected(
+  session: GateSessionRow,
+  { reason, problem = null, now }: { reason: GateRejection; problem?: string | null; now: number },
+): DecidedEvent {
+  const data = { gate_session_id: session.id, reason, problem, rejected_at: now }
+  return sessionDecision(session, { type: 'GateSessionRejected', data }, { now })
 }

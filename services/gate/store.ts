@@ -1,13 +1,12 @@
-import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { generateToken, type Token, tokenHashes } from '../../infra/crypto/tokens.ts'
-import { asId, type Clock, type GateSessionId, type Random } from '../../infra/ids.ts'
+import { asId, type GateSessionId } from '../../infra/ids.ts'
 import { databaseNow, leaseColumns } from '../../infra/postgres/lease.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
-import { vaultDdl } from './vault.ts'
+import { type StoreOptions, vaultDdl } from './vault.ts'
 
-// What Gate stores beside the log, and what happens without a row of it. gate_approve_tokens: the consent page is
+// What Gate stores outside the log, and what happens where a row of it is lost. gate_approve_tokens: the consent page is
 // reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the service is asked again.
 
 const pages = table(
@@ -29,7 +28,6 @@ const approveTokens = table(
 
 const leases = table('tidegate.gate_leases', { gate_session_id: primaryKey(column.id()), ...leaseColumns })
 
-/** As `rate-limiter-flexible` wants it. */
 const limits = table(
   'tidegate.gate_limits',
   {
@@ -45,13 +43,6 @@ export const gateMigrations: Migrations = {
   create: vaultDdl + ddlOf(pages, approveTokens, leases, limits),
 }
 
-interface PagesOptions {
-  pool: Db
-  keyring: Keyring
-  clock: Clock
-  random: Random
-}
-
 export interface Pages {
   /** One more approve token. The page is not closing any more. */
   open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
@@ -59,7 +50,7 @@ export interface Pages {
   close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
 }
 
-export function createPages({ pool, keyring, clock, random }: PagesOptions): Pages {
+export function createPages({ pool, keyring, clock, random }: StoreOptions): Pages {
   return {
     async open(gateSessionId) {
       const token = generateToken('gtapr', random)
@@ -82,7 +73,7 @@ export function createPages({ pool, keyring, clock, random }: PagesOptions): Pag
   }
 }
 
-/** Whether the consent data of the session was read with one of the tokens, which are given by their hashes. */
+/** Whether the consent data of the session was read with a token that has one of the hashes. */
 export async function isApproveTokenOf(db: Db, gateSessionId: string, hashes: string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'select from tidegate.gate_approve_tokens where approve_token_hash = any($2) and gate_session_id = $1',
@@ -91,6 +82,7 @@ export async function isApproveTokenOf(db: Db, gateSessionId: string, hashes: st
   return rowCount !== 0
 }
 
+/** Milliseconds since the page was closed; null while it is open. */
 export async function closingFor(db: Db, gateSessionId: string): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (${databaseNow} - closed_at)::float8 as ms from tidegate.gate_pages where gate_session_id = $1`,
@@ -99,17 +91,10 @@ export async function closingFor(db: Db, gateSessionId: string): Promise<number 
   return rows[0]?.ms ?? null
 }
 
-interface LongClosing {
-  forMs: number
-  now: number
-  limit: number
-  except: string[]
-}
-
 /** Pending sessions whose page has been closing for `forMs`, longest first. */
 export async function longClosing(
   db: Db,
-  { forMs, now, limit, except }: LongClosing,
+  { forMs, now, limit, except }: { forMs: number; now: number; limit: number; except: string[] },
 ): Promise<GateSessionId[]> {
   const { rows } = await db.query<{ id: string }>(
     `select p.gate_session_id as id

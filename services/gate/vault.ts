@@ -18,13 +18,13 @@ const vault = table(
 )
 
 /**
- * The only copies of the keys that deliveries are sealed under: to delete one is to delete the delivery, in the log too.
- * Unlogged: nothing of it is in the WAL, in a replica or in a base backup, and a crash of Postgres empties it (ADR
- * 0012). Statistics would copy values into a table that is logged.
+ * The only copies of the keys that deliveries are sealed under, so to delete one is to delete the delivery, in the log
+ * too. The table is unlogged, so nothing of it is in the WAL, in a replica or in a base backup, and a crash of Postgres
+ * empties it (ADR 0012). It has no statistics, because those would copy values into a table that is logged.
  */
 export const vaultDdl = `${vault.ddl}alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;\n`
 
-interface VaultOptions {
+export interface StoreOptions {
   pool: Db
   keyring: Keyring
   clock: Clock
@@ -42,23 +42,23 @@ export interface Vault {
   shred(): Promise<void>
 }
 
-// VACUUM would leave the bytes in the pages, and VACUUM FULL copies what an open transaction could still see. Nobody
-// waits long behind the lock: where it is not to be had, as beside pg_dump, the next time may be better.
+// VACUUM would leave the bytes in the pages, and VACUUM FULL copies what an open transaction could still see. Where the
+// lock is not to be had soon, as while pg_dump runs, this fails and is tried again, so that nobody waits long behind it.
 const shredding = `
 do $$
-declare kept tidegate.gate_vault[];
+declare remaining tidegate.gate_vault[];
 begin
   if pg_relation_size('tidegate.gate_vault') = 0 then return; end if;
   perform set_config('lock_timeout', '300', true);
   lock table tidegate.gate_vault in access exclusive mode;
-  kept := array(select v from tidegate.gate_vault v);
+  remaining := array(select v from tidegate.gate_vault v);
   truncate tidegate.gate_vault;
-  insert into tidegate.gate_vault select * from unnest(kept);
+  insert into tidegate.gate_vault select * from unnest(remaining);
 end $$`
 
 const purpose = 'gate-data-key'
 
-export function createVault({ pool, keyring, clock, random }: VaultOptions): Vault {
+export function createVault({ pool, keyring, clock, random }: StoreOptions): Vault {
   async function find(gateSessionId: GateSessionId): Promise<DataKey | undefined> {
     const { rows } = await pool.query<{ sealed: Buffer }>(
       'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
@@ -95,33 +95,20 @@ export const bundleSchema = z
   .meta({ id: 'GateDeliveryBundle' })
 export type DeliveryBundle = z.output<typeof bundleSchema>
 
-interface BundleKey {
-  dataKey: DataKey
-  gateSessionId: GateSessionId
-}
-
-/** Sealed as events and read models carry it: unreadable once the data key is deleted. */
+/** Sealed as events and read models carry it. Nobody can read it once the data key is deleted. */
 export function sealBundle(
   bundle: DeliveryBundle,
-  { dataKey, gateSessionId, random }: BundleKey & { random: Random },
+  { dataKey, gateSessionId, random }: { dataKey: DataKey; gateSessionId: GateSessionId; random: Random },
 ): Buffer {
   return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
 }
 
-/** undefined for what was not sealed under this key for this signup. */
-export function openBundle(
-  sealed: Buffer,
-  { dataKey, gateSessionId }: BundleKey,
-): DeliveryBundle | undefined {
-  const text = dataKey.open(sealed, { context: gateSessionId })?.toString('utf8')
-  return text === undefined ? undefined : bundleSchema.parse(JSON.parse(text))
-}
-
 /** What waits for the agent of a signup; undefined when nothing does, or the key to it is gone. */
 export async function findBundle(
-  vault: Pick<Vault, 'find'>,
-  { id: gateSessionId, delivery_sealed: sealed }: Pick<GateSessionRow, 'id' | 'delivery_sealed'>,
+  vault: Vault,
+  { id: gateSessionId, delivery_sealed: sealed }: GateSessionRow,
 ): Promise<DeliveryBundle | undefined> {
   const dataKey = sealed ? await vault.find(gateSessionId) : undefined
-  return sealed && dataKey ? openBundle(sealed, { dataKey, gateSessionId }) : undefined
+  const text = sealed && dataKey?.open(sealed, { context: gateSessionId })?.toString('utf8')
+  return typeof text === 'string' ? bundleSchema.parse(JSON.parse(text)) : undefined
 }

@@ -18,7 +18,7 @@ export interface SignUp {
   accountName: string
   gateSessionId: string
   /** Keys are issued only while it holds. */
-  isWanted: DecisionGuard
+  stillNeeded: DecisionGuard
 }
 
 export interface SignedUp {
@@ -34,13 +34,13 @@ export interface SignedUp {
  */
 export async function signUpOrganization(
   deps: CommandDeps,
-  { accountName, gateSessionId, isWanted }: SignUp,
+  { accountName, gateSessionId, stillNeeded }: SignUp,
 ): Promise<SignedUp | undefined> {
   const request = { name: accountName, slug: slugOf(accountName, gateSessionId) }
   const { organizationId } = await createOrganization({ ...deps, random: idOf(gateSessionId) }, request)
   const [live, test] = [keyPair(deps, organizationId, 'live'), keyPair(deps, organizationId, 'test')]
   const keys = [live.publishable, live.secret, test.publishable, test.secret]
-  if (!(await replaceKeys(deps, { organizationId, keys, isWanted }))) return undefined
+  if (!(await replaceKeys(deps, { organizationId, keys, stillNeeded }))) return undefined
   return {
     outputs: {
       TIDEGATE_ORGANIZATION_ID: organizationId,
@@ -74,24 +74,24 @@ function keyPair(deps: CommandDeps, organizationId: string, environment: Environ
   return { publishable: drawn('publishable'), secret: drawn('secret') }
 }
 
-interface Replacement extends Pick<SignUp, 'isWanted'> {
+interface Replacement extends Pick<SignUp, 'stillNeeded'> {
   organizationId: string
   keys: NewKey[]
 }
 
 async function replaceKeys(
   { decide, clock }: CommandDeps,
-  { organizationId, keys, isWanted }: Replacement,
+  { organizationId, keys, stillNeeded }: Replacement,
 ): Promise<boolean> {
   const stream = streamOf(organizationId)
   const issues = keys.map(({ issue }) => issue)
   const now = clock()
   const events = await decide({
     ...stream,
-    locks: [...stream.locks, ...isWanted.locks],
-    alsoReads: isWanted.alsoReads,
+    locks: [...stream.locks, ...stillNeeded.locks],
+    alsoReads: stillNeeded.alsoReads,
     load: async (tx) => ({
-      isWanted: await isWanted.holds(tx),
+      stillNeeded: await stillNeeded.holds(tx),
       organization: await findOrganization(tx, organizationId),
       counts: await countKeys(tx, organizationId),
       present: (await listKeys(tx, organizationId, { limit: maxKeys })).rows,
@@ -105,7 +105,7 @@ async function replaceKeys(
 const maxKeys = 1000
 
 interface ReplacementState {
-  isWanted: boolean
+  stillNeeded: boolean
   organization: OrganizationRow | undefined
   counts: KeyCounts
   present: ApiKeyRow[]
@@ -118,10 +118,10 @@ interface ReplaceKeys {
 
 /** Revokes the keys that have the name of a new one. No event when the new ones are not wanted. */
 export function decideKeyReplacement(
-  { isWanted, organization, counts, present }: ReplacementState,
+  { stillNeeded, organization, counts, present }: ReplacementState,
   { issues, now }: ReplaceKeys,
 ): DecidedEvent[] {
-  if (!isWanted) return []
+  if (!stillNeeded) return []
   const names = new Set(issues.map(({ spec }) => spec.name))
   const former = present.filter(({ name }) => names.has(name))
   return [

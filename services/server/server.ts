@@ -237,7 +237,7 @@ export function gateOptions(
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
     endCalls: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
-    domainLooks: {
+    domainReader: {
       txtRecords: (name) => txtRecords(name),
       async fileAt(url) {
         const outcome = await client.get({ url, timeoutMs: proofTimeoutMs, maxBytes: proofBytes })

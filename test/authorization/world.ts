@@ -25,13 +25,10 @@ import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
 import { correctionRoutes } from '../../services/corrections/routes.ts'
 import { erasureRoutes } from '../../services/erasure/routes.ts'
+import type { DomainReader } from '../../services/gate/context.ts'
 import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
-import {
-  type DomainClaim,
-  type DomainLooks,
-  domainChallenge,
-} from '../../services/gate/registry/ownership.ts'
+import { type DomainClaim, domainChallenge } from '../../services/gate/registry/ownership.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
 import { auditRoutes } from '../../services/organizations/audit-routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
@@ -149,7 +146,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     leaseMs: 10_000,
     integratorTimeoutMs: 10_000,
     consentKeys,
-    domainLooks: showingDomains({ pool, keyring }),
+    domainReader: showingDomains({ pool, keyring }),
     directCalls: createDirectCalls({
       ...deps,
       client: { post: (options) => (options.url === silentUrl ? silence : answeringService(options)) },
@@ -269,7 +266,7 @@ function knownAddress(ip: string): AddressNetwork {
 }
 
 /** Every domain shows the challenge of every service. */
-function showingDomains({ pool, keyring }: { pool: Db; keyring: Keyring }): DomainLooks {
+function showingDomains({ pool, keyring }: { pool: Db; keyring: Keyring }): DomainReader {
   return {
     async txtRecords(name) {
       const domain = name.slice('_tidegate.'.length)

@@ -1,11 +1,10 @@
 import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { type CaughtUpOptions, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
-import type { Decide } from '../../../infra/event-store/decide.ts'
+import { createCaughtUp } from '../../../infra/event-store/catch-up.ts'
 import { within } from '../../../infra/timing.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import type { GateParts, ReadCurrent } from '../context.ts'
+import type { GateContext, GateDeps, GateParts } from '../context.ts'
 import { sessionStream } from '../sessions.ts'
 import {
   decideRenewal,
@@ -17,29 +16,16 @@ import {
   usableToken,
 } from './decide.ts'
 
-type TokenDeps = Pick<GateParts, 'pool' | 'keyring' | 'clock' | 'logger'> & { decide: Decide }
-
-interface OwnToken {
-  agentToken: string
-  scope: TokenScope
-}
-
 /** Counts as a use. undefined unless the token is usable and of the scope. */
 export async function verifyAgentToken(
-  deps: TokenDeps,
-  { agentToken, scope }: OwnToken,
+  deps: GateDeps,
+  agentToken: string,
+  scope: TokenScope,
 ): Promise<AgentTokenRow | undefined> {
   if (!isToken('agt', agentToken)) return undefined
-  const now = deps.clock()
-  const token = usableToken(ownToken(await findToken(deps, agentToken), scope), now)
-  return token && useToken(deps, { token, now })
-}
-
-export function findToken(
-  { pool, keyring }: Pick<TokenDeps, 'pool' | 'keyring'>,
-  token: string,
-): Promise<AgentTokenRow | undefined> {
-  return findAgentToken(pool, tokenHashes(keyring, token))
+  const token = await findAgentToken(deps.pool, tokenHashes(deps.keyring, agentToken))
+  const usable = usableToken(ownToken(token, scope), deps.clock())
+  return usable && useToken(deps, usable)
 }
 
 const renewalTimeoutMs = 2000
@@ -49,9 +35,10 @@ const renewalTimeoutMs = 2000
  * later use.
  */
 export async function useToken(
-  { decide, pool, logger }: Pick<TokenDeps, 'decide' | 'pool' | 'logger'>,
-  { token, now }: { token: AgentTokenRow; now: number },
+  { decide, pool, logger, clock }: GateDeps,
+  token: AgentTokenRow,
 ): Promise<AgentTokenRow | undefined> {
+  const now = clock()
   if (!isRenewalDue(token, now)) return token
   const hashes = [token.token_hash]
   const renewal = decide({
@@ -68,8 +55,9 @@ export async function useToken(
 }
 
 export async function revokeAgentToken(
-  { pool, keyring, decide, clock, readCurrent }: TokenDeps & { readCurrent: ReadCurrent },
-  { agentToken, scope }: OwnToken,
+  { pool, keyring, decide, clock, readCurrent }: GateDeps & Pick<GateContext, 'readCurrent'>,
+  agentToken: string,
+  scope: TokenScope,
 ): Promise<void> {
   const hashes = isToken('agt', agentToken) ? tokenHashes(keyring, agentToken) : []
   // Which session issued a token never changes, so it may be read before the lock is acquired.
@@ -83,10 +71,9 @@ export async function revokeAgentToken(
   })
 }
 
-export function createReadCurrent(options: Omit<CaughtUpOptions, 'readModels'>): ReadCurrent {
+export function createReadCurrent({ pool, ...parts }: GateParts): GateContext['readCurrent'] {
   const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
-  const caughtUp = createCaughtUp({ ...options, readModels })
-
+  const caughtUp = createCaughtUp({ ...parts, db: pool, readModels })
   return async (read) => {
     await caughtUp.waitUntilCaughtUp()
     return await read()

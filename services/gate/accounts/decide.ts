@@ -18,8 +18,11 @@ export interface TokenScope {
   environment: Environment
 }
 
-export function ownToken(token: AgentTokenRow | undefined, scope: TokenScope): AgentTokenRow | undefined {
-  const { organizationId, environment } = scope
+/** The token where it is of the scope. */
+export function ownToken(
+  token: AgentTokenRow | undefined,
+  { organizationId, environment }: TokenScope,
+): AgentTokenRow | undefined {
   return token?.organization_id === organizationId && token.environment === environment ? token : undefined
 }
 
@@ -34,9 +37,7 @@ export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: 
   const expires_at = now + agentTokenTtlMs
   const { gate_session_id, gate_account_id } = usable
   const data = { gate_session_id, gate_account_id, expires_at, renewed_at: now }
-  return [
-    tokenDecision(usable, { event: { type: 'AgentTokenRenewed', data }, part: `renewed ${expires_at}`, now }),
-  ]
+  return [tokenDecision(usable, { type: 'AgentTokenRenewed', data }, { name: `renewed ${expires_at}`, now })]
 }
 
 /** 404 unless the token is of the scope. No event where it is revoked already. */
@@ -49,7 +50,7 @@ export function decideRevocation(
   if (own.status === 'revoked') return []
   const { gate_session_id, gate_account_id } = own
   const data = { gate_session_id, gate_account_id, revoked_at: now }
-  return [tokenDecision(own, { event: { type: 'AgentTokenRevoked', data }, part: 'revoked', now })]
+  return [tokenDecision(own, { type: 'AgentTokenRevoked', data }, { name: 'revoked', now })]
 }
 
 export function noSuchToken(): ApiError {
@@ -58,8 +59,9 @@ export function noSuchToken(): ApiError {
 
 function tokenDecision(
   { gate_account_id, organization_id, environment }: AgentTokenRow,
-  { event, part, now }: { event: DomainEvent; part: string; now: number },
+  event: DomainEvent,
+  { name, now }: { name: string; now: number },
 ): DecidedEvent {
-  const eventId = derivedId('evt', gate_account_id, part)
+  const eventId = derivedId('evt', gate_account_id, name)
   return decidedEvent(event, { organizationId: organization_id, environment, eventId, now })
 }

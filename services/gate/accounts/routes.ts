@@ -9,17 +9,12 @@ import { revokeAgentToken, verifyAgentToken } from './commands.ts'
 
 const tag = 'Gate'
 
-type AccountContext = Pick<
-  GateContext,
-  'auth' | 'limits' | 'pool' | 'keyring' | 'decideByKey' | 'clock' | 'logger' | 'readCurrent'
->
-
-export function accountRoutes(app: FastifyInstance, context: AccountContext): void {
+export function accountRoutes(app: FastifyInstance, context: GateContext): void {
   verifyRoute(app, context)
   revokeRoute(app, context)
 }
 
-function verifyRoute(app: FastifyInstance, context: AccountContext): void {
+function verifyRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, limits, decideByKey, readCurrent } = context
   endpoint(app, {
     route: 'POST /v1/gate/agent-tokens/verify',
@@ -38,7 +33,7 @@ function verifyRoute(app: FastifyInstance, context: AccountContext): void {
       const { agent_token: agentToken } = request.body
       await limits.count('verify', scope.organizationId, agentToken)
       const deps = { ...context, decide: decideByKey(request) }
-      const token = await readCurrent(() => verifyAgentToken(deps, { agentToken, scope }))
+      const token = await readCurrent(() => verifyAgentToken(deps, agentToken, scope))
       return { data: verificationJson(token) }
     },
   })
@@ -55,7 +50,7 @@ function verificationJson(token: AgentTokenRow | undefined): z.input<typeof veri
   }
 }
 
-function revokeRoute(app: FastifyInstance, context: AccountContext): void {
+function revokeRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, limits, decideByKey } = context
   endpoint(app, {
     route: 'POST /v1/gate/agent-tokens/revoke',
@@ -74,7 +69,7 @@ function revokeRoute(app: FastifyInstance, context: AccountContext): void {
       const scope = auth.scope(request)
       const { agent_token: agentToken } = request.body
       await limits.count('revoke', scope.organizationId, agentToken)
-      await revokeAgentToken({ ...context, decide: decideByKey(request) }, { agentToken, scope })
+      await revokeAgentToken({ ...context, decide: decideByKey(request) }, agentToken, scope)
       return reply.code(204).send()
     },
   })

@@ -1,35 +1,29 @@
-import { type Clock, derivedHexId, webhookEventId } from '../../../infra/ids.ts'
-import type { Db } from '../../../infra/postgres/pool.ts'
+import { derivedHexId, webhookEventId } from '../../../infra/ids.ts'
 import { type DeliveryEnvelope, deliveryAlgorithm } from '../../../infra/wire/delivery-envelope.ts'
 import {
-  type DirectAnswer,
   type DirectCalls,
   type DirectDelivery,
   type DirectEvent,
   type DirectRefusal,
+  type DirectResponse,
   type DirectSchedule,
   directType,
   nextDirectAttempt,
 } from '../../../infra/wire/webhooks/direct-call.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
+import type { GateParts } from '../context.ts'
 import { deliveryKeyOf, judgeAnswer, type StartedSession } from './decide.ts'
 
-export type Sleep = (ms: number, signal: AbortSignal) => Promise<unknown>
-
-export interface AccountRequestDeps {
-  pool: Db
-  clock: Clock
-  directCalls: DirectCalls
-  integratorTimeoutMs: number
-  sleep: Sleep
+export interface ApprovalDeps extends GateParts {
+  sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
 export interface AccountRequest {
   session: StartedSession
   /** Ends the wait for the next attempt, not an attempt. */
   signal: AbortSignal
-  /** Of an account that the service has made: it is asked for its credentials again, until then. */
+  /** For an account that the service has made: its credentials are requested again, until then. */
   again?: { until: number } | undefined
 }
 
@@ -46,26 +40,49 @@ const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> =
 }
 
 /**
- * Asks the service for the account until it answers, refuses, or time is over. Goes on with the attempt that a crash
- * interrupted, by the read model of webhooks. A good answer that got lost is asked for again: the service knows the
+ * Requests the account from the service until it answers, refuses, or time is over. Goes on with the attempt that a crash
+ * interrupted, by the read model of webhooks. A good answer that got lost is requested again, since the service knows the
  * event's id. Rejects when it is aborted, or when log or database do not answer.
  */
-export async function requestAccount(
-  deps: AccountRequestDeps,
-  request: AccountRequest,
-): Promise<AccountAnswer> {
-  const { session } = request
+export async function requestAccount(deps: ApprovalDeps, request: AccountRequest): Promise<AccountAnswer> {
+  const { clock, directCalls, integratorTimeoutMs: timeoutMs } = deps
+  const { session, again } = request
   const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
   if (organizationId === null || endpointId === null) return failed(refusals.endpoint_unknown)
-  const eventId = await deps.directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
-  const delivery = await deliveryOf(deps.pool, { eventId, endpointId })
-  if (hasFailed(delivery)) return failed(delivery.error ?? silent)
-  return attemptAll(deps, { ...request, delivery })
+  const eventId = await directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
+  const which = { eventId, endpointId }
+  const delivery = await deliveryOf(deps, which)
+  if (delivery.status === 'failed' || delivery.status === 'skipped') return failed(delivery.error ?? silent)
+
+  let { number, schedule, problem } = progressOf(delivery, { session, again, timeoutMs })
+  for (;;) {
+    const next = nextFrom(schedule, clock())
+    if (!next) return giveUp(directCalls, which, problem ?? silent)
+    await deps.sleep(next.at - clock(), request.signal)
+    const judge = (response: DirectResponse) => judged(response, request)
+    const call = { ...which, attempt: number, timeoutMs, isLast: next.isLast, judge }
+    const answer = await directCalls.attempt(call)
+    switch (answer.kind) {
+      case 'accepted':
+        return answered(answer.response, request)
+      case 'failed':
+        return failed(answer.problem)
+      case 'not_sent':
+        return notSent(deps, which, answer.reason)
+      case 'retry':
+        problem = answer.problem
+        number += 1
+        schedule = { ...schedule, attempts: schedule.attempts + 1, since: clock() }
+        break
+      default:
+        return answer satisfies never
+    }
+  }
 }
 
 /** Gives the delivery up, if the event was raised and the delivery has not ended. */
 export async function stopRequest(
-  { directCalls, pool }: Pick<AccountRequestDeps, 'directCalls' | 'pool'>,
+  { directCalls, pool }: ApprovalDeps,
   { id, webhook_endpoint_id: endpointId }: StartedSession,
   problem: string,
 ): Promise<void> {
@@ -79,67 +96,19 @@ const failed = (problem: string): AccountAnswer => ({ kind: 'failed', problem })
 
 const deliveryId = ({ eventId, endpointId }: DirectDelivery) => derivedHexId('wdlv', eventId, endpointId)
 
-async function deliveryOf(pool: Db, which: DirectDelivery): Promise<DeliveryRow> {
-  const { eventId, endpointId } = which
+async function deliveryOf({ pool }: ApprovalDeps, which: DirectDelivery): Promise<DeliveryRow> {
   const delivery = await findDelivery(pool, deliveryId(which))
-  if (!delivery) throw new Error(`the delivery of ${eventId} to ${endpointId} is not readable`)
-  return delivery
+  if (delivery) return delivery
+  throw new Error(`the delivery of ${which.eventId} to ${which.endpointId} is not readable`)
 }
 
-const hasFailed = ({ status }: DeliveryRow) => status === 'failed' || status === 'skipped'
-
-async function attemptAll(
-  deps: AccountRequestDeps,
-  { session, signal, again, delivery }: AccountRequest & { delivery: DeliveryRow },
-) {
-  const { directCalls, clock, sleep, pool } = deps
-  const which = { eventId: delivery.event_id, endpointId: delivery.endpoint_id }
-  let progress = progressOf(delivery, { session, again, timeoutMs: deps.integratorTimeoutMs })
-  for (;;) {
-    const next = nextFrom(progress, clock())
-    if (!next) return giveUp(directCalls, which, progress.problem ?? silent)
-    await sleep(next.at - clock(), signal)
-    const answer = await attempt(deps, {
-      session,
-      again,
-      ...which,
-      number: progress.number,
-      isLast: next.isLast,
-    })
-    if (answer.kind === 'accepted') return answered(answer, session)
-    if (answer.kind === 'failed') return failed(answer.problem)
-    if (answer.kind === 'not_sent') return refused(directCalls, which, { reason: answer.reason, pool })
-    const { number, attempts } = progress
-    const { problem } = answer
-    progress = { ...progress, number: number + 1, attempts: attempts + 1, since: clock(), problem }
-  }
+function judged(response: DirectResponse, { session, again }: AccountRequest) {
+  const judgement = judgeAnswer(response, session.delivery_key_id)
+  // The account exists, so a refusal now is no decision about it.
+  return again && judgement.kind === 'refuse' ? { ...judgement, kind: 'retry' as const } : judgement
 }
 
-interface Attempt extends DirectDelivery, Pick<AccountRequest, 'session' | 'again'> {
-  number: number
-  isLast: boolean
-}
-
-function attempt(
-  deps: AccountRequestDeps,
-  { session, again, number, ...call }: Attempt,
-): Promise<DirectAnswer> {
-  return deps.directCalls.attempt({
-    ...call,
-    attempt: number,
-    timeoutMs: deps.integratorTimeoutMs,
-    judge(response) {
-      const judgement = judgeAnswer(response, session.delivery_key_id)
-      // The account exists: a refusal now is no decision about it.
-      return again && judgement.kind === 'refuse' ? { ...judgement, kind: 'retry' } : judgement
-    },
-  })
-}
-
-function answered(
-  { response }: Extract<DirectAnswer, { kind: 'accepted' }>,
-  session: StartedSession,
-): AccountAnswer {
+function answered(response: DirectResponse, { session }: AccountRequest): AccountAnswer {
   const answer = judgeAnswer(response, session.delivery_key_id)
   if (answer.kind !== 'accepted') throw new Error('an accepted answer was judged otherwise')
   return { kind: 'answered', envelope: answer.envelope }
@@ -150,37 +119,32 @@ async function giveUp(calls: DirectCalls, which: DirectDelivery, problem: string
   return failed(problem)
 }
 
-async function refused(
-  calls: DirectCalls,
+async function notSent(
+  deps: ApprovalDeps,
   which: DirectDelivery,
-  { reason, pool }: { reason: DirectRefusal; pool: Db },
+  reason: DirectRefusal,
 ): Promise<AccountAnswer> {
   if (reason === 'not_raised') throw new Error(`${which.eventId} was raised and is not readable`)
-  if (reason !== 'ended') return giveUp(calls, which, refusals[reason])
-  return failed((await deliveryOf(pool, which)).error ?? silent)
+  if (reason !== 'ended') return giveUp(deps.directCalls, which, refusals[reason])
+  return failed((await deliveryOf(deps, which)).error ?? silent)
 }
 
-interface RequestProgress extends DirectSchedule {
-  number: number
-  problem: string | null
-}
-
-/** How long after the session's end an answer that got lost in a crash is asked for. */
+/** How long after the session's end an answer that got lost in a crash is requested. */
 export const lostAnswerMs = 15 * 60 * 1000
-// Who approves at the last moment has the service asked once, at least.
+// Long enough for one attempt at least where a person approves at the last moment.
 const slackMs = 2000
 
 function progressOf(
   { status, attempts, updated_at: since, error: problem }: DeliveryRow,
   { session, again, timeoutMs }: Pick<AccountRequest, 'session' | 'again'> & { timeoutMs: number },
-): RequestProgress {
+): { number: number; schedule: DirectSchedule; problem: string | null } {
   const deadline = deadlineOf(session, timeoutMs)
-  if (status === 'succeeded') {
-    // The same attempt once more, and now: the schedule begins anew.
-    const until = again?.until ?? deadline + lostAnswerMs
-    return { number: attempts, attempts: 0, since, timeoutMs, deadline: until, problem }
+  if (status !== 'succeeded') {
+    return { number: attempts + 1, schedule: { attempts, since, timeoutMs, deadline }, problem }
   }
-  return { number: attempts + 1, attempts, since, timeoutMs, deadline, problem }
+  // The same attempt is made once more, and the schedule begins anew.
+  const until = again?.until ?? deadline + lostAnswerMs
+  return { number: attempts, schedule: { attempts: 0, since, timeoutMs, deadline: until }, problem }
 }
 
 function deadlineOf({ expires_at, approval_started_at }: StartedSession, timeoutMs: number): number {
@@ -200,15 +164,12 @@ function nextFrom(schedule: DirectSchedule, now: number) {
   return nextDirectAttempt({ ...schedule, since: now - waited })
 }
 
-interface Receiver {
-  organizationId: string
-  endpointId: string
-}
-
 // GateApprovedWebhookPayload of contract/openapi.json.
-function approvalEvent(session: StartedSession, { organizationId, endpointId }: Receiver): DirectEvent {
+function approvalEvent(
+  session: StartedSession,
+  { organizationId, endpointId }: { organizationId: string; endpointId: string },
+): DirectEvent {
   const { id, service_id, gate_account_id, account_name, metadata, verdict, risk_score } = session
-  const delivery = { version: 1, algorithm: deliveryAlgorithm, ...deliveryKeyOf(session) }
   return {
     type: directType,
     organizationId,
@@ -224,7 +185,7 @@ function approvalEvent(session: StartedSession, { organizationId, endpointId }: 
       metadata: metadata === null ? null : JSON.parse(metadata),
       // 0 to 1 here, as in the golden vector; a session's risk_score is 0 to 100.
       foil: { verdict, score: risk_score / 100 },
-      delivery,
+      delivery: { version: 1, algorithm: deliveryAlgorithm, ...deliveryKeyOf(session) },
     },
   }
 }

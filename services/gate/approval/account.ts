@@ -2,7 +2,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent, DecisionGuard } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
-import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
+import { sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateParts } from '../context.ts'
@@ -10,15 +10,13 @@ import { seenOf, sessionStream } from '../sessions.ts'
 import {
   type AccountAnswer,
   type AccountRequest,
-  type AccountRequestDeps,
+  type ApprovalDeps,
   requestAccount,
 } from './account-request.ts'
 import { deliveryKeyOf, type StartedSession } from './decide.ts'
 
-type AccountDeps = AccountRequestDeps & Pick<GateParts, 'signUpOrganization' | 'random'>
-
 /** Under the lock of the session's own decisions. */
-export function stillThat(
+export function whileSession(
   { id }: StartedSession,
   isSo: (session: GateSessionRow | undefined) => boolean,
 ): DecisionGuard {
@@ -26,37 +24,25 @@ export function stillThat(
   return { locks, alsoReads: [seenOf(id)], holds: async (tx) => isSo(await findGateSession(tx, id)) }
 }
 
-type AskedAccount = Exclude<AccountAnswer, { kind: 'answered' }> | BuiltInAnswer
+/**
+ * `isCurrent`: that what the envelope has works. Only the built-in service can say so; others promise it. superseded: the
+ * account is not needed any more.
+ */
+type Account = (AccountAnswer & { isCurrent?: DecisionGuard }) | { kind: 'superseded' }
 
-type BuiltInAnswer =
-  /** `isCurrent`: what the envelope has works. Of the built-in service alone: others promise it. */
-  { kind: 'answered'; envelope: DeliveryEnvelope; isCurrent?: DecisionGuard } | { kind: 'unwanted' }
-
-interface AskForAccount extends AccountRequest {
-  isWanted: DecisionGuard
-}
-
-/** From the service, or from this server for the built-in one. */
-export function askForAccount(
-  deps: AccountDeps,
-  { isWanted, ...request }: AskForAccount,
-): Promise<AskedAccount> {
-  const { session } = request
-  return session.organization_id === null
-    ? signUpHere(deps, { session, isWanted })
-    : requestAccount(deps, request)
-}
-
-async function signUpHere(
-  deps: AccountDeps,
-  { session, isWanted }: Pick<AskForAccount, 'session' | 'isWanted'>,
-): Promise<AskedAccount> {
-  const { id: gateSessionId, account_name: accountName, approval_started_at: startedAt } = session
+/** From the service, or from this server for the built-in one, while that is `stillNeeded`. */
+export async function provideAccount(
+  deps: ApprovalDeps,
+  { stillNeeded, ...request }: AccountRequest & { stillNeeded: DecisionGuard },
+): Promise<Account> {
+  const { id: gateSessionId, organization_id, account_name: accountName } = request.session
+  const startedAt = request.session.approval_started_at
+  if (organization_id !== null) return requestAccount(deps, request)
   try {
-    const made = await deps.signUpOrganization({ gateSessionId, accountName, startedAt, isWanted })
-    if (!made) return { kind: 'unwanted' }
+    const made = await deps.signUpOrganization({ gateSessionId, accountName, startedAt, stillNeeded })
+    if (!made) return { kind: 'superseded' }
     const { outputs, isCurrent } = made
-    const delivery = deliveryKeyOf(session)
+    const delivery = deliveryKeyOf(request.session)
     const envelope = sealEnvelope({ version: 1, outputs }, { delivery, random: deps.random })
     return { kind: 'answered', envelope, isCurrent }
   } catch (error) {
@@ -65,16 +51,11 @@ async function signUpHere(
   }
 }
 
-interface WhileCurrent {
-  gateSessionId: GateSessionId
-  isCurrent: DecisionGuard | undefined
-  about: (session: GateSessionRow | undefined) => DecidedEvent[]
-}
-
 /** No event where another process has replaced what would be delivered: it goes on. */
 export async function decideWhileCurrent(
-  { decideAs }: Pick<GateParts, 'decideAs'>,
-  { gateSessionId, isCurrent, about }: WhileCurrent,
+  { decideAs }: GateParts,
+  { gateSessionId, isCurrent }: { gateSessionId: GateSessionId; isCurrent?: DecisionGuard | undefined },
+  about: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<DomainEvent | undefined> {
   const stream = sessionStream(gateSessionId)
   const decide = decideAs({ type: 'service', id: 'gate' })

@@ -9,12 +9,12 @@ import { within } from '../../../infra/timing.ts'
 import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Approvals, GateParts } from '../context.ts'
-import type { Sleep } from './account-request.ts'
+import type { ApprovalDeps } from './account-request.ts'
 import { concludeApproval } from './conclude.ts'
 import { replaceDelivery } from './redelivery.ts'
 
-export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
-  sleep?: Sleep
+export interface ApprovalsOptions extends GateParts {
+  sleep?: ApprovalDeps['sleep']
   pollIntervalMs?: number
   /**
    * Concurrency limit of approvals that no request started (default 64, and 16 of an organization). A slow service
@@ -23,22 +23,16 @@ export interface ApprovalsOptions extends Omit<GateParts, 'approvals'> {
   concurrency?: { max: number; each: number }
 }
 
-const sleepUntilAborted: Sleep = async (ms, signal) => delay(Math.max(0, ms), undefined, { signal })
+const sleepUntilAborted: ApprovalDeps['sleep'] = async (ms, signal) =>
+  delay(Math.max(0, ms), undefined, { signal })
 // For an answer that is on its way.
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
-  const { pool, applied, random, leaseMs, logger, sleep = sleepUntilAborted, pollIntervalMs = 2000 } = options
+  const { pool, random, leaseMs, logger, sleep = sleepUntilAborted, pollIntervalMs = 2000 } = options
   const { concurrency = { max: 64, each: 16 } } = options
-  const leases = createApprovalLeases({
-    pool,
-    leaseMs,
-    owner: random(12).toString('hex'),
-  })
-  const outcomes = createOutcomes({
-    find: (id) => findGateSession(pool, id),
-    onAdvance: (listener) => applied.onAdvance('gate', () => listener()),
-  })
+  const leases = createApprovalLeases({ pool, leaseMs, owner: random(12).toString('hex') })
+  const outcomes = createOutcomes(options)
   const limit = createConcurrencyLimit(concurrency)
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
@@ -59,7 +53,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   }
 
   async function renew(gateSessionId: GateSessionId, lost: AbortController): Promise<void> {
-    // A database that does not answer lets no other process take it.
+    // While the database does not answer, no other process can take the lease either.
     const isOurs = await leases.renew(gateSessionId).catch(() => true)
     if (!isOurs) lost.abort()
   }
@@ -80,16 +74,16 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     if (leave) void start(id).finally(leave)
   }
 
-  const looking = runPeriodically({
+  const polling = runPeriodically({
     intervalMs: pollIntervalMs,
     async look() {
       const { max, each } = concurrency
-      // Twice as many: some are of organizations at their limit.
+      // Twice as many, because some are of organizations at their limit.
       const idle = await startedApprovals(pool, { each, limit: 2 * max })
       for (const session of idle) runInBackground(session)
       return false
     },
-    onError: (err) => logger.warn({ err }, 'no look for started approvals, trying again'),
+    onError: (err) => logger.warn({ err }, 'started approvals could not be read, trying again'),
   })
 
   return {
@@ -103,7 +97,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     },
     async stop() {
       stopping.abort()
-      await looking.stop()
+      await polling.stop()
       await within(Promise.all(running.values()), stopWithinMs).catch(() => {})
       await leases.releaseAll().catch(() => {})
       outcomes.close()
@@ -111,67 +105,41 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   }
 }
 
-interface LeaseOptions {
-  pool: Db
-  owner: string
-  leaseMs: number
-}
-
-// Which process works on which approval. Leases keep two processes from asking a service at once; the session's end is
-// decided once even so.
-interface ApprovalLeases {
-  // False while another process has it.
-  take(gateSessionId: GateSessionId): Promise<boolean>
-  // False once another process has taken it.
-  renew(gateSessionId: GateSessionId): Promise<boolean>
-  release(gateSessionId: GateSessionId): Promise<void>
-  releaseAll(): Promise<void>
-}
-
-export function createApprovalLeases({ pool, owner, leaseMs }: LeaseOptions): ApprovalLeases {
+/**
+ * Which process works on which approval. Leases keep two processes from asking a service at once. Where both do even so,
+ * the session's end is decided once.
+ */
+export function createApprovalLeases({ pool, owner, leaseMs }: { pool: Db; owner: string; leaseMs: number }) {
+  const isOne = async (text: string, values: unknown[]) => (await pool.query(text, values)).rowCount === 1
   return {
-    async take(gateSessionId) {
-      const { rowCount } = await pool.query(
+    /** False while another process has it. */
+    take: (gateSessionId: GateSessionId) =>
+      isOne(
         `insert into tidegate.gate_leases as l values ($1, $2, ${databaseNow} + $3)
          on conflict (gate_session_id) do update set owner = excluded.owner, expires_at = excluded.expires_at
          where l.expires_at <= ${databaseNow}`,
         [gateSessionId, owner, leaseMs],
-      )
-      return rowCount === 1
-    },
-    async renew(gateSessionId) {
-      const { rowCount } = await pool.query(
+      ),
+    /** False once another process has taken it. */
+    renew: (gateSessionId: GateSessionId) =>
+      isOne(
         `update tidegate.gate_leases set expires_at = ${databaseNow} + $3 where gate_session_id = $1 and owner = $2`,
         [gateSessionId, owner, leaseMs],
-      )
-      return rowCount === 1
-    },
-    async release(gateSessionId) {
-      const text = 'delete from tidegate.gate_leases where gate_session_id = $1 and owner = $2'
-      await pool.query(text, [gateSessionId, owner])
-    },
-    async releaseAll() {
-      await pool.query('delete from tidegate.gate_leases where owner = $1', [owner])
-    },
+      ),
+    release: (gateSessionId: GateSessionId) =>
+      isOne('delete from tidegate.gate_leases where gate_session_id = $1 and owner = $2', [
+        gateSessionId,
+        owner,
+      ]),
+    releaseAll: () => pool.query('delete from tidegate.gate_leases where owner = $1', [owner]),
   }
 }
 
-interface OutcomesOptions {
-  find: (gateSessionId: GateSessionId) => Promise<GateSessionRow | undefined>
-  onAdvance: (listener: () => void) => () => void
-  pollMs?: number
-}
-
-interface Outcomes {
-  waitFor(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
-  close(): void
-}
-
 // One query at a time for a session, however many requests wait for it.
-function createOutcomes({ find, onAdvance, pollMs }: OutcomesOptions): Outcomes {
+function createOutcomes({ pool, applied }: GateParts) {
+  const find = (id: GateSessionId) => findGateSession(pool, id)
   const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
-    onAdvance,
-    pollMs,
+    onAdvance: (listener) => applied.onAdvance('gate', () => listener()),
     look: (ids, found) =>
       Promise.allSettled(
         ids.map(async (id) => {
@@ -181,7 +149,7 @@ function createOutcomes({ find, onAdvance, pollMs }: OutcomesOptions): Outcomes 
       ),
   })
   return {
-    waitFor: (id, ms) => sessions.waitFor(id, { ms, late: () => find(id) }),
+    waitFor: (id: GateSessionId, ms: number) => sessions.waitFor(id, { ms, late: () => find(id) }),
     close: sessions.close,
   }
 }

@@ -2,15 +2,13 @@ import type { DecidedEvent, DecisionGuard } from '../../../infra/event-store/dec
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import type { GateParts } from '../context.ts'
-import { askForAccount, decideWhileCurrent, stillThat } from './account.ts'
-import { overdueAt, type Sleep, stopRequest } from './account-request.ts'
+import { decideWhileCurrent, provideAccount, whileSession } from './account.ts'
+import { type ApprovalDeps, overdueAt, stopRequest } from './account-request.ts'
 import { makeCredentials } from './credentials.ts'
 import { decideApproval, decideApprovalFailure, isStarted, type StartedSession } from './decide.ts'
 
-export type ConcludeDeps = Omit<GateParts, 'approvals'> & { sleep: Sleep }
-
-interface Conclusion {
+/** Which approval, and what ends the work on it. */
+export interface ApprovalWork {
   gateSessionId: GateSessionId
   signal: AbortSignal
 }
@@ -21,46 +19,39 @@ interface Conclusion {
  * Rejects when a step fails for now, and when it is aborted.
  */
 export async function concludeApproval(
-  deps: ConcludeDeps,
-  { gateSessionId, signal }: Conclusion,
+  deps: ApprovalDeps,
+  { gateSessionId, signal }: ApprovalWork,
 ): Promise<void> {
-  const { pool, clock, integratorTimeoutMs } = deps
-  const session = await findGateSession(pool, gateSessionId)
+  const session = await findGateSession(deps.pool, gateSessionId)
   if (!isStarted(session)) return
-  if (clock() > overdueAt(session, integratorTimeoutMs)) {
-    // First: once the session has ended nobody comes back for its delivery.
+  if (deps.clock() > overdueAt(session, deps.integratorTimeoutMs)) {
+    // This comes first, because nobody comes back for the delivery of a session that has ended.
     await stopRequest(deps, session, overdue)
     return reject(deps, session, overdue)
   }
-  const isWanted = stillThat(session, isStarted)
-  const answer = await askForAccount(deps, { session, signal, isWanted })
+  const stillNeeded = whileSession(session, isStarted)
+  const answer = await provideAccount(deps, { session, signal, stillNeeded })
   if (answer.kind === 'failed') return reject(deps, session, answer.problem)
-  if (answer.kind === 'unwanted') return
-  const credentials = await makeCredentials(deps, { session, integrator: answer.envelope })
-  const { isCurrent } = answer
-  await decideAbout(deps, { session, isCurrent }, (current) => decideApproval(current, credentials))
+  if (answer.kind === 'superseded') return
+  const credentials = await makeCredentials(deps, session, answer.envelope)
+  await end(deps, { session, isCurrent: answer.isCurrent }, (now) => decideApproval(now, credentials))
 }
 
 const overdue = 'The signup could not be finished in time.'
 
-function reject(deps: ConcludeDeps, session: StartedSession, problem: string): Promise<void> {
+function reject(deps: ApprovalDeps, session: StartedSession, problem: string): Promise<void> {
   const now = deps.clock()
-  return decideAbout(deps, { session }, (current) => decideApprovalFailure(current, { problem, now }))
+  return end(deps, { session }, (current) => decideApprovalFailure(current, { problem, now }))
 }
 
-interface Ending {
-  session: StartedSession
-  isCurrent?: DecisionGuard | undefined
-}
-
-async function decideAbout(
-  deps: ConcludeDeps,
-  { session, isCurrent }: Ending,
+async function end(
+  deps: ApprovalDeps,
+  { session, isCurrent }: { session: StartedSession; isCurrent?: DecisionGuard | undefined },
   about: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<void> {
   const { clock, meter, logger } = deps
   const { id: gateSessionId, service_id: serviceId, approval_started_at: since } = session
-  const event = await decideWhileCurrent(deps, { gateSessionId, isCurrent, about })
+  const event = await decideWhileCurrent(deps, { gateSessionId, isCurrent }, about)
   if (!event) return
   const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
   meter?.finished(outcome, clock() - since)

@@ -7,22 +7,15 @@ import { agentTokenTtlMs, deliveryTtlMs } from '../sessions.ts'
 import { sealBundle } from '../vault.ts'
 import { deliveryKeyOf, type SignupCredentials, type StartedSession } from './decide.ts'
 
-type CredentialDeps = Pick<GateParts, 'pool' | 'publicUrl' | 'keyring' | 'random' | 'clock' | 'vault'>
-
-interface NewCredentials {
-  session: StartedSession
-  integrator: DeliveryEnvelope
-}
-
 /**
- * An ack token, an agent token where the service has a dashboard login, and both sealed to the agent at once: nobody
- * can draw them again. The data key is the delivery's one.
+ * An ack token, an agent token where the service has a dashboard login, and both sealed to the agent at once, because
+ * nobody can draw them again. `integrator` is the service's envelope. Both are encrypted under the delivery's data key.
  */
 export async function makeCredentials(
-  deps: CredentialDeps,
-  { session, integrator }: NewCredentials,
+  { pool, publicUrl, keyring, random, clock, vault }: GateParts,
+  session: StartedSession,
+  integrator: DeliveryEnvelope,
 ): Promise<SignupCredentials> {
-  const { pool, publicUrl, keyring, random, clock, vault } = deps
   const { id: gateSessionId, service_id: serviceId } = session
   const service = await serviceOf(pool, { serviceId, publicUrl })
   const dataKey = await vault.make(gateSessionId)

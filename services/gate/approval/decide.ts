@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
-import { derivedId, type GateAccountId } from '../../../infra/ids.ts'
+import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
+import type { GateAccountId } from '../../../infra/ids.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import {
   type DeliveryEnvelope,
@@ -10,25 +10,25 @@ import {
 import type { DirectResponse } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
-import { foundSession, pendingSession, phaseOf, sessionDecision } from '../sessions.ts'
+import { foundSession, pendingSession, phaseOf, rejected, sessionDecision } from '../sessions.ts'
 import type { Proof } from './proof.ts'
 
 interface ApprovalState {
   session: GateSessionRow | undefined
-  // The service's endpoint now; it stays that of the approval. null = the built-in service.
+  /** The service's endpoint now; it stays that of the approval. null = the built-in service. */
   endpointId: string | null
-  // Whether the service demands a claim of every approval.
+  /** Whether the service demands a claim of every approval. */
   isClaimRequired: boolean
 }
 
 interface StartApproval {
-  // The hash under the current key; the other list has those under all keys.
+  /** The hash under the current key; the other list has those under all keys. */
   approveTokenHash: string
   approveTokenHashes: string[]
   proof: Proof
   acceptedEnvVars?: readonly string[] | undefined
   gateAccountId: GateAccountId
-  // Whether the browser is in the agent's network; null = not known.
+  /** Whether the browser is in the agent's network; null = not known. */
   isSameNetwork: boolean | null
   claimCodeHash: string
   now: number
@@ -36,32 +36,21 @@ interface StartApproval {
 
 /**
  * Starts a signup's approval, which then ends only by the service's answer or silence, or has the agent claim it first.
- * No event when either has happened. A disabled service changes nothing here: the request for the account shows it.
- * ApiError: 404 no such session, 410 expired, 409 resolved.
+ * No event when either has happened. A disabled service changes nothing here, because the request for the account finds
+ * that. ApiError: 404 no such session, 410 expired, 409 resolved.
  */
 export function decideApprovalStart(state: ApprovalState, command: StartApproval): DecidedEvent[] {
   const { session, endpointId } = state
   if (hasApproved(session, command.approveTokenHashes)) return []
   const pending = pendingSession(session, command.now)
-  const phase = phaseOf(pending)
-  switch (phase) {
-    case 'undecided':
-      return [
-        needsClaim(pending, state, command)
-          ? claimRequested(pending, command)
-          : started(pending, endpointId, command),
-        ...acceptedVariables(pending, command),
-      ]
-    case 'claiming':
-    case 'in_progress':
-    case 'ended':
-      return []
-    default:
-      return phase satisfies never
-  }
+  if (phaseOf(pending) !== 'undecided') return []
+  const start = needsClaim(pending, state, command)
+    ? claimRequested(pending, command)
+    : started(pending, endpointId, command)
+  return [start, ...acceptedVariables(pending, command)]
 }
 
-// Only of agents that can: others go on as before.
+// An agent that cannot pass a code on is approved without one.
 function needsClaim(
   { claim }: GateSessionRow,
   { isClaimRequired }: ApprovalState,
@@ -73,15 +62,13 @@ function needsClaim(
 function started(session: GateSessionRow, endpointId: string | null, command: StartApproval): DecidedEvent {
   const { now } = command
   const data = { ...approvalOf(session, command), webhook_endpoint_id: endpointId, started_at: now }
-  const eventId = derivedId('evt', session.id, 'approval_started')
-  const about = { ...tenantOf(session), eventId, now }
-  return decidedEvent({ type: 'GateSessionApprovalStarted', data }, about)
+  return sessionDecision(session, { type: 'GateSessionApprovalStarted', data }, { now })
 }
 
 function claimRequested(session: GateSessionRow, command: StartApproval): DecidedEvent {
   const { claimCodeHash, now } = command
   const data = { ...approvalOf(session, command), claim_code_hash: claimCodeHash, requested_at: now }
-  return sessionDecision(session, { event: { type: 'GateSessionClaimRequested', data }, now })
+  return sessionDecision(session, { type: 'GateSessionClaimRequested', data }, { now })
 }
 
 function approvalOf({ id }: GateSessionRow, { approveTokenHash, proof, gateAccountId }: StartApproval) {
@@ -96,24 +83,15 @@ function approvalOf({ id }: GateSessionRow, { approveTokenHash, proof, gateAccou
   }
 }
 
-/** Which variables the person lets into the agent's env file. No event where that is none. */
-export function acceptedVariables(
+// Which variables the person lets into the agent's env file.
+function acceptedVariables(
   session: GateSessionRow,
-  {
-    acceptedEnvVars = [],
-    gateAccountId,
-    now,
-  }: Pick<StartApproval, 'acceptedEnvVars' | 'gateAccountId' | 'now'>,
+  { acceptedEnvVars = [], gateAccountId: gate_account_id, now }: StartApproval,
 ): DecidedEvent[] {
   if (acceptedEnvVars.length === 0) return []
-  const data = {
-    gate_session_id: session.id,
-    gate_account_id: gateAccountId,
-    env_vars: [...new Set(acceptedEnvVars)],
-    accepted_at: now,
-  }
-  const eventId = derivedId('evt', session.id, 'variables_accepted')
-  return [decidedEvent({ type: 'GateVariablesAccepted', data }, { ...tenantOf(session), eventId, now })]
+  const env_vars = [...new Set(acceptedEnvVars)]
+  const data = { gate_session_id: session.id, gate_account_id, env_vars, accepted_at: now }
+  return [sessionDecision(session, { type: 'GateVariablesAccepted', data }, { now })]
 }
 
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
@@ -146,34 +124,17 @@ export function decideApproval(
   if (!isStarted(session)) return []
   const { id: gate_session_id, gate_account_id } = session
   const data = { gate_session_id, gate_account_id, ...credentials }
-  const about = { ...tenantOf(session), now: credentials.approved_at }
-  const eventId = derivedId('evt', gate_session_id, 'approved')
-  return [decidedEvent({ type: 'GateSessionApproved', data }, { ...about, eventId })]
-}
-
-interface ApprovalFailure {
-  // For whoever signed up; quotes nothing of the service's answer.
-  problem: string
-  now: number
+  return [sessionDecision(session, { type: 'GateSessionApproved', data }, { now: credentials.approved_at })]
 }
 
 export function decideApprovalFailure(
   session: GateSessionRow | undefined,
-  { problem, now }: ApprovalFailure,
+  { problem, now }: { problem: string; now: number },
 ): DecidedEvent[] {
-  if (!isStarted(session)) return []
-  const reason = 'integrator_failed' as const
-  const data = { gate_session_id: session.id, reason, problem, rejected_at: now }
-  const eventId = derivedId('evt', session.id, 'rejected', reason)
-  return [decidedEvent({ type: 'GateSessionRejected', data }, { ...tenantOf(session), eventId, now })]
+  return isStarted(session) ? [rejected(session, { reason: 'integrator_failed', problem, now })] : []
 }
 
-const tenantOf = ({ organization_id: organizationId, environment }: GateSessionRow) => ({
-  organizationId,
-  environment,
-})
-
-// Problems are shown to the service's owner and to whoever signed up. They quote nothing.
+// The service's owner and whoever signed up see the problem, so it quotes nothing of the answer.
 type Judgement =
   | { kind: 'accepted'; envelope: DeliveryEnvelope }
   | { kind: 'retry' | 'refuse'; problem: string }
@@ -194,7 +155,9 @@ function readEnvelope(body: Buffer, keyId: string): Judgement {
   const json = parsedJson(body.toString('utf8'))
   if (json === undefined) return improper('is not JSON')
   const answer = answerSchema.safeParse(json)
-  if (!answer.success) return improper(`has no proper ${placeOf(answer.error)}`)
+  // The path names members of the schema and no others, so nothing of the answer is quoted.
+  if (!answer.success)
+    return improper(`has no proper ${answer.error.issues[0]?.path.join('.') || 'encrypted_delivery'}`)
   const { encrypted_delivery: envelope } = answer.data
   if (envelope.key_id !== keyId) return improper('is sealed to another key than the one in the request')
   if (!isUsablePublicKey(envelope.ephemeral_public_key)) {
@@ -204,8 +167,3 @@ function readEnvelope(body: Buffer, keyId: string): Judgement {
 }
 
 const improper = (what: string): Judgement => ({ kind: 'retry', problem: `The service's answer ${what}.` })
-
-// Names members that we know, and no others.
-function placeOf({ issues }: z.ZodError): string {
-  return issues[0]?.path.join('.') || 'encrypted_delivery'
-}

@@ -46,13 +46,6 @@ function opened(sealedToken: string, secretHash: string): unknown {
   }
 }
 
-interface ProofRules {
-  url: string
-  approveToken: string
-  sessionId?: string | undefined
-  now: number
-}
-
 const maxAgeMs = 2 * 60 * 1000
 const maxAheadMs = 30 * 1000
 
@@ -60,7 +53,11 @@ const maxAheadMs = 30 * 1000
  * ApiError: gate.svc_proof_invalid for the proof of another page, session, time or approve token, and for one that
  * shows no page or no person's input; gate.bot_detected.
  */
-export function checkProof(claims: ProofClaims, { url, approveToken, sessionId, now }: ProofRules): Proof {
+export function checkProof(
+  claims: ProofClaims,
+  expected: { url: string; approveToken: string; sessionId?: string | undefined; now: number },
+): Proof {
+  const { url, approveToken, sessionId, now } = expected
   const { session_id, request, decision, hand_off } = claims
   const age = now - Date.parse(decision.evaluated_at)
   if (pageOf(request.url) !== pageOf(url)) throw invalid('The proof is of another page.')
@@ -77,7 +74,7 @@ export function checkProof(claims: ProofClaims, { url, approveToken, sessionId, 
   return { verdict, riskScore, sessionId: session_id, decisionId }
 }
 
-/** ApiError gate.svc_proof_invalid where the service takes people alone, and this may be none. */
+/** ApiError gate.svc_proof_invalid where the service takes nobody but people, and this may be none. */
 export function refuseVerdict(
   { verdict }: Proof,
   { minimum_verdict }: Pick<GateServiceDefinition, 'minimum_verdict'>,
@@ -88,7 +85,7 @@ export function refuseVerdict(
   throw new ApiError('gate.svc_proof_invalid', { message, details: { fields } })
 }
 
-// What the SDK makes of the text that a hand-off is asked for with.
+// What the SDK makes of the text that its page binds the sealed token to.
 function bindingOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }

@@ -1,17 +1,14 @@
 import type { FastifyInstance } from 'fastify'
-import { z } from 'zod'
 import type { Token } from '../../../infra/crypto/tokens.ts'
-import type { Decide } from '../../../infra/event-store/decide.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import type { GateContext } from '../context.ts'
+import type { GateContext, GateDeps } from '../context.ts'
 import { approveLogin, loginOutcome } from '../login/commands.ts'
 import { gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
 import { consentingPerson, foundSession } from '../sessions.ts'
 import {
-  type ApproveRequest,
   approveParameterSet,
   type CheckedApproval,
   countedApproval,
@@ -19,9 +16,10 @@ import {
   signupOutcome,
   startSignupApproval,
 } from './commands.ts'
+import { approveBody, approvedSchema } from './schemas.ts'
 
 export function approvalRoutes(app: FastifyInstance, context: GateContext): void {
-  const { pool, idempotency, publicUrl, decideAs } = context
+  const { pool, idempotency, publicUrl, decideAs, depsOf } = context
   endpoint(app, {
     route: 'POST /v1/gate/sessions/:gateSessionId/approve',
     auth: [noStore, ownOriginOnly(publicUrl)],
@@ -41,35 +39,23 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       const session = foundSession(await findGateSession(pool, gateSessionIdOf(request)))
       const repeatable = { request, reply, scope: session.id }
       if (await idempotency.replay(repeatable)) return reply
-      const approveRequest = requestOf(request, session)
-      const token = await outcomeToken(context, approveRequest)
-      // The same whenever it is approveRequest, as often as one likes: nothing is stored for it.
+      const token = await outcomeToken(context, session, request.body)
+      // The answer is the same however often it is requested, so nothing is stored for it.
       if (token !== undefined) return { data: await outcomeOf(context, session, token) }
-      // Before a row is made for its key: refused, it leaves nothing behind.
-      const checked = await countedApproval(context, approveRequest)
+      // This comes before a row is made for the Idempotency-Key, so that a refusal leaves nothing behind.
+      const approval = await countedApproval(context, { session, body: request.body, ip: request.ip })
       return idempotency.run(repeatable, async (command) => {
-        const decide = decideAs(consentingPerson, request)
-        return answer({ data: await approve({ ...context, decide }, { ...checked, command }) })
+        const deps = depsOf(command, decideAs(consentingPerson, request))
+        return answer({ data: await approve({ ...context, ...deps }, approval) })
       })
     },
   })
 }
 
-function requestOf(
-  { body, ip }: { body: z.output<typeof approveBody>; ip: string },
-  session: GateSessionRow,
-): ApproveRequest {
-  const { approve_token: approveToken, sealed_token: sealedToken, session_id: proofSessionId } = body
-  const { accepted_env_vars: acceptedEnvVars = [], account_name: accountName } = body
-  return { session, approveToken, sealedToken, proofSessionId, accountName, acceptedEnvVars, ip }
-}
-
-async function approve(context: GateContext & { decide: Decide }, approving: CheckedApproval) {
-  const { session, token } = approving
-  await (session.kind === 'login'
-    ? approveLogin(context, approving)
-    : startSignupApproval(context, approving))
-  return outcomeOf(context, foundSession(await findGateSession(context.pool, session.id)), token)
+async function approve(gate: GateContext & GateDeps, approval: CheckedApproval) {
+  const { session, token } = approval
+  await (session.kind === 'login' ? approveLogin(gate, approval) : startSignupApproval(gate, approval))
+  return outcomeOf(gate, foundSession(await findGateSession(gate.pool, session.id)), token)
 }
 
 function outcomeOf(context: GateContext, session: GateSessionRow, token: Token<'gtapr'>) {
@@ -77,65 +63,3 @@ function outcomeOf(context: GateContext, session: GateSessionRow, token: Token<'
     ? loginOutcome(context, session.id, token)
     : signupOutcome(context, session, token)
 }
-
-const gateSessionId = z.string().describe('`gate_...`')
-
-const approveBody = z
-  .strictObject({
-    approve_token: z.string().max(200).optional().describe('From the consent data of this session.'),
-    sealed_token: z
-      .string()
-      .max(192 * 1024)
-      .optional()
-      .describe(
-        'What the SDK on the consent page was handed for its session, with the approve token as `binding`.',
-      ),
-    account_name: z
-      .string()
-      .max(400)
-      .optional()
-      .describe('Needed where the verdict is not `human`: a person types it.'),
-    session_id: z
-      .string()
-      .max(200)
-      .optional()
-      .describe('`sid_...` of that session; checked where it is given.'),
-    accepted_env_vars: z
-      .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/))
-      .max(100)
-      .optional()
-      .describe('Of a signup: the variables that may go into the env file of the agent.'),
-  })
-  .meta({ id: 'ApproveGateSessionRequest' })
-
-const approved = z.literal('approved')
-
-const approvedSchema = z
-  .discriminatedUnion('object', [
-    z.strictObject({
-      object: z.literal('gate_session'),
-      id: gateSessionId,
-      status: z.enum(['approved', 'pending']).describe('pending: the agent has to tell the code first.'),
-      claim_code: z
-        .string()
-        .optional()
-        .describe('While it is pending, for the page that approved and for no other.'),
-      receipt_url: z
-        .url()
-        .optional()
-        .describe(
-          'Once it is approved, for the same page: where it can be forgotten who asked and approved.',
-        ),
-    }),
-    z.strictObject({
-      object: z.literal('gate_login_session'),
-      id: gateSessionId,
-      status: approved,
-      code: z.string().describe('`gtcode_...`; the service exchanges it once, within five minutes.'),
-      redirect_url: z
-        .string()
-        .nullable()
-        .describe("The service's dashboard with `code` in the query; null once the service has none."),
-    }),
-  ])
-  .meta({ id: 'GateSessionApproval' })

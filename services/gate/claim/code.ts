@@ -9,33 +9,32 @@ interface CodeOptions {
 }
 
 /**
- * Six digits that the page of this approve token shows. They are stored nowhere: whoever shows the page the same token
- * is shown the same code, as after a request whose answer got lost.
+ * Six digits for the page with this approve token. They are stored nowhere, because the same token always makes the same
+ * code, as after a request whose answer got lost.
  */
-export function newClaimCode({ keyring, ...of }: CodeOptions): { code: string; hash: string } {
-  const code = codeUnder(keyring.current, of)
-  return { code, hash: tokenHashes(keyring, hashedText(of.gateSessionId, code))[0] }
+export function newClaimCode(options: CodeOptions): { code: string; hash: string } {
+  const { keyring, gateSessionId } = options
+  const code = codeUnder(keyring.current, options)
+  return { code, hash: tokenHashes(keyring, hashedText(gateSessionId, code))[0] }
 }
 
-/** undefined for an approve token that has not approved. */
-export function shownClaimCode({ keyring, ...of }: CodeOptions, hash: string | null): string | undefined {
-  const codes = keyring.all.map((master) => codeUnder(master, of))
-  return codes.find((code) => isClaimCode(keyring, { gateSessionId: of.gateSessionId, code, hash }))
+/** The code of a page, by the stored hash; undefined for an approve token that has not approved. */
+export function claimCodeOf(options: CodeOptions, hash: string | null): string | undefined {
+  const { keyring, gateSessionId } = options
+  const codes = keyring.all.map((master) => codeUnder(master, options))
+  return codes.find((code) => isClaimCode(keyring, { gateSessionId, code, hash }))
 }
 
-interface ToldCode {
-  gateSessionId: string
-  code: string
-  hash: string | null
-}
-
-export function isClaimCode(keyring: Keyring, { gateSessionId, code, hash }: ToldCode): boolean {
+export function isClaimCode(
+  keyring: Keyring,
+  { gateSessionId, code, hash }: { gateSessionId: string; code: string; hash: string | null },
+): boolean {
   return isTokenOf(keyring, { token: hashedText(gateSessionId, code), hash })
 }
 
 const hashedText = (gateSessionId: string, code: string) => `claim ${gateSessionId} ${code}`
 
-function codeUnder(master: MasterKey, { gateSessionId, approveToken }: Omit<CodeOptions, 'keyring'>): string {
+function codeUnder(master: MasterKey, { gateSessionId, approveToken }: CodeOptions): string {
   const seed = Buffer.from(`${gateSessionId}\0${approveToken}`)
   const number = counterRandom(master.derive('gate-claim-code'), seed)(6).readUIntBE(0, 6)
   return String(number % 1_000_000).padStart(6, '0')

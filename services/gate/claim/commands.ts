@@ -1,23 +1,16 @@
-import type { Decide } from '../../../infra/event-store/decide.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import type { GateContext } from '../context.ts'
+import type { GateDeps } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
 import { sessionStream } from '../sessions.ts'
 import { isClaimCode } from './code.ts'
 import { decideClaim, refuseWrongCode } from './decide.ts'
 
-type ClaimDeps = Pick<GateContext, 'keyring' | 'clock' | 'publicUrl'> & { decide: Decide }
-
-interface ToldCode {
-  session: GateSessionRow
-  code: string
-}
-
-/** ApiError as of `decideClaim`, and 403 for a wrong code, which is counted then. */
-export async function tellClaimCode(
-  { decide, keyring, clock, publicUrl }: ClaimDeps,
-  { session: { id, service_id: serviceId }, code }: ToldCode,
+/** ApiError as `decideClaim`, and 403 for a wrong code, which is counted then. */
+export async function claimSignup(
+  { decide, keyring, clock, publicUrl }: GateDeps,
+  { id, service_id: serviceId }: GateSessionRow,
+  code: string,
 ): Promise<void> {
   const now = clock()
   let failures = 0

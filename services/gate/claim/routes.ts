@@ -6,11 +6,10 @@ import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { gateSessionParams, noStore, requireToken } from '../requests.ts'
+import { gateSessionParams, noStore, polledSession, requireToken } from '../requests.ts'
 import { agentOf, foundSession, phaseOf } from '../sessions.ts'
-import { polledSession } from '../signup/polled-session.ts'
 import { readClaimCode } from './code.ts'
-import { tellClaimCode } from './commands.ts'
+import { claimSignup } from './commands.ts'
 
 const parameterSet = 'gate_session_claim'
 
@@ -32,11 +31,11 @@ export function claimRoutes(app: FastifyInstance, context: GateContext): void {
     answers: { 200: single(claimedSchema) },
     errors: [403, 404, 410],
     async run(request, { reply, answer }) {
-      const session = await polledSession(context, { request, limit: 'claim' })
+      const session = await polledSession(context, request, 'claim')
       const code = checkedCode(request.body.code)
       return idempotency.run({ request, reply, scope: session.id }, async () => {
         const decide = decideAs(agentOf(session), request)
-        await tellClaimCode({ ...context, decide }, { session, code })
+        await claimSignup({ ...context, decide }, session, code)
         approvals.run(session.id)
         return answer({ data: claimedJson(foundSession(await findGateSession(pool, session.id))) })
       })

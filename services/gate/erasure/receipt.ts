@@ -4,13 +4,11 @@ import { generateToken, type Token } from '../../../infra/crypto/tokens.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { counterRandom } from '../../../infra/random.ts'
 
-interface ReceiptOptions {
-  keyring: Keyring
-  publicUrl: string
-}
-
 /** Where a person who approved can have it forgotten who that was. The token is in no request for the page itself. */
-export function receiptUrl({ keyring, publicUrl }: ReceiptOptions, gateSessionId: GateSessionId): string {
+export function receiptUrl(
+  { keyring, publicUrl }: { keyring: Keyring; publicUrl: string },
+  gateSessionId: GateSessionId,
+): string {
   return `${publicUrl}/gate/receipt/${gateSessionId}#${tokenUnder(keyring.current, gateSessionId)}`
 }
 
@@ -21,7 +19,7 @@ export function isReceiptOf(
   return keyring.all.some((master) => isSameText(tokenUnder(master, gateSessionId), token))
 }
 
-// Stored nowhere: it follows from the session.
+// It follows from the session, so it is stored nowhere.
 function tokenUnder(master: MasterKey, gateSessionId: string): Token<'gtrcpt'> {
   return generateToken('gtrcpt', counterRandom(master.derive('gate-receipt'), Buffer.from(gateSessionId)))
 }

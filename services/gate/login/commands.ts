@@ -1,8 +1,7 @@
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
 import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
-import type { CommandDeps, Decide } from '../../../infra/event-store/decide.ts'
-import { type GateAccountId, type GateSessionId, randomId } from '../../../infra/ids.ts'
+import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { counterRandom } from '../../../infra/random.ts'
 import { generateConfirmationCode } from '../../../infra/wire/gate.ts'
@@ -14,31 +13,25 @@ import {
 } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import type { CheckedApproval } from '../approval/commands.ts'
-import type { GateContext, ReadCurrent } from '../context.ts'
-import { findRegistered, isServiceId, serviceOf } from '../registry/registered.ts'
+import type { TokenScope } from '../accounts/decide.ts'
+import type { GateContext, GateDeps } from '../context.ts'
+import { isServiceId } from '../registry/fields.ts'
+import { findRegistered, serviceOf } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
 import { foundSession, seenOf, sessionStream } from '../sessions.ts'
 import {
-  type ConsumeCode,
   checkAccount,
   decideCodeConsumption,
   decideLoginApproval,
   decideLoginOpening,
   expiredCode,
+  type LoginApproval,
 } from './decide.ts'
 
-interface LoginRequest {
-  token: AgentTokenRow
-  serviceId: string
-  requester: Requester
-  publicUrl: string
-}
-
-/** ApiError as of `decideLoginOpening`. */
+/** ApiError as `decideLoginOpening`. */
 export async function openLogin(
-  { pool, decide, random, clock }: CommandDeps & { pool: Db },
-  { token, serviceId, requester, publicUrl }: LoginRequest,
+  { pool, decide, random, clock, publicUrl }: GateDeps,
+  { token, serviceId, requester }: { token: AgentTokenRow; serviceId: string; requester: Requester },
 ): Promise<GateSessionRow> {
   const gateSessionId: GateSessionId = randomId('gate', random)
   const confirmationCode = generateConfirmationCode(random)
@@ -48,7 +41,7 @@ export async function openLogin(
     // The token is where its signup is.
     alsoReads: [seenOf(token.gate_session_id), seenOf(serviceId)],
     load: async (tx) => {
-      // No other text can be the id of one, and some the database would refuse.
+      // No other text can be the id of one, and the database would refuse some.
       const service = isServiceId(serviceId) ? await findRegistered(tx, { serviceId, publicUrl }) : undefined
       return {
         service,
@@ -60,14 +53,9 @@ export async function openLogin(
     decide: (state) => decideLoginOpening(state, { gateSessionId, requester, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
-  // Not a refusal: the login exists, and the same command will show it.
+  // This is no refusal, because the login exists, and the same command will find it.
   if (!session) throw unavailable(new Error(`the login ${gateSessionId} is not readable`))
   return session
-}
-
-export interface LoggedIn {
-  gateAccountId: GateAccountId
-  accountName: string
 }
 
 // For `alsoReads`: the account's agent token is in the stream of its signup.
@@ -76,35 +64,40 @@ async function readsTokenOf(db: Db, gateAccountId: string) {
   return token ? [seenOf(token.gate_session_id)] : []
 }
 
-/** Resolves to who is logged in. ApiError as of `decideCodeConsumption`. */
+/** Resolves to who is logged in. ApiError as `decideCodeConsumption`. */
 export async function consumeLoginCode(
-  { pool, keyring, decide, random, clock, readCurrent }: CommandDeps & { pool: Db; readCurrent: ReadCurrent },
-  { code, ...scope }: Pick<ConsumeCode, 'organizationId' | 'environment'> & { code: string },
-): Promise<LoggedIn> {
+  { pool, keyring, decide, random, clock, readCurrent }: GateDeps & Pick<GateContext, 'readCurrent'>,
+  code: string,
+  scope: TokenScope,
+): Promise<{ gate_account_id: string; account_name: string }> {
   const consumptionId = random(16).toString('hex')
   const now = clock()
   const find = () => findLoginByCode(pool, tokenHashes(keyring, code))
   const login = isToken('gtcode', code) && (await readCurrent(find))
   if (!login || login.gate_account_id === null) throw expiredCode()
-  const { gate_account_id: gateAccountId, account_name: accountName } = login
+  const { gate_account_id, account_name } = login
   await decide({
     ...sessionStream(login.id),
-    alsoReads: await readsTokenOf(pool, gateAccountId),
+    alsoReads: await readsTokenOf(pool, gate_account_id),
     load: async (tx) => ({
       session: await findGateSession(tx, login.id),
-      token: await findTokenOfAccount(tx, gateAccountId),
+      token: await findTokenOfAccount(tx, gate_account_id),
     }),
     decide: (state) => decideCodeConsumption(state, { ...scope, consumptionId, now }),
   })
-  return { gateAccountId, accountName }
+  return { gate_account_id, account_name }
 }
 
-type ApproveDeps = Pick<GateContext, 'keyring' | 'clock' | 'pool'> & { decide: Decide }
+interface ApproveLogin {
+  session: GateSessionRow
+  token: Token<'gtapr'>
+  proof: LoginApproval['proof']
+}
 
-/** ApiError as of `decideLoginApproval` and `checkAccount`; then the session stays pending. */
+/** ApiError as `decideLoginApproval` and `checkAccount`; then the session stays pending. */
 export async function approveLogin(
-  { decide, keyring, clock, pool }: ApproveDeps,
-  { session, token, proof }: CheckedApproval,
+  { decide, keyring, clock, pool }: GateDeps,
+  { session, token, proof }: ApproveLogin,
 ): Promise<void> {
   const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session
   const hashes = tokenHashes(keyring, token)
@@ -136,36 +129,27 @@ export async function loginOutcome(context: GateContext, id: GateSessionId, toke
   if (codeHash !== hash || state === 'consumed') throw new ApiError('gate.session_already_resolved')
   if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
   const { definition } = await serviceOf(pool, { serviceId, publicUrl })
-  // To where the consent page said. The service may have dropped its dashboard since; the code is good all the same.
+  // To where the consent page said. Where the service has dropped its dashboard since, the code is good all the same.
   const url = definition.dashboard_login_url && session.dashboard_login_url
   const redirect_url = url && redirectUrl(url, code)
   return { object: 'gate_login_session' as const, id, status: 'approved' as const, code, redirect_url }
 }
 
-interface LoginCode {
-  code: Token<'gtcode'>
-  hash: string
-}
-
-interface LoginCodeOptions {
+/**
+ * The one-time code of an approval, stored nowhere. It is derived from a master key, the session and the approve
+ * token, so that a repetition gets the same one. `codeHash`: that of an approved login, whose code is made again by
+ * whichever known master key made it.
+ */
+export function loginCode(options: {
   keyring: Keyring
   gateSessionId: string
   approveToken: string
-  // Of an approved login. Whichever known master key made its code makes it again.
   codeHash?: string | null
-}
-
-/**
- * The one-time code of an approval, stored nowhere. It is derived from a master key, the session and the approve
- * token, so that a repetition gets the same one.
- */
-export function loginCode({ keyring, gateSessionId, approveToken, codeHash }: LoginCodeOptions): LoginCode {
+}): { code: Token<'gtcode'>; hash: string } {
+  const { keyring, gateSessionId, approveToken, codeHash = null } = options
   const codeUnder = (master: MasterKey) => codeOf(master, `${gateSessionId}\0${approveToken}`)
-  if (codeHash != null) {
-    for (const code of keyring.all.map(codeUnder)) {
-      if (isTokenOf(keyring, { token: code, hash: codeHash })) return { code, hash: codeHash }
-    }
-  }
+  const made = keyring.all.map(codeUnder).find((code) => isTokenOf(keyring, { token: code, hash: codeHash }))
+  if (made !== undefined && codeHash !== null) return { code: made, hash: codeHash }
   const code = codeUnder(keyring.current)
   return { code, hash: tokenHashes(keyring, code)[0] }
 }

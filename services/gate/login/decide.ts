@@ -3,8 +3,7 @@ import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import type { Environment } from '../../../schemas/events.ts'
-import { usableToken } from '../accounts/decide.ts'
+import { type TokenScope, usableToken } from '../accounts/decide.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
 import { codeTtlMs, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
@@ -27,39 +26,16 @@ interface OpenLogin {
  * No event when the command is repeated. ApiError: 401 unless the token is usable and of this service, 404 unless the
  * service is open and has a dashboard.
  */
-export function decideLoginOpening(
-  { session, ...state }: LoginOpeningState,
-  command: OpenLogin,
-): DecidedEvent[] {
-  const token = goodToken(state.token, command.now)
-  if (session) return []
-  const { service, loginUrl } = serviceWithDashboard(state)
-  // The registry is public, so it is no secret that the service exists; that it has this account is.
+export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin): DecidedEvent[] {
+  const { gateSessionId, requester, confirmationCode, now } = command
+  const token = goodToken(state.token, now)
+  if (state.session) return []
+  const service = requireOpenService(state.organization?.status === 'active' ? state.service : undefined)
+  const { dashboard_login_url } = service.definition
+  if (dashboard_login_url === null)
+    throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
+  // The registry is public, so it is no secret that the service exists, but it is that it has this account.
   if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
-  return [opened(token, loginUrl, command)]
-}
-
-export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
-  const usable = usableToken(token, now)
-  if (!usable) throw new ApiError('auth.invalid_api_key')
-  return usable
-}
-
-function serviceWithDashboard({
-  service,
-  organization,
-}: Pick<LoginOpeningState, 'service' | 'organization'>): { service: RegisteredService; loginUrl: string } {
-  const open = requireOpenService(organization?.status === 'active' ? service : undefined)
-  const { dashboard_login_url: loginUrl } = open.definition
-  if (loginUrl !== null) return { service: open, loginUrl }
-  throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
-}
-
-function opened(
-  token: AgentTokenRow,
-  dashboard_login_url: string,
-  { gateSessionId, requester, confirmationCode, now }: OpenLogin,
-): DecidedEvent {
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
   const data = {
     gate_session_id: gateSessionId,
@@ -74,12 +50,19 @@ function opened(
     confirmation_code: confirmationCode,
     dashboard_login_url,
   }
-  const of = { id: gateSessionId, organization_id, environment }
-  return sessionDecision(of, { event: { type: 'LoginSessionOpened', data }, now })
+  const opened = { id: gateSessionId, organization_id, environment }
+  return [sessionDecision(opened, { type: 'LoginSessionOpened', data }, { now })]
 }
 
-interface LoginApproval {
-  // The hash under the current key; the other list has those under all keys.
+/** ApiError 401 unless the token is usable. */
+export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
+  const usable = usableToken(token, now)
+  if (!usable) throw new ApiError('auth.invalid_api_key')
+  return usable
+}
+
+export interface LoginApproval {
+  /** The hash under the current key; the other list has those under all keys. */
   approveTokenHash: string
   approveTokenHashes: string[]
   proof: { verdict: string; riskScore: number; sessionId: string; decisionId: string }
@@ -96,7 +79,20 @@ export function decideLoginApproval(
   command: LoginApproval,
 ): DecidedEvent[] {
   if (session && isRepetition(session, command)) return []
-  return [approved(pendingSession(session, command.now), command)]
+  const { approveTokenHash, proof, codeHash, now } = command
+  const pending = pendingSession(session, now)
+  const data = {
+    gate_session_id: pending.id,
+    code_hash: codeHash,
+    code_expires_at: now + codeTtlMs,
+    approve_token_hash: approveTokenHash,
+    verdict: proof.verdict,
+    risk_score: proof.riskScore,
+    proof_session_id: proof.sessionId,
+    proof_decision_id: proof.decisionId,
+    approved_at: now,
+  }
+  return [sessionDecision(pending, { type: 'LoginSessionApproved', data }, { now })]
 }
 
 function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: LoginApproval): boolean {
@@ -107,32 +103,14 @@ function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: Logi
   throw new ApiError('gate.session_expired')
 }
 
-function approved(session: GateSessionRow, command: LoginApproval): DecidedEvent {
-  const { approveTokenHash, proof, codeHash, now } = command
-  const data = {
-    gate_session_id: session.id,
-    code_hash: codeHash,
-    code_expires_at: now + codeTtlMs,
-    approve_token_hash: approveTokenHash,
-    verdict: proof.verdict,
-    risk_score: proof.riskScore,
-    proof_session_id: proof.sessionId,
-    proof_decision_id: proof.decisionId,
-    approved_at: now,
-  }
-  return sessionDecision(session, { event: { type: 'LoginSessionApproved', data }, now })
-}
-
-interface AccountState {
-  owner: OrganizationRow | undefined
-  token: AgentTokenRow | undefined
-}
-
 /**
- * That a code for the account could be used. ApiError: 404 while the owner is not active, as when a login is created;
- * 410 when the agent token that asked for the login was revoked or has expired.
+ * Passes where a code for the account could be used. ApiError: 404 while the owner is not active, as when a login is
+ * created; 410 when the agent token that requested the login was revoked or has expired.
  */
-export function checkAccount({ owner, token }: AccountState, now: number): void {
+export function checkAccount(
+  { owner, token }: { owner: OrganizationRow | undefined; token: AgentTokenRow | undefined },
+  now: number,
+): void {
   if (owner?.status !== 'active')
     throw new ApiError('request.not_found', { message: 'The service takes no logins now.' })
   if (!usableToken(token, now)) {
@@ -141,14 +119,7 @@ export function checkAccount({ owner, token }: AccountState, now: number): void 
   }
 }
 
-interface CodeState {
-  session: GateSessionRow | undefined
-  token: AgentTokenRow | undefined
-}
-
-export interface ConsumeCode {
-  organizationId: string
-  environment: Environment
+interface ConsumeCode extends TokenScope {
   consumptionId: string
   now: number
 }
@@ -158,25 +129,24 @@ export interface ConsumeCode {
  * has, else 410 gate.session_expired unless the code is of the scope and valid. A code whose agent token was revoked
  * counts as expired.
  */
-export function decideCodeConsumption({ session, token }: CodeState, command: ConsumeCode): DecidedEvent[] {
+export function decideCodeConsumption(
+  { session, token }: Pick<LoginOpeningState, 'session' | 'token'>,
+  command: ConsumeCode,
+): DecidedEvent[] {
   const { organizationId, environment, consumptionId, now } = command
   const isOwn = session?.organization_id === organizationId && session.environment === environment
   if (!isOwn) throw expiredCode()
   if (session.code === 'consumed') {
     if (session.code_consumption_id === consumptionId) return []
-    throw usedCode()
+    const message = 'The login code was used before.'
+    throw new ApiError('gate.session_already_resolved', { status: 410, message })
   }
   const isOpen = session.code === 'issued' && (session.code_expires_at ?? 0) > now
   if (!isOpen || token?.status !== 'active') throw expiredCode()
   const data = { gate_session_id: session.id, consumption_id: consumptionId, consumed_at: now }
-  return [sessionDecision(session, { event: { type: 'LoginCodeConsumed', data }, now })]
+  return [sessionDecision(session, { type: 'LoginCodeConsumed', data }, { now })]
 }
 
 export function expiredCode(): ApiError {
   return new ApiError('gate.session_expired', { message: 'The login code is unknown, or its time is over.' })
-}
-
-function usedCode(): ApiError {
-  const message = 'The login code was used before.'
-  return new ApiError('gate.session_already_resolved', { status: 410, message })
 }

@@ -1,42 +1,28 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
+import { tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single, timestamp } from '../../../infra/http/schemas.ts'
 import { confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
+import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { findToken, useToken } from '../accounts/commands.ts'
+import { useToken } from '../accounts/commands.ts'
 import type { GateContext } from '../context.ts'
 import { serviceIdSchema } from '../registry/schemas.ts'
 import { agentTokenOf, noStore, requesterOf, requireToken } from '../requests.ts'
-import { consumeLoginCode, type LoggedIn, openLogin } from './commands.ts'
+import { consumeLoginCode, openLogin } from './commands.ts'
 import { goodToken } from './decide.ts'
 
 const tag = 'Gate'
 const path = '/v1/gate/login-sessions'
 
-type LoginContext = Pick<
-  GateContext,
-  | 'auth'
-  | 'limits'
-  | 'pool'
-  | 'keyring'
-  | 'decideAs'
-  | 'decideByKey'
-  | 'clock'
-  | 'logger'
-  | 'idempotency'
-  | 'publicUrl'
-  | 'depsOf'
-  | 'readCurrent'
->
-
-export function loginRoutes(app: FastifyInstance, context: LoginContext): void {
+export function loginRoutes(app: FastifyInstance, context: GateContext): void {
   createRoute(app, context)
   consumeRoute(app, context)
 }
 
-function createRoute(app: FastifyInstance, context: LoginContext): void {
-  const { idempotency, limits, clock, pool, publicUrl, decideAs, depsOf, readCurrent } = context
+function createRoute(app: FastifyInstance, context: GateContext): void {
+  const { idempotency, limits, clock, pool, keyring, publicUrl, decideAs, depsOf, readCurrent } = context
   endpoint(app, {
     route: `POST ${path}`,
     auth: [noStore, requireToken('agent')],
@@ -53,24 +39,26 @@ function createRoute(app: FastifyInstance, context: LoginContext): void {
     errors: [404],
     async run(request, { reply, answer }) {
       const text = agentTokenOf(request)
-      const token = goodToken(await readCurrent(() => findToken(context, text)), clock())
-      // Nothing is kept of the requests of those who only guess tokens.
+      const find = () => findAgentToken(pool, tokenHashes(keyring, text))
+      const token = goodToken(await readCurrent(find), clock())
+      // Requests of those who only guess tokens are not counted, so that they leave nothing behind.
       await limits.count('create_login', text)
       const { service_id: serviceId } = request.body
-      const requested = { token, serviceId, requester: requesterOf(request), publicUrl }
+      const requested = { token, serviceId, requester: requesterOf(request) }
       const scope = `gate:${token.gate_account_id}`
       const decide = decideAs({ type: 'agent', id: token.gate_account_id }, request)
       return idempotency.run({ request, reply, scope }, async (command) => {
-        const session = await openLogin({ ...depsOf(command, decide), pool }, requested)
-        await useToken({ ...context, decide }, { token, now: clock() })
+        const deps = depsOf(command, decide)
+        const session = await openLogin(deps, requested)
+        await useToken(deps, token)
         return answer({ data: loginSessionJson(session, publicUrl) })
       })
     },
   })
 }
 
-function consumeRoute(app: FastifyInstance, context: LoginContext): void {
-  const { auth, idempotency, limits, pool, decideByKey, depsOf, readCurrent } = context
+function consumeRoute(app: FastifyInstance, context: GateContext): void {
+  const { auth, idempotency, limits, decideByKey, depsOf, readCurrent } = context
   endpoint(app, {
     route: `POST ${path}/consume`,
     auth: [noStore, auth.requireSecret('gate:login_sessions:consume')],
@@ -90,8 +78,9 @@ function consumeRoute(app: FastifyInstance, context: LoginContext): void {
       const { code } = request.body
       await limits.count('consume', scope.organizationId, code)
       return idempotency.run({ request, reply }, async (command) => {
-        const deps = { ...depsOf(command, decideByKey(request)), pool, readCurrent }
-        return answer({ data: dashboardLoginJson(await consumeLoginCode(deps, { code, ...scope })) })
+        const deps = { ...depsOf(command, decideByKey(request)), readCurrent }
+        const account = await consumeLoginCode(deps, code, scope)
+        return answer({ data: { object: 'gate_dashboard_login', ...account } })
       })
     },
   })
@@ -109,10 +98,6 @@ function loginSessionJson(
     confirmation_code,
     expires_at: new Date(expires_at).toISOString(),
   }
-}
-
-function dashboardLoginJson({ gateAccountId, accountName }: LoggedIn): z.input<typeof dashboardLoginSchema> {
-  return { object: 'gate_dashboard_login', gate_account_id: gateAccountId, account_name: accountName }
 }
 
 const loginSessionBody = z

@@ -11,13 +11,9 @@ const folder = path.join(import.meta.dirname, 'assets')
 // Whoever knows the address of a consent page may decide about the request.
 const referrer = 'no-referrer'
 
-interface PageRequest {
-  Params: { gateSessionId: string }
-}
-
 export async function consentPageRoutes(app: FastifyInstance, context: GateContext): Promise<void> {
   const html = await readFile(path.join(folder, 'consent.html'), 'utf8')
-  app.get<PageRequest>(
+  app.get<{ Params: { gateSessionId: string } }>(
     '/gate/consent/:gateSessionId',
     { schema: { hide: true } },
     async ({ params }, reply) => {
@@ -42,7 +38,7 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
   await assetRoutes(app)
 }
 
-// Whether there is such a session does not show in the page, which asks for itself.
+// The page itself does not show whether there is such a session, because its script fetches that.
 async function logoOriginOf(
   gateSessionId: string,
   { pool, publicUrl }: GateContext,

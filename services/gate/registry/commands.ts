@@ -1,6 +1,5 @@
 import { endpointsLock } from '../../../infra/access/organization.ts'
 import { checkAll } from '../../../infra/errors/check-all.ts'
-import type { ApiError } from '../../../infra/errors/errors.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
@@ -16,6 +15,7 @@ import {
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { findEndpoint } from '../../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
+import type { GateDeps } from '../context.ts'
 import { serviceStream } from '../sessions.ts'
 import {
   decideRegistration,
@@ -23,26 +23,19 @@ import {
   decideServiceDisabling,
   type ServicePath,
 } from './decide.ts'
-import {
-  type CompleteFields,
-  checkedDefinition,
-  completeDefinition,
-  type ServiceFields,
-} from './definition.ts'
-import { checkedServiceId, refusedMember } from './fields.ts'
-import { type DomainChallenge, type DomainLooks, domainChallenge, domainOf, findProof } from './ownership.ts'
-import { isServiceId } from './registered.ts'
+import { type CompleteFields, checkedDefinition, completeDefinition } from './definition.ts'
+import { checkedServiceId, isServiceId, refusedMember } from './fields.ts'
+import { domainChallenge, domainOf, findProof } from './ownership.ts'
+import type { ServiceFields } from './schemas.ts'
 import { checkVerifiable, decideDomainVerification, decideVerification } from './verification.ts'
 import { ownPrefix } from './well-known.ts'
 
 type ServiceDeps = Omit<CommandDeps, 'keyring'>
 
-type ServiceRegistration = ServiceScope & CompleteFields & { id: string }
-
 /** ApiError: 404 no such organization, 403 not active, 409 id used or too many services, 422 a field does not fit. */
 export async function createService(
   { decide, clock, ...deps }: ServiceDeps,
-  { id, organizationId, environment, ...fields }: ServiceRegistration,
+  { id, organizationId, environment, ...fields }: ServiceScope & CompleteFields & { id: string },
 ): Promise<void> {
   const rules = { environment, parameterSet: 'gate_service_create' } as const
   const { serviceId, definition } = checkAll({
@@ -94,10 +87,7 @@ export async function changeService(
 }
 
 /** For good; a repetition does nothing. ApiError: 404 no such service, 403 organization not active. */
-export async function disableService(
-  { decide, clock }: Pick<ServiceDeps, 'decide' | 'clock'>,
-  path: ServicePath,
-): Promise<void> {
+export async function disableService({ decide, clock }: ServiceDeps, path: ServicePath): Promise<void> {
   const now = clock()
   await decide({
     ...ownedStream(path),
@@ -120,32 +110,28 @@ export async function verifyService(
   })
 }
 
-type VerifyDomainDeps = Omit<ServiceDeps, 'idTime'> &
-  Pick<CommandDeps, 'keyring'> & {
-    pool: Db
-    domainLooks: DomainLooks
-    /** Rejects where too much was looked at. */
-    limited: () => Promise<void>
-  }
-
 /**
- * Looks whether the website's domain shows the challenge; a domain that is verified is not looked at again. ApiError: 404
- * no such service, 403 organization not active, 409 disabled, 422 it does not show it, or cannot be verified, 429.
+ * Looks whether the website's domain has the challenge; that of a verified domain is not looked for again. ApiError: 404 no
+ * such service, 403 organization not active, 409 disabled, 422 it has none, or cannot be verified, 429.
  */
 export async function verifyDomain(
-  { decide, clock, pool, keyring, domainLooks, limited, ...deps }: VerifyDomainDeps,
+  { decide, clock, random, pool, keyring, domainReader, limits }: GateDeps,
   path: ServicePath,
 ): Promise<void> {
   const { verified_domain, definition } = checkVerifiable(await loadService(pool, path), path)
   if (verified_domain !== null) return
   const { website } = definition
   const domain = verifiableDomain(website)
-  await limited()
+  await limits.count('verify_domain', path.serviceId)
   const claim = { organizationId: path.organizationId, serviceId: path.serviceId, domain }
-  const proof = await findProof(domainLooks, { keyring, claim })
-  if (proof === undefined) throw notShown(domainChallenge(keyring, claim))
+  const proof = await findProof(domainReader, keyring, claim)
+  if (proof === undefined) {
+    const { dns, file } = domainChallenge(keyring, claim)
+    const expected = `a TXT record of ${dns.name} that is ${dns.value}, or the line ${file.content} in ${file.url}`
+    throw refusedMember(refusedWebsite, { issue: 'not_shown', expected })
+  }
   const now = clock()
-  const eventId = newId('evt', { ...deps, now })
+  const eventId = newId('evt', { random, now })
   await decide({
     ...ownedStream(path),
     load: (tx) => loadService(tx, path),
@@ -162,11 +148,6 @@ function verifiableDomain(website: string): string {
     ? `another domain: variables that begin with ${envPrefixOf(found.label)} are of others, too`
     : 'a website under a domain of its own, not an address or a name under which anybody may have one'
   throw refusedMember(refusedWebsite, { issue: 'not_allowed', expected })
-}
-
-function notShown({ dns, file }: DomainChallenge): ApiError {
-  const expected = `a TXT record of ${dns.name} that is ${dns.value}, or the line ${file.content} in ${file.url}`
-  return refusedMember(refusedWebsite, { issue: 'not_shown', expected })
 }
 
 // Locks the organization's endpoints, too: a service names one of them. The lock also serializes its registrations,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
-import { checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkAll, checkGiven } from '../../../infra/errors/check-all.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
@@ -11,13 +11,19 @@ import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
-import { type DefinitionChanges, refuseLarge } from './definition.ts'
+import { refuseLarge } from './definition.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
 import { ownedPrefix } from './ownership.ts'
 
-const registrationParameterSet = 'gate_service_create'
+const registration = { parameterSet: 'gate_service_create' } as const
 const maxServices = 5
+
+/** `eventId` is the same whenever the command is repeated. */
+export interface Decision {
+  eventId: string
+  now: number
+}
 
 export interface RegistrationState {
   organization: OrganizationRow | undefined
@@ -31,95 +37,78 @@ export interface RegistrationState {
   endpoint: EndpointRow | undefined
 }
 
-interface RegisterService extends ServicePath {
-  definition: GateServiceDefinition
-  eventId: string
-  now: number
-}
-
 /**
  * No event when the command is repeated. ApiError: 404 no such organization, 403 not active, 409 id or variable used,
  * or too many services, 422 an endpoint without the subscription.
  */
-export function decideRegistration(state: RegistrationState, command: RegisterService): DecidedEvent[] {
+export function decideRegistration(
+  state: RegistrationState,
+  command: ServicePath & Decision & { definition: GateServiceDefinition },
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   if (state.isRepeated) return []
-  refuseUsedId(state, command)
-  refuseMany(state)
+  refuseUsedId(state.alike, command.serviceId)
+  refuseMany(state.count)
   const { definition, now } = command
-  const parameterSet = registrationParameterSet
-  checkGiven<Record<'endpoint' | 'name', unknown>>({
-    endpoint: () => requireSubscribedEndpoint(state.endpoint, { parameterSet }),
-    name: () =>
-      refuseForbidden({ name: definition.name }, { parameterSet, verifiedNames: state.verifiedNames }),
+  const { verifiedNames } = state
+  checkAll({
+    endpoint: () => requireSubscribedEndpoint(state.endpoint, registration),
+    name: () => refuseForbidden({ name: definition.name }, { ...registration, verifiedNames }),
   })
   const data = { ...membersOf(command), definition, registered_at: now }
   return [decidedEvent({ type: 'GateServiceRegistered', data }, command)]
 }
 
-function refuseUsedId({ alike }: RegistrationState, { serviceId }: RegisterService): void {
-  if (alike.includes(serviceId) || serviceId === systemServiceId) {
-    throw idConflict(serviceId, `The id ${serviceId} is taken.`)
-  }
-  if (alike.length === 0) return
+function refuseUsedId(alike: readonly string[], serviceId: string): void {
+  const isUsed = alike.includes(serviceId) || serviceId === systemServiceId
+  if (!isUsed && alike.length === 0) return
   const variable = agentTokenEnvName(serviceId)
-  throw idConflict(serviceId, `The id ${serviceId} is taken: ${variable} is the variable of another service.`)
-}
-
-function idConflict(serviceId: string, message: string): ApiError {
-  return new ApiError('request.conflict', {
-    message,
+  const why = isUsed ? '.' : `: ${variable} is the variable of another service.`
+  throw new ApiError('request.conflict', {
+    message: `The id ${serviceId} is taken${why}`,
     details: {
       fields: [{ name: 'id', issue: 'taken', received: serviceId }],
-      parameter_set: registrationParameterSet,
+      parameter_set: registration.parameterSet,
     },
   })
 }
 
-function refuseMany({ count }: RegistrationState): void {
+function refuseMany(count: number): void {
   if (count < maxServices) return
   throw new ApiError('request.conflict', {
     message: `An organization can have ${maxServices} services in all, and disabled ones count, too: change one that is active instead of registering another.`,
-    details: { next_action: 'contact_support', parameter_set: registrationParameterSet },
+    details: { next_action: 'contact_support', parameter_set: registration.parameterSet },
   })
 }
 
-const changeParameterSet = 'gate_service_update'
+const change = { parameterSet: 'gate_service_update' } as const
 
-interface ChangeState extends ServiceState {
-  endpoint: EndpointRow | undefined
-  /** Of the verified services of others; empty where the name stays. */
-  verifiedNames: readonly string[]
-}
-
-interface ChangeService extends ServicePath {
-  changes: DefinitionChanges
-  eventId: string
-  now: number
-}
+/** `verifiedNames` is empty where the name stays. */
+type ChangeState = ServiceState & Pick<RegistrationState, 'endpoint' | 'verifiedNames'>
 
 /**
  * No event when nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 an
  * endpoint without the subscription, or too large. An endpoint that the change does not name is not checked.
  */
-export function decideServiceChange(state: ChangeState, command: ChangeService): DecidedEvent[] {
+export function decideServiceChange(
+  state: ChangeState,
+  command: ServicePath & Decision & { changes: Partial<GateServiceDefinition> },
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const service = changeable(serviceFor(state.service, command))
   const { changes } = command
   const definition = { ...service.definition, ...changes }
-  const parameterSet = changeParameterSet
   checkGiven<Record<'endpoint' | 'forbidden' | 'size', unknown>>({
     endpoint:
-      changes.webhook_endpoint_id !== undefined &&
-      (() => requireSubscribedEndpoint(state.endpoint, { parameterSet })),
+      changes.webhook_endpoint_id !== undefined && (() => requireSubscribedEndpoint(state.endpoint, change)),
     forbidden: () =>
       refuseForbidden(changes, {
-        parameterSet,
+        ...change,
         registered: service.definition,
         verifiedNames: state.verifiedNames,
         ...ownedAfter(service, definition),
       }),
-    size: () => refuseLarge(definition, { parameterSet }),
+    size: () => refuseLarge(definition, change),
   })
   if (isDeepStrictEqual(definition, service.definition)) return []
   const data = { ...membersOf(command), definition, changed_at: command.now }
@@ -140,12 +129,11 @@ export function changeable(service: GateServiceRow): GateServiceRow {
   throw new ApiError('request.conflict', { message: 'A disabled service cannot be changed.' })
 }
 
-interface DisableService extends ServicePath {
-  now: number
-}
-
 /** No event when it is disabled. ApiError: 404 no such service, 403 organization not active. */
-export function decideServiceDisabling(state: ServiceState, command: DisableService): DecidedEvent[] {
+export function decideServiceDisabling(
+  state: ServiceState,
+  command: ServicePath & { now: number },
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const service = serviceFor(state.service, command)
   if (service.status === 'disabled') return []
@@ -169,7 +157,7 @@ export interface ServiceState {
   service: GateServiceRow | undefined
 }
 
-/** The same for an id that is malformed, unknown, or of others: nobody learns which. */
+/** The same for an id that is malformed, unknown, or of others, so that nobody learns which. */
 export function noSuchService(): ApiError {
   return new ApiError('request.not_found', {
     message: 'No Gate service with this id exists in this organization and environment.',

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { checkAll, checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
 import { isEnvName } from '../../../infra/wire/gate.ts'
 import type {
@@ -15,110 +16,51 @@ import {
   type FieldRules,
   refusedMember,
   serviceBounds,
+  unset,
 } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
+import type { createServiceBody, ServiceFields } from './schemas.ts'
 
-/** undefined = unchanged, null = cleared. */
-export interface ServiceFields {
-  name?: string | undefined
-  description?: string | undefined
-  website?: string | undefined
-  webhook_endpoint_id?: string | undefined
-  discoverable?: boolean | undefined
-  dashboard_login_url?: string | null | undefined
-  docs_url?: string | null | undefined
-  env_vars?: readonly GateEnvVar[] | undefined
-  sdks?: readonly GateSdk[] | undefined
-  branding?: Given<GateBranding> | undefined
-  consent?: Given<GateConsentLinks> | undefined
-  claim_required?: boolean | undefined
-  minimum_verdict?: MinimumVerdict | undefined
-}
-
-export type MinimumVerdict = 'inconclusive' | 'human'
-
-type Required = 'name' | 'description' | 'website' | 'webhook_endpoint_id'
-export type CompleteFields = ServiceFields & { [Name in Required]: string }
-
-export type DefinitionChanges = Partial<GateServiceDefinition>
+export type CompleteFields = ServiceFields &
+  Pick<z.output<typeof createServiceBody>, 'name' | 'description' | 'website' | 'webhook_endpoint_id'>
 
 /** ApiError 422 naming the fields that do not fit, or the largest of too much. */
 export function completeDefinition(fields: CompleteFields, rules: FieldRules): GateServiceDefinition {
   const { name, description, website, webhook_endpoint_id } = fields
-  const unset = {
-    discoverable: false,
-    dashboard_login_url: null,
-    docs_url: null,
-    env_vars: [],
-    sdks: [],
-    branding: checkedBranding({}, { ...rules, field: 'branding' }),
-    consent: checkedConsent({}, { ...rules, field: 'consent' }),
-    claim_required: false,
-    minimum_verdict: null,
-  }
-  const { said } = checkAll({
-    said: () => checkedDefinition(fields, rules),
+  const { checked } = checkAll({
+    checked: () => checkedDefinition(fields, rules),
     allowed: () => refuseForbidden(fields, rules),
   })
-  const definition = { name, description, website, webhook_endpoint_id, ...unset, ...said }
+  const definition = { ...unset, name, description, website, webhook_endpoint_id, ...checked }
   refuseLarge(definition, rules)
   return definition
 }
 
-/** The fields that are given, normalised. ApiError 422 naming those that do not fit. */
-export function checkedDefinition(fields: ServiceFields, rules: FieldRules): DefinitionChanges {
-  const said = checkAll({
-    texts: () => texts(fields, rules),
-    links: () => links(fields, rules),
-    parts: () => parts(fields, rules),
-  })
-  // Whether there is such an endpoint is decided with the service.
+/** The fields that are set, normalised. ApiError 422 naming those that do not fit. */
+export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Partial<GateServiceDefinition> {
+  const { name, description, website, dashboard_login_url, docs_url } = fields
+  const { env_vars, sdks, branding, consent } = fields
   const { webhook_endpoint_id, discoverable, claim_required, minimum_verdict } = fields
-  return {
-    ...said.texts,
-    ...said.links,
-    ...(webhook_endpoint_id !== undefined && { webhook_endpoint_id }),
-    ...(discoverable !== undefined && { discoverable }),
-    ...(claim_required !== undefined && { claim_required }),
-    ...(minimum_verdict && { minimum_verdict: minimum_verdict === 'human' ? minimum_verdict : null }),
-    ...said.parts,
-  }
-}
-
-const memberOf = (rules: FieldRules, field: keyof ServiceFields): FieldMember => ({ ...rules, field })
-
-function texts({ name, description }: ServiceFields, rules: FieldRules) {
-  const ofName = { max: serviceBounds.name }
-  const described = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
-  return checkGiven<Pick<GateServiceDefinition, 'name' | 'description'>>({
-    name: name !== undefined && (() => checkedText(name, memberOf(rules, 'name'), ofName)),
+  const member = (field: keyof ServiceFields): FieldMember => ({ ...rules, field })
+  const describing = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
+  return checkGiven<GateServiceDefinition>({
+    name: name !== undefined && (() => checkedText(name, member('name'), { max: serviceBounds.name })),
     description:
-      description !== undefined &&
-      (() => checkedText(description, memberOf(rules, 'description'), described)),
-  })
-}
-
-type Links = Pick<GateServiceDefinition, 'website' | 'dashboard_login_url' | 'docs_url'>
-
-function links({ website, dashboard_login_url, docs_url }: ServiceFields, rules: FieldRules) {
-  const optional = (url: string | null, field: keyof Links) =>
-    checkedOptional(url, memberOf(rules, field), checkedServiceUrl)
-  return checkGiven<Links>({
-    website: website !== undefined && (() => checkedServiceUrl(website, memberOf(rules, 'website'))),
+      description !== undefined && (() => checkedText(description, member('description'), describing)),
+    website: website !== undefined && (() => checkedServiceUrl(website, member('website'))),
     dashboard_login_url:
-      dashboard_login_url !== undefined && (() => optional(dashboard_login_url, 'dashboard_login_url')),
-    docs_url: docs_url !== undefined && (() => optional(docs_url, 'docs_url')),
-  })
-}
-
-type Parts = Pick<GateServiceDefinition, 'env_vars' | 'sdks' | 'branding' | 'consent'>
-
-function parts({ env_vars, sdks, branding, consent }: ServiceFields, rules: FieldRules) {
-  return checkGiven<Parts>({
-    env_vars: env_vars && (() => checkedEnvVars(env_vars, memberOf(rules, 'env_vars'))),
-    sdks: sdks && (() => checkedSdks(sdks, memberOf(rules, 'sdks'))),
-    branding: branding && (() => checkedBranding(branding, memberOf(rules, 'branding'))),
-    consent: consent && (() => checkedConsent(consent, memberOf(rules, 'consent'))),
+      dashboard_login_url !== undefined &&
+      (() => optionalUrl(dashboard_login_url, member('dashboard_login_url'))),
+    docs_url: docs_url !== undefined && (() => optionalUrl(docs_url, member('docs_url'))),
+    env_vars: env_vars && (() => checkedEnvVars(env_vars, member('env_vars'))),
+    sdks: sdks && (() => checkedSdks(sdks, member('sdks'))),
+    branding: branding && (() => checkedBranding(branding, member('branding'))),
+    consent: consent && (() => checkedConsent(consent, member('consent'))),
+    // Whether there is such an endpoint is decided with the service.
+    webhook_endpoint_id: webhook_endpoint_id !== undefined && (() => webhook_endpoint_id),
+    discoverable: discoverable !== undefined && (() => discoverable),
+    claim_required: claim_required !== undefined && (() => claim_required),
+    minimum_verdict: minimum_verdict && (() => (minimum_verdict === 'human' ? minimum_verdict : null)),
   })
 }
 
@@ -133,6 +75,10 @@ export function refuseLarge(
   const [largest] = members.toSorted((a, b) => b.size - a.size)
   const expected = `less of it: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
   throw refusedMember({ field: largest?.field ?? 'body', parameterSet }, { issue: 'too_large', expected })
+}
+
+function refuseMany(entries: readonly unknown[], list: FieldMember, max: number): void {
+  if (entries.length > max) throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
 }
 
 function checkedEnvVars(variables: readonly GateEnvVar[], list: FieldMember): GateEnvVar[] {
@@ -153,14 +99,12 @@ function checkedEnvVar({ name, key, secret }: GateEnvVar, member: FieldMember): 
 }
 
 function checkedKey(key: string, member: FieldMember): string {
-  if (!isEnvName(key)) {
-    const expected = '1-128 letters, digits and _, not beginning with a digit'
-    throw refusedMember(member, { issue: 'invalid', expected })
-  }
-  return key
+  if (isEnvName(key)) return key
+  const expected = '1-128 letters, digits and _, not beginning with a digit'
+  throw refusedMember(member, { issue: 'invalid', expected })
 }
 
-// Without case, as Windows compares variables.
+// Whatever their case, because Windows takes names that differ in it for the same variable.
 function refuseRepeated(variables: readonly GateEnvVar[], list: FieldMember): void {
   const seen = new Set<string>()
   checkEach(variables, ({ key }, i) => {
@@ -171,51 +115,51 @@ function refuseRepeated(variables: readonly GateEnvVar[], list: FieldMember): vo
   })
 }
 
-const ofLabel = { max: serviceBounds.sdkLabel }
-const ofInstall = { max: serviceBounds.sdkInstall, lines: serviceBounds.sdkInstallLines }
-
 function checkedSdks(sdks: readonly GateSdk[], list: FieldMember): GateSdk[] {
   refuseMany(sdks, list, serviceBounds.sdks)
+  const ofInstall = { max: serviceBounds.sdkInstall, lines: serviceBounds.sdkInstallLines }
   return checkEach(sdks, ({ label, install, url }, i) => {
     const member = below(list, i)
     return checkAll({
-      label: () => checkedText(label, below(member, 'label'), ofLabel),
+      label: () => checkedText(label, below(member, 'label'), { max: serviceBounds.sdkLabel }),
       install: () => checkedText(install, below(member, 'install'), ofInstall),
       url: () => checkedServiceUrl(url, below(member, 'url')),
     })
   })
 }
 
-function refuseMany(entries: readonly unknown[], list: FieldMember, max: number): void {
-  if (entries.length > max) throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
-}
-
-type Given<T> = { [Name in keyof T]?: NonNullable<T[Name]> | undefined }
-
-function checkedBranding(given: Given<GateBranding>, member: FieldMember): GateBranding {
-  const { logo_url, primary_color, secondary_color, ascii_art } = given
+function checkedBranding(
+  { logo_url, primary_color, secondary_color, ascii_art }: NonNullable<ServiceFields['branding']>,
+  member: FieldMember,
+): GateBranding {
   return checkAll({
-    logo_url: () => checkedOptional(logo_url, below(member, 'logo_url'), checkedServiceUrl),
-    primary_color: () => checkedOptional(primary_color, below(member, 'primary_color'), checkedColor),
-    secondary_color: () => checkedOptional(secondary_color, below(member, 'secondary_color'), checkedColor),
-    ascii_art: () => checkedOptional(ascii_art, below(member, 'ascii_art'), checkedDrawing),
+    logo_url: () => optionalUrl(logo_url, below(member, 'logo_url')),
+    primary_color: () => optional(primary_color, below(member, 'primary_color'), checkedColor),
+    secondary_color: () => optional(secondary_color, below(member, 'secondary_color'), checkedColor),
+    ascii_art: () => optional(ascii_art, below(member, 'ascii_art'), checkedDrawing),
   })
 }
 
-function checkedConsent(given: Given<GateConsentLinks>, member: FieldMember): GateConsentLinks {
+function checkedConsent(
+  { terms_url, privacy_url }: NonNullable<ServiceFields['consent']>,
+  member: FieldMember,
+): GateConsentLinks {
   return checkAll({
-    terms_url: () => checkedOptional(given.terms_url, below(member, 'terms_url'), checkedServiceUrl),
-    privacy_url: () => checkedOptional(given.privacy_url, below(member, 'privacy_url'), checkedServiceUrl),
+    terms_url: () => optionalUrl(terms_url, below(member, 'terms_url')),
+    privacy_url: () => optionalUrl(privacy_url, below(member, 'privacy_url')),
   })
 }
 
-function checkedOptional(
+function optional(
   text: string | null | undefined,
   member: FieldMember,
   checked: (text: string, member: FieldMember) => string,
 ): string | null {
   return text === undefined || text === null ? null : checked(text, member)
 }
+
+const optionalUrl = (text: string | null | undefined, member: FieldMember) =>
+  optional(text, member, checkedServiceUrl)
 
 function checkedColor(color: string, member: FieldMember): string {
   if (/^#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/i.test(color)) return color

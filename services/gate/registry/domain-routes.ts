@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import { findService } from '../../../projections/gate/queries.ts'
-import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { verifyDomain } from './commands.ts'
 import { type ServicePath, serviceFor } from './decide.ts'
@@ -10,20 +9,15 @@ import { domainChallenge, domainOf, ownedPrefix } from './ownership.ts'
 import { serviceDomainSchema, serviceParams } from './schemas.ts'
 import { servicePath } from './service-routes.ts'
 
-type DomainContext = Pick<
-  GateContext,
-  'pool' | 'auth' | 'decideByKey' | 'clock' | 'random' | 'keyring' | 'limits' | 'domainLooks'
->
-
 const tag = 'Gate'
 const path = '/v1/gate/services/:serviceId/domain'
 
-export function domainRoutes(app: FastifyInstance, context: DomainContext): void {
+export function domainRoutes(app: FastifyInstance, context: GateContext): void {
   getRoute(app, context)
   verifyRoute(app, context)
 }
 
-function getRoute(app: FastifyInstance, context: DomainContext): void {
+function getRoute(app: FastifyInstance, context: GateContext): void {
   endpoint(app, {
     route: `GET ${path}`,
     auth: context.auth.requireSecret('gate:services:read'),
@@ -38,8 +32,8 @@ function getRoute(app: FastifyInstance, context: DomainContext): void {
   })
 }
 
-function verifyRoute(app: FastifyInstance, context: DomainContext): void {
-  const { auth, decideByKey, limits } = context
+function verifyRoute(app: FastifyInstance, context: GateContext): void {
+  const { auth, decideByKey } = context
   endpoint(app, {
     route: `POST ${path}/verify`,
     auth: auth.requireSecret('gate:services:manage'),
@@ -55,22 +49,17 @@ function verifyRoute(app: FastifyInstance, context: DomainContext): void {
     errors: [404, 409],
     async run(request) {
       const service = servicePath(context, request)
-      const limited = () => limits.count('verify_domain', service.serviceId)
-      await verifyDomain({ ...context, decide: decideByKey(request), limited }, service)
+      await verifyDomain({ ...context, decide: decideByKey(request) }, service)
       return domainAnswer(context, service)
     },
   })
 }
 
-async function domainAnswer(context: DomainContext, path: ServicePath) {
-  const service = serviceFor(await findService(context.pool, path.serviceId), path)
-  return { data: domainJson(service, context) }
-}
-
-function domainJson(service: GateServiceRow, { keyring }: Pick<DomainContext, 'keyring'>) {
+async function domainAnswer({ pool, keyring }: GateContext, path: ServicePath) {
+  const service = serviceFor(await findService(pool, path.serviceId), path)
   const domain = domainOf(service.definition.website)?.domain ?? null
   const claim = { organizationId: service.organization_id, serviceId: service.id }
-  return {
+  const data = {
     object: 'gate_service_domain',
     service_id: service.id,
     domain,
@@ -78,4 +67,5 @@ function domainJson(service: GateServiceRow, { keyring }: Pick<DomainContext, 'k
     env_prefix: ownedPrefix(service),
     challenge: domain === null ? null : domainChallenge(keyring, { ...claim, domain }),
   }
+  return { data }
 }

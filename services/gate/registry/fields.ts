@@ -1,7 +1,6 @@
 import { type ApiError, type FieldIssue, invalidField } from '../../../infra/errors/errors.ts'
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
-import type { Environment } from '../../../schemas/events.ts'
-import { isServiceId } from './registered.ts'
+import type { Environment, GateServiceDefinition } from '../../../schemas/events.ts'
 
 /** Texts in characters (code points), the whole definition in bytes of JSON. */
 export const serviceBounds = {
@@ -19,6 +18,19 @@ export const serviceBounds = {
   asciiArt: 4000,
   asciiArtLines: 60,
 } as const
+
+/** What a definition has where the service says nothing. */
+export const unset = {
+  discoverable: false,
+  dashboard_login_url: null,
+  docs_url: null,
+  env_vars: [],
+  sdks: [],
+  branding: { logo_url: null, primary_color: null, secondary_color: null, ascii_art: null },
+  consent: { terms_url: null, privacy_url: null },
+  claim_required: false,
+  minimum_verdict: null,
+} satisfies Partial<GateServiceDefinition>
 
 export interface FieldRules {
   environment: Environment
@@ -43,6 +55,9 @@ export function refusedMember(
   return invalidField({ name, ...problem }, { parameter_set: parameterSet }, 'gate.validation_failed')
 }
 
+/** Whether it has the form of an id. A reserved word has it, too, and `checkedServiceId` refuses those. */
+export const isServiceId = (text: string): boolean => /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
+
 // Words of Gate's own paths and commands.
 const reserved = ['gate', 'registry', 'services', 'webhook']
 
@@ -58,36 +73,26 @@ export function checkedServiceId(id: string, { parameterSet }: FieldRules): stri
   )
 }
 
-interface TextRule {
-  max: number
-  lines?: number
-  // Keeps outer spaces, for drawings.
-  untrimmed?: boolean
-}
-
 /**
- * Trimmed, with \n at the end of lines. 422 for what shows nothing, is too long, or has control or direction
- * characters: with those one name reads as another.
+ * Trimmed, unless it is `untrimmed` as drawings are, with \n at the end of lines. 422 for what shows nothing, is too
+ * long, or has control or direction characters, because with those one name reads as another.
  */
 export function checkedText(
   text: string,
   member: FieldMember,
-  { max, lines = 1, untrimmed }: TextRule,
+  { max, lines = 1, untrimmed }: { max: number; lines?: number; untrimmed?: boolean },
 ): string {
   const unified = text.replaceAll('\r\n', '\n')
-  const kept = untrimmed ? unified : unified.trim()
-  const split = kept.split('\n')
-  const fits = characterCount(kept) <= max && split.length <= lines
-  if (fits && isVisible(kept) && split.every(isOneLine)) return kept
-  throw refusedMember(member, { issue: 'invalid', expected: expectedOf({ max, lines }) })
-}
-
-function expectedOf({ max, lines }: { max: number; lines: number }): string {
+  const checked = untrimmed ? unified : unified.trim()
+  const split = checked.split('\n')
+  const fits = characterCount(checked) <= max && split.length <= lines
+  if (fits && isVisible(checked) && split.every(isOneLine)) return checked
   const size = lines > 1 ? `1-${max} characters in at most ${lines} lines` : `1-${max} characters in one line`
-  return `${size}, no control or direction characters`
+  const expected = `${size}, no control or direction characters`
+  throw refusedMember(member, { issue: 'invalid', expected })
 }
 
-// As RFC 3986 writes it, with nothing before the host: what a person reads is where a browser goes.
+// As RFC 3986 writes it, with nothing before the host, so that a browser goes where a person reads that it does.
 const uri =
   /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?(?:[/?](?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?(?:#(?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i
 
@@ -99,12 +104,12 @@ export function checkedServiceUrl(text: string, member: FieldMember): string {
   throw refusedMember(member, { issue: 'invalid', expected })
 }
 
-// http is for the test environment: developers run services on their own machines.
+// http is for the test environment, because developers run services on their own machines.
 function isUrl(text: string, environment: Environment): boolean {
   const host = uri.exec(text)?.[1]?.toLowerCase()
   const url = URL.parse(text)
   if (host === undefined || url === null) return false
-  // The host is written as it is reached: not 127.1, nor with digits that mean others.
+  // The host has to be written as it is reached. That excludes 127.1, and digits of other scripts.
   if (url.hostname !== host) return false
   return url.protocol === 'https:' || environment === 'test'
 }

@@ -1,17 +1,11 @@
 import { checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
 import { envNameProblem } from '../../../infra/wire/gate.ts'
-import type { GateEnvVar, GateServiceDefinition } from '../../../schemas/events.ts'
+import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
 import { looksLike, readsAnywhere } from './look-alikes.ts'
 import { claimsStanding, hasMark, hasUnseen, isOfOneWriting, pilesMarks } from './names.ts'
+import type { ServiceFields } from './schemas.ts'
 import { wellKnownLike } from './well-known.ts'
-
-interface Claims {
-  name?: string | undefined
-  description?: string | undefined
-  env_vars?: readonly GateEnvVar[] | undefined
-  branding?: { ascii_art?: string | null | undefined } | undefined
-}
 
 interface Known extends Pick<FieldRules, 'parameterSet'> {
   /** What the service has already, which stays. */
@@ -24,7 +18,10 @@ interface Known extends Pick<FieldRules, 'parameterSet'> {
 }
 
 /** ApiError 422 naming the members that are new to the service and that no service may have. */
-export function refuseForbidden({ name, description, env_vars, branding }: Claims, known: Known): void {
+export function refuseForbidden(
+  { name, description, env_vars, branding }: ServiceFields | Partial<GateServiceDefinition>,
+  known: Known,
+): void {
   const before = known.registered
   const keys = new Set(before?.env_vars.map(({ key }) => key))
   const labels = new Set(before?.env_vars.map(({ name: label }) => label))

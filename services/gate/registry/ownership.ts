@@ -11,31 +11,29 @@ import {
 } from '../../../infra/wire/gate.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { GateEnvVar } from '../../../schemas/events.ts'
+import type { DomainReader } from '../context.ts'
 import { ownPrefix } from './well-known.ts'
 
-interface RegistrableDomain {
-  /** `my-app.co.uk` of https://www.my-app.co.uk, by the public suffix list. */
-  domain: string
-  /** `my-app` of that. */
-  label: string
-}
-
-/** null for an address, and for a name under which anybody may have one. */
-export function domainOf(website: string): RegistrableDomain | null {
+/**
+ * The registrable domain by the public suffix list, such as `my-app.co.uk` of https://www.my-app.co.uk, and its label,
+ * `my-app`. null for an address, and for a name under which anybody may have one.
+ */
+export function domainOf(website: string): { domain: string; label: string } | null {
   const { domain, domainWithoutSuffix: label } = parse(website, { allowPrivateDomains: true })
   return domain && label ? { domain, label } : null
 }
 
-type Owned = Pick<GateServiceRow, 'id' | 'verified' | 'verified_domain'> & {
-  definition: { website: string }
-}
-
-/** What variables begin with that are the service's own: under the name of its verified domain. null = not verified. */
-export function ownedPrefix({ id, verified, verified_domain, definition }: Owned): string | null {
+/** What variables begin with that are the service's own, by the name of its verified domain. null = not verified. */
+export function ownedPrefix({
+  id,
+  verified,
+  verified_domain,
+  definition,
+}: Pick<GateServiceRow, 'id' | 'verified' | 'verified_domain' | 'definition'>): string | null {
   if (id === systemServiceId) return envPrefixOf(id)
   if (!verified && verified_domain === null) return null
   const found = domainOf(verified_domain === null ? definition.website : `https://${verified_domain}`)
-  // A service of this machine has no domain; the operator knows it by its id.
+  // A service of this machine has no domain, so the operator verified its id.
   return found ? ownPrefix(found.label, found.domain) : ownPrefix(id, null)
 }
 
@@ -43,14 +41,12 @@ export function ownedPrefix({ id, verified, verified_domain, definition }: Owned
  * Whose a variable is. verified: under the name that is verified, or Gate's own; service: named after the service's id;
  * refused: no tool writes it.
  */
-export type VariableGroup = 'verified' | 'service' | 'other' | 'refused'
-
-interface ShownVariable extends GateEnvVar {
-  group: VariableGroup
-}
+type VariableGroup = 'verified' | 'service' | 'other' | 'refused'
 
 /** What whoever signs up for the service gets, with the agent token. */
-export function variablesOf(service: Omit<GateServiceRow, 'organization_id'>): ShownVariable[] {
+export function variablesOf(
+  service: Omit<GateServiceRow, 'organization_id'>,
+): (GateEnvVar & { group: VariableGroup })[] {
   const { env_vars, dashboard_login_url } = service.definition
   const prefix = ownedPrefix(service)
   const own = env_vars.map((variable) => ({ ...variable, group: groupOf(variable.key, service.id, prefix) }))
@@ -76,7 +72,7 @@ export interface DomainChallenge {
   file: { url: string; content: string }
 }
 
-/** Where the holder of a domain shows it. A token is good for one organization, service and domain. */
+/** What the holder of a domain publishes. A token is good for one organization, service and domain. */
 export function domainChallenge(keyring: Keyring, claim: DomainClaim): DomainChallenge {
   const [token] = challengeTokens(keyring, claim)
   return {
@@ -87,7 +83,7 @@ export function domainChallenge(keyring: Keyring, claim: DomainClaim): DomainCha
 
 const txtValue = (token: string) => `tidegate-verification=${token}`
 
-// Under each master key, the current first: a record stays good when a new key is put in front.
+// Under each master key, the current first, so that a record stays good when a new key is put in front.
 function challengeTokens({ current, all }: Keyring, claim: DomainClaim): [string, ...string[]] {
   const text = JSON.stringify([claim.organizationId, claim.serviceId, claim.domain])
   const token = (key: Keyring['current']) =>
@@ -95,21 +91,15 @@ function challengeTokens({ current, all }: Keyring, claim: DomainClaim): [string
   return [token(current), ...all.filter(({ id }) => id !== current.id).map(token)]
 }
 
-/** Looks outside; neither rejects. */
-export interface DomainLooks {
-  txtRecords(name: string): Promise<string[]>
-  /** What is at an https URL; undefined without a 200. */
-  fileAt(url: string): Promise<string | undefined>
-}
-
-/** Where the domain shows the challenge; undefined where it does not. */
+/** Where the domain has the challenge; undefined where it has none. */
 export async function findProof(
-  looks: DomainLooks,
-  { keyring, claim }: { keyring: Keyring; claim: DomainClaim },
+  reader: DomainReader,
+  keyring: Keyring,
+  claim: DomainClaim,
 ): Promise<'dns' | 'file' | undefined> {
   const { dns, file } = domainChallenge(keyring, claim)
   const tokens = challengeTokens(keyring, claim)
-  const [records, text] = await Promise.all([looks.txtRecords(dns.name), looks.fileAt(file.url)])
+  const [records, text] = await Promise.all([reader.txtRecords(dns.name), reader.fileAt(file.url)])
   if (tokens.some((token) => records.includes(txtValue(token)))) return 'dns'
   const lines = text?.split(/\r?\n/).map((line) => line.trim()) ?? []
   return tokens.some((token) => lines.includes(token)) ? 'file' : undefined

@@ -4,28 +4,25 @@ import { systemServiceId } from '../../../infra/wire/gate.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
+import { isServiceId, unset } from './fields.ts'
 import { ownedPrefix } from './ownership.ts'
-
-// Reserved words included: `checkedServiceId` refuses those.
-export const isServiceId = (text: string): boolean => /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
 
 export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
 
+/** Which service, and the address of this server, which is that of the built-in one. */
 interface Named {
   serviceId: string
   publicUrl: string
 }
 
-/** Disabled and hidden services, too: a session stays usable after its service is disabled. */
-export async function findRegistered(
-  db: Db,
-  { serviceId, publicUrl }: Named,
-): Promise<RegisteredService | undefined> {
+/** Also a disabled or hidden service, because a session stays usable after its service is disabled. */
+export async function findRegistered(db: Db, named: Named): Promise<RegisteredService | undefined> {
+  const { serviceId, publicUrl } = named
   if (serviceId === systemServiceId) return systemService(publicUrl)
   return isServiceId(serviceId) ? findService(db, serviceId) : undefined
 }
 
-/** Of a service that is known to exist, as that of a session. 503 while it is not readable. */
+/** A service that is known to exist, as that of a session is. 503 while it is not readable. */
 export async function serviceOf(db: Db, named: Named): Promise<RegisteredService> {
   const service = await findRegistered(db, named)
   if (!service) throw unavailable(new Error(`the service ${named.serviceId} is not readable`))
@@ -57,12 +54,12 @@ export function systemService(publicUrl: string): RegisteredService {
     verified: true,
     verified_domain: null,
     definition: {
+      ...unset,
       name: 'Tidegate',
       description: 'Scores sessions for automation and fraud, and lets agents sign up with consent.',
       website: publicUrl,
       discoverable: true,
       webhook_endpoint_id: null,
-      dashboard_login_url: null,
       docs_url: `${publicUrl}/docs`,
       env_vars: [
         { name: 'Organization', key: 'TIDEGATE_ORGANIZATION_ID', secret: false },
@@ -71,16 +68,7 @@ export function systemService(publicUrl: string): RegisteredService {
         { name: 'Publishable key for tests', key: 'TIDEGATE_TEST_PUBLISHABLE_KEY', secret: false },
         { name: 'Secret key for tests', key: 'TIDEGATE_TEST_SECRET_KEY', secret: true },
       ],
-      sdks: [],
-      branding: {
-        logo_url: `${publicUrl}/assets/mark.svg`,
-        primary_color: null,
-        secondary_color: null,
-        ascii_art: null,
-      },
-      consent: { terms_url: null, privacy_url: null },
-      claim_required: false,
-      minimum_verdict: null,
+      branding: { ...unset.branding, logo_url: `${publicUrl}/assets/mark.svg` },
     },
     created_at: since,
     updated_at: since,
@@ -90,18 +78,14 @@ export function systemService(publicUrl: string): RegisteredService {
 export function registryEntryJson(service: RegisteredService) {
   const { id, status, verified, verified_domain, definition } = service
   const env_prefix = ownedPrefix(service)
+  const { discoverable, name, description, website, env_vars, sdks } = definition
   const { branding, consent, dashboard_login_url, docs_url } = definition
   return {
-    id,
-    status,
-    discoverable: definition.discoverable,
-    name: definition.name,
-    description: definition.description,
-    website: definition.website,
+    ...{ id, status, discoverable, name, description, website },
     ...(dashboard_login_url !== null && { dashboard_login_url }),
-    env_vars: definition.env_vars,
-    docs_url: docs_url ?? definition.website,
-    sdks: definition.sdks,
+    env_vars,
+    docs_url: docs_url ?? website,
+    sdks,
     branding: { ...present(branding), verified },
     consent: present(consent),
     ...(definition.claim_required && { claim_required: true }),

@@ -14,15 +14,13 @@ import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
 const tag = 'Gate'
 const path = '/v1/gate/registry'
 
-type PublicRegistryContext = Pick<GateContext, 'pool' | 'publicUrl'>
-
-export function registryRoutes(app: FastifyInstance, context: PublicRegistryContext): void {
+export function registryRoutes(app: FastifyInstance, context: GateContext): void {
   listRoute(app, context)
   getRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryContext): void {
-  const list = createRegistryList(pool, { publicUrl })
+function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void {
+  const list = createRegistryList(pool, publicUrl)
   endpoint(app, {
     route: `GET ${path}`,
     auth: [],
@@ -44,7 +42,7 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryCont
   })
 }
 
-function getRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryContext): void {
+function getRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void {
   endpoint(app, {
     route: `GET ${path}/:serviceId`,
     auth: [],
@@ -62,33 +60,30 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: PublicRegistryConte
 
 interface RegistryList {
   version: string
-  // A JSON array of the entries, by id.
+  /** A JSON array of the entries, by id. */
   data: string
   etag: string
 }
 
 /** Reads the list again only when its version changed, once for all concurrent requests. */
-export function createRegistryList(
-  db: Db,
-  { publicUrl }: { publicUrl: string },
-): () => Promise<RegistryList> {
-  let kept: RegistryList | undefined
+export function createRegistryList(db: Db, publicUrl: string): () => Promise<RegistryList> {
+  let cached: RegistryList | undefined
   let reading: Promise<RegistryList> | undefined
 
   async function read(): Promise<RegistryList> {
     const { version, services } = await listRegistry(db)
-    kept = { version, ...renderList([systemService(publicUrl), ...services]) }
-    return kept
+    cached = { version, ...renderList([systemService(publicUrl), ...services]) }
+    return cached
   }
 
   return async () => {
     const version = await registryVersion(db)
-    if (kept?.version === version) return kept
+    if (cached?.version === version) return cached
     reading ??= read().finally(() => {
       reading = undefined
     })
     const shared = await reading
-    // One that began before this look may be of an earlier state.
+    // A reading that began before this request may be of an earlier state.
     return shared.version === version ? shared : read()
   }
 }

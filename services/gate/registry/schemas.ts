@@ -105,9 +105,14 @@ export const updateServiceBody = atLeastOne({
   docs_url: url.nullable().optional().describe(`${docsUrl} null takes it away.`),
 })
 
+/** Those of a change, whatever else there is. */
+export const serviceFields = z.object(updateServiceBody.shape)
+/** undefined = unchanged, null = cleared. */
+export type ServiceFields = z.output<typeof serviceFields>
+
 const prefixText = 'What variables begin with that are the service’s own, such as ACME_ of acme.dev.'
 
-const shown = {
+const publicMembers = {
   status: z.enum(['active', 'disabled']),
   discoverable: z.boolean(),
   name: z.string(),
@@ -139,14 +144,14 @@ const shown = {
 }
 
 export const registryEntrySchema = z
-  .strictObject({ id: serviceIdSchema, ...shown })
+  .strictObject({ id: serviceIdSchema, ...publicMembers })
   .meta({ id: 'GateRegistryEntry' })
 
 export const managedServiceSchema = z
   .strictObject({
     object: z.literal('gate_service'),
     id: serviceIdSchema,
-    ...shown,
+    ...publicMembers,
     webhook_endpoint_id: webhookEndpointId.nullable(),
     created_at: timestamp,
     updated_at: timestamp,

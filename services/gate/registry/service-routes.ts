@@ -11,21 +11,17 @@ import type { GateContext } from '../context.ts'
 import { changeService, createService, disableService } from './commands.ts'
 import { noSuchService, type ServicePath, serviceFor } from './decide.ts'
 import { checkedDefinition } from './definition.ts'
-import { checkedServiceId } from './fields.ts'
+import { checkedServiceId, isServiceId } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
-import { isServiceId, managedServiceJson } from './registered.ts'
+import { managedServiceJson } from './registered.ts'
 import {
   completeList,
   createServiceBody,
   managedServiceSchema,
+  serviceFields,
   serviceParams,
   updateServiceBody,
 } from './schemas.ts'
-
-type ServiceContext = Pick<
-  GateContext,
-  'pool' | 'auth' | 'idempotency' | 'decideByKey' | 'clock' | 'random' | 'depsOf'
->
 
 const tag = 'Gate'
 const path = '/v1/gate/services'
@@ -33,7 +29,7 @@ const onePath = `${path}/:serviceId` as const
 const reads = 'Requires the `gate:services:read` secret-key scope.'
 const manages = 'Requires the `gate:services:manage` secret-key scope.'
 
-export function serviceRoutes(app: FastifyInstance, context: ServiceContext): void {
+export function serviceRoutes(app: FastifyInstance, context: GateContext): void {
   listRoute(app, context)
   createRoute(app, context)
   getRoute(app, context)
@@ -41,7 +37,7 @@ export function serviceRoutes(app: FastifyInstance, context: ServiceContext): vo
   disableRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth }: ServiceContext): void {
+function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
   endpoint(app, {
     route: `GET ${path}`,
     auth: auth.requireSecret('gate:services:read'),
@@ -59,7 +55,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: ServiceContext): void {
   })
 }
 
-function createRoute(app: FastifyInstance, context: ServiceContext): void {
+function createRoute(app: FastifyInstance, context: GateContext): void {
   const { pool, auth, idempotency, decideByKey, depsOf } = context
   const parameterSet = 'gate_service_create'
   endpoint(app, {
@@ -74,9 +70,9 @@ function createRoute(app: FastifyInstance, context: ServiceContext): void {
     parameterSet,
     checkFitting: fittingCheck(z.object(createServiceBody.shape).partial(), ({ id, ...fields }, request) => {
       const rules = { environment: auth.scope(request).environment, parameterSet } as const
-      checkGiven<Record<'id' | 'said' | 'allowed', unknown>>({
+      checkGiven<Record<'id' | 'fields' | 'allowed', unknown>>({
         id: id !== undefined && (() => checkedServiceId(id, rules)),
-        said: () => checkedDefinition(fields, rules),
+        fields: () => checkedDefinition(fields, rules),
         allowed: () => refuseForbidden(fields, rules),
       })
     }),
@@ -93,7 +89,7 @@ function createRoute(app: FastifyInstance, context: ServiceContext): void {
   })
 }
 
-function getRoute(app: FastifyInstance, context: ServiceContext): void {
+function getRoute(app: FastifyInstance, context: GateContext): void {
   endpoint(app, {
     route: `GET ${onePath}`,
     auth: context.auth.requireSecret('gate:services:read'),
@@ -108,8 +104,8 @@ function getRoute(app: FastifyInstance, context: ServiceContext): void {
   })
 }
 
-function updateRoute(app: FastifyInstance, context: ServiceContext): void {
-  const { pool, auth, decideByKey, clock, random } = context
+function updateRoute(app: FastifyInstance, context: GateContext): void {
+  const { pool, auth, decideByKey } = context
   const parameterSet = 'gate_service_update'
   endpoint(app, {
     route: `PATCH ${onePath}`,
@@ -122,7 +118,7 @@ function updateRoute(app: FastifyInstance, context: ServiceContext): void {
     body: updateServiceBody,
     bodyCode: 'gate.validation_failed',
     parameterSet,
-    checkFitting: fittingCheck(z.object(updateServiceBody.shape), (fields, request) => {
+    checkFitting: fittingCheck(serviceFields, (fields, request) => {
       checkedDefinition(fields, { environment: auth.scope(request).environment, parameterSet })
     }),
     answers: { 200: single(managedServiceSchema) },
@@ -134,15 +130,14 @@ function updateRoute(app: FastifyInstance, context: ServiceContext): void {
     },
     async run(request) {
       const service = servicePath(context, request)
-      const decide = decideByKey(request)
-      await changeService({ decide, clock, random }, { ...request.body, ...service })
+      await changeService({ ...context, decide: decideByKey(request) }, { ...request.body, ...service })
       return serviceAnswer(context, service)
     },
   })
 }
 
-function disableRoute(app: FastifyInstance, context: ServiceContext): void {
-  const { auth, decideByKey, clock } = context
+function disableRoute(app: FastifyInstance, context: GateContext): void {
+  const { auth, decideByKey } = context
   endpoint(app, {
     route: `DELETE ${onePath}`,
     auth: auth.requireSecret('gate:services:manage'),
@@ -157,7 +152,7 @@ function disableRoute(app: FastifyInstance, context: ServiceContext): void {
     errors: [404],
     async run(request) {
       const service = servicePath(context, request)
-      await disableService({ decide: decideByKey(request), clock }, service)
+      await disableService({ ...context, decide: decideByKey(request) }, service)
       return serviceAnswer(context, service)
     },
   })
@@ -165,7 +160,7 @@ function disableRoute(app: FastifyInstance, context: ServiceContext): void {
 
 /** 404 for what cannot be the id of a service. */
 export function servicePath(
-  { auth }: Pick<ServiceContext, 'auth'>,
+  { auth }: GateContext,
   request: FastifyRequest<{ Params: z.output<typeof serviceParams> }>,
 ): ServicePath {
   const { serviceId } = request.params
@@ -173,6 +168,6 @@ export function servicePath(
   return { ...auth.scope(request), serviceId }
 }
 
-async function serviceAnswer({ pool }: ServiceContext, path: ServicePath) {
+async function serviceAnswer({ pool }: GateContext, path: ServicePath) {
   return { data: managedServiceJson(serviceFor(await findService(pool, path.serviceId), path)) }
 }

@@ -1,15 +1,15 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
-import { changeable, membersOf, type ServicePath, type ServiceState, serviceFor } from './decide.ts'
-
-interface VerifyService {
-  verified: boolean
-  eventId: string
-  now: number
-}
+import {
+  changeable,
+  type Decision,
+  membersOf,
+  type ServicePath,
+  type ServiceState,
+  serviceFor,
+} from './decide.ts'
 
 /**
  * No event when nothing changes. Disabled services can be verified, the built-in one cannot. Withdrawing ends the
@@ -17,7 +17,7 @@ interface VerifyService {
  */
 export function decideVerification(
   service: GateServiceRow | undefined,
-  command: VerifyService,
+  { verified, eventId, now }: Decision & { verified: boolean },
 ): DecidedEvent[] {
   if (!service) {
     throw new ApiError('request.not_found', {
@@ -25,30 +25,21 @@ export function decideVerification(
       details: { fields: [{ name: 'service', issue: 'not_found' }] },
     })
   }
-  const { organization_id: organizationId, environment } = service
-  const { verified, eventId, now } = command
   const isSo = verified ? service.verified : !service.verified && service.verified_domain === null
   if (isSo) return []
-  return [decidedEvent(verificationEvent(service, command), { organizationId, environment, eventId, now })]
+  const { id: serviceId, organization_id: organizationId, environment } = service
+  const path = { serviceId, organizationId, environment }
+  const event = verified
+    ? ({ type: 'GateServiceVerified', data: { ...membersOf(path), verified_at: now } } as const)
+    : ({ type: 'GateServiceVerificationWithdrawn', data: { ...membersOf(path), withdrawn_at: now } } as const)
+  return [decidedEvent(event, { ...path, eventId, now })]
 }
 
-function verificationEvent(
-  { id: service_id, organization_id, environment }: GateServiceRow,
-  { verified, now }: VerifyService,
-): DomainEvent {
-  const about = { service_id, organization_id, environment }
-  return verified
-    ? { type: 'GateServiceVerified', data: { ...about, verified_at: now } }
-    : { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
-}
-
-interface VerifyDomain extends ServicePath {
-  /** Of the service when its domain was looked at. */
+interface VerifyDomain extends ServicePath, Decision {
+  /** That of the service when its domain was read. */
   website: string
   domain: string
   proof: 'dns' | 'file'
-  eventId: string
-  now: number
 }
 
 /** No event when it is verified. ApiError: 404 no such service, 403 not active, 409 disabled or another website meanwhile. */

@@ -10,14 +10,9 @@ import type { DeliveryBundle } from '../vault.ts'
 const jsonObject = z.record(z.string(), z.unknown())
 const isoTime = (ms: number) => new Date(ms).toISOString()
 
-interface Revealed {
-  pollToken: string
-  publicUrl: string
-}
-
 export function createdJson(
   { id, expires_at, confirmation_code }: GateSessionRow,
-  { pollToken, publicUrl }: Revealed,
+  { pollToken, publicUrl }: { pollToken: string; publicUrl: string },
 ) {
   return {
     object: 'gate_session',
@@ -59,13 +54,11 @@ export function approvedJson(
   } as const
 }
 
-interface Shown {
-  service: RegisteredService
-  approveToken: string
-  network: RequesterNetwork
-}
-
-export function consentJson(session: GateSessionRow, { service, approveToken, network }: Shown) {
+export function consentJson(
+  session: GateSessionRow,
+  answer: { service: RegisteredService; approveToken: string; network: RequesterNetwork },
+) {
+  const { service, approveToken, network } = answer
   const { dashboard_login_url } = session
   return {
     object: 'gate_consent',
@@ -75,7 +68,7 @@ export function consentJson(session: GateSessionRow, { service, approveToken, ne
     ...progress(session),
     account_name: session.account_name,
     ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
-    // A login goes to where it was asked for, whatever the service says since.
+    // A login goes to where the service wanted it when it was requested, whatever the service says since.
     service: { ...registryEntryJson(service), ...(dashboard_login_url !== null && { dashboard_login_url }) },
     ...(session.kind === 'signup' && { variables: variablesOf(service) }),
     approve_token: approveToken,
@@ -96,15 +89,8 @@ export function cancelledJson({ id, kind }: GateSessionRow, status: 'rejected' |
 
 function progress(session: GateSessionRow) {
   const phase = phaseOf(session)
-  switch (phase) {
-    case 'claiming':
-      return { claim: 'waiting' } as const
-    case 'in_progress':
-      return { approval: 'in_progress' } as const
-    case 'undecided':
-    case 'ended':
-      return {}
-    default:
-      return phase satisfies never
+  return {
+    ...(phase === 'claiming' && { claim: 'waiting' as const }),
+    ...(phase === 'in_progress' && { approval: 'in_progress' as const }),
   }
 }

@@ -21,20 +21,15 @@ import { declineSession } from './commands.ts'
 import { checkDeclinable, decidableSession } from './decide.ts'
 import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts'
 
-type ConsentContext = Pick<
-  GateContext,
-  'publicUrl' | 'pool' | 'decideAs' | 'clock' | 'limits' | 'pages' | 'network'
->
-
 const tag = 'Gate'
 
-export function consentRoutes(app: FastifyInstance, context: ConsentContext): void {
+export function consentRoutes(app: FastifyInstance, context: GateContext): void {
   consentRoute(app, context)
   cancelRoute(app, context)
 }
 
-function consentRoute(app: FastifyInstance, context: ConsentContext): void {
-  const { limits, pool, pages, clock, publicUrl, network } = context
+function consentRoute(app: FastifyInstance, context: GateContext): void {
+  const { limits, pool, pages, clock, publicUrl } = context
   endpoint(app, {
     route: 'GET /v1/gate/sessions/:gateSessionId/consent',
     auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
@@ -46,7 +41,7 @@ function consentRoute(app: FastifyInstance, context: ConsentContext): void {
     params: gateSessionParams,
     answers: { 200: single(consentSchema) },
     errors: [403, 404, 409, 410, 429],
-    // Asking for the headers alone must not keep a page open that is closing.
+    // A HEAD request must not keep a page open that is closing.
     settings: { exposeHeadRoute: false },
     async run(request) {
       const found = await findGateSession(pool, gateSessionIdOf(request))
@@ -55,19 +50,14 @@ function consentRoute(app: FastifyInstance, context: ConsentContext): void {
       const data = consentJson(session, {
         service,
         approveToken: await pages.open(session.id),
-        network: requesterNetwork({
-          requestedIp: session.requested_ip,
-          readerIp: request.ip,
-          source: network,
-          now: clock(),
-        }),
+        network: requesterNetwork(context, session.requested_ip, request.ip),
       })
       return { data }
     },
   })
 }
 
-function cancelRoute(app: FastifyInstance, context: ConsentContext): void {
+function cancelRoute(app: FastifyInstance, context: GateContext): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
@@ -98,10 +88,10 @@ function closingPage(body: unknown): Token<'gtapr'> | undefined {
   }
 }
 
-// Answers without a decision where nothing changes: anyone may send this, with invented ids. Only a change counts
-// towards the limit, so that a repetition never fails for it.
+// Where nothing changes it answers without a decision, because anyone may send this, with invented ids. Only a change
+// counts towards the limit, so that a repetition never fails for it.
 async function cancel(
-  context: ConsentContext,
+  context: GateContext,
   request: FastifyRequest<{ Querystring: z.output<typeof cancelQuery> }>,
 ) {
   const { pool, clock, limits } = context
@@ -109,11 +99,10 @@ async function cancel(
   if (session.status === 'rejected') return cancelledJson(session, 'rejected')
   await limits.count('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
-    // One of a page that was opened again since, as by a reload, comes too late to mean anything.
     await context.pages.close(session.id, closingPage(request.body))
     return cancelledJson(session, 'pending')
   }
   const decide = context.decideAs(isFromBrowser(request) ? consentingPerson : agentOf(session), request)
-  await declineSession({ decide, clock }, session.id)
+  await declineSession({ ...context, decide }, session.id)
   return cancelledJson(session, 'rejected')
 }

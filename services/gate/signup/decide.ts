@@ -11,6 +11,7 @@ import {
   isWaiting,
   pendingSession,
   phaseOf,
+  rejected,
   sessionDecision,
   sessionTtlMs,
 } from '../sessions.ts'
@@ -34,7 +35,7 @@ interface OpenSignup {
   now: number
 }
 
-export interface OpeningState {
+interface OpeningState {
   service: RegisteredService | undefined
   organization: OrganizationRow | undefined
   session: GateSessionRow | undefined
@@ -44,9 +45,12 @@ export interface OpeningState {
  * No event when the command is repeated. ApiError: 404 unless the service is open and its organization active, 422 where
  * it asks for a claim and the agent cannot.
  */
-export function decideOpening({ session, ...state }: OpeningState, command: OpenSignup): DecidedEvent[] {
+export function decideOpening(state: OpeningState, command: OpenSignup): DecidedEvent[] {
+  const { service, organization, session } = state
   if (session) return []
-  const { id: service_id, organization_id, environment, definition } = serviceForSignup(state)
+  const isOwnerActive = service?.organization_id === null || organization?.status === 'active'
+  const open = requireOpenService(isOwnerActive ? service : undefined)
+  const { id: service_id, organization_id, environment, definition } = open
   if (definition.claim_required && command.spec.claim === null) throw unclaimable()
   const { gateSessionId, spec, pollTokenHash, confirmationCode, now } = command
   const data: GateSessionOpened = {
@@ -61,7 +65,7 @@ export function decideOpening({ session, ...state }: OpeningState, command: Open
     confirmation_code: confirmationCode,
   }
   const opened = { id: gateSessionId, organization_id, environment }
-  return [sessionDecision(opened, { event: { type: 'GateSessionOpened', data }, now })]
+  return [sessionDecision(opened, { type: 'GateSessionOpened', data }, { now })]
 }
 
 function unclaimable(): ApiError {
@@ -70,18 +74,13 @@ function unclaimable(): ApiError {
   return invalidField({ name: 'claim', issue: 'required', expected }, details, 'gate.validation_failed')
 }
 
-function serviceForSignup({ service, organization }: Omit<OpeningState, 'session'>): RegisteredService {
-  const isOwnerActive = service?.organization_id === null || organization?.status === 'active'
-  return requireOpenService(isOwnerActive ? service : undefined)
-}
-
 /**
  * The session while a person may decide about it. ApiError: 404 without it, 410 when it has expired, 409 when it is
  * resolved. Field `status` then says how: approved, declined, closed, integrator_failed or claim_failed.
  */
 export function decidableSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
-  const ending = session && endingOf(session)
-  if (!ending) return pendingSession(session, now)
+  const ending = session?.status === 'approved' ? 'approved' : session?.rejection
+  if (!session || !ending) return pendingSession(session, now)
   const fields = [
     { name: 'status', issue: ending },
     { name: 'kind', issue: session.kind },
@@ -89,70 +88,43 @@ export function decidableSession(session: GateSessionRow | undefined, now: numbe
   throw new ApiError('gate.session_already_resolved', { details: { fields } })
 }
 
-function endingOf({ status, rejection }: GateSessionRow): string | null {
-  return status === 'approved' ? status : status === 'rejected' ? rejection : null
+interface At {
+  now: number
 }
 
-/** A reload closes the page, too. */
+/** How long a page has to stay closed, because a reload closes it, too. */
 export const reloadMs = 3000
 
 /**
  * No event when the session is rejected. ApiError: 404 no such session, 410 expired, 409 approved or its approval has
  * started.
  */
-export function decideDecline(session: GateSessionRow | undefined, { now }: { now: number }): DecidedEvent[] {
-  return isRejected(session) ? [] : [rejected(undecided(session, now), { reason: 'declined', now })]
+export function decideDecline(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
+  const found = checkDeclinable(session, { now })
+  return found.status === 'rejected' ? [] : [rejected(found, { reason: 'declined', now })]
 }
 
-export function checkDeclinable(
-  session: GateSessionRow | undefined,
-  { now }: { now: number },
-): GateSessionRow {
-  return isRejected(session) ? foundSession(session) : undecided(session, now)
-}
-
-interface PageState {
-  session: GateSessionRow | undefined
-  // null while the page is open.
-  closingForMs: number | null
-}
-
-/** No event when the page was opened again, or the session has ended. */
-export function decideClosedPage(
-  { session, closingForMs }: PageState,
-  { now }: { now: number },
-): DecidedEvent[] {
-  // Who has approved may close the page, and tell the code then.
-  if (!session || phaseOf(session) !== 'undecided') return []
-  // What has expired meanwhile ends as that.
-  if (closingForMs === null || closingForMs < reloadMs || session.expires_at <= now) return []
-  return [rejected(session, { reason: 'closed', now })]
-}
-
-const isRejected = (session: GateSessionRow | undefined) => session?.status === 'rejected'
-
-function undecided(session: GateSessionRow | undefined, now: number): GateSessionRow {
+/** The session where it is rejected or may be. ApiError as `decideDecline`. */
+export function checkDeclinable(session: GateSessionRow | undefined, { now }: At): GateSessionRow {
+  if (session?.status === 'rejected') return session
   const pending = pendingSession(session, now)
   if (pending.approval_started_at === null) return pending
   throw new ApiError('gate.approval_in_progress', { headers: { 'retry-after': '1' } })
 }
 
-function rejected(
-  session: GateSessionRow,
-  { reason, now }: { reason: 'declined' | 'closed'; now: number },
-): DecidedEvent {
-  const data = { gate_session_id: session.id, reason, problem: null, rejected_at: now }
-  return sessionDecision(session, { event: { type: 'GateSessionRejected', data }, now })
-}
-
-interface AcknowledgementState {
+interface PageState {
   session: GateSessionRow | undefined
-  isAckToken: boolean
+  /** null while the page is open. */
+  closingForMs: number | null
 }
 
-interface AcknowledgeDelivery {
-  acknowledgementId: string
-  now: number
+/** No event when the page was opened again, or the session has ended. */
+export function decideClosedPage({ session, closingForMs }: PageState, { now }: At): DecidedEvent[] {
+  // Who has approved may close the page, and pass the code on then.
+  if (!session || phaseOf(session) !== 'undecided') return []
+  // What has expired meanwhile ends as that.
+  if (closingForMs === null || closingForMs < reloadMs || session.expires_at <= now) return []
+  return [rejected(session, { reason: 'closed', now })]
 }
 
 /**
@@ -160,8 +132,8 @@ interface AcknowledgeDelivery {
  * 403 not its ack token, 410 the delivery has ended.
  */
 export function decideAcknowledgement(
-  { session, isAckToken }: AcknowledgementState,
-  { acknowledgementId, now }: AcknowledgeDelivery,
+  { session, isAckToken }: { session: GateSessionRow | undefined; isAckToken: boolean },
+  { acknowledgementId, now }: At & { acknowledgementId: string },
 ): DecidedEvent[] {
   const found = foundSession(session)
   if (found.status === 'expired') throw new ApiError('gate.session_expired')
@@ -169,7 +141,7 @@ export function decideAcknowledgement(
   if (found.delivery_acknowledgement_id === acknowledgementId) return []
   requireDelivery(found, now)
   const data = { gate_session_id: found.id, acknowledgement_id: acknowledgementId, acknowledged_at: now }
-  return [sessionDecision(found, { event: { type: 'GateDeliveryAcknowledged', data }, now })]
+  return [sessionDecision(found, { type: 'GateDeliveryAcknowledged', data }, { now })]
 }
 
 /** ApiError 410, saying why, unless credentials wait for their agent. */
@@ -182,28 +154,24 @@ export function requireDelivery(session: GateSessionRow, now: number): void {
 const notAcknowledged =
   'Nobody acknowledged the credentials within 24 hours, or they were lost in a failure and the service did not give them out again.'
 
-interface At {
-  now: number
-}
-
 /** No event once an approval has started: it ends the session itself. */
 export function decideSessionExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
   if (session?.status !== 'pending' || session.approval_started_at !== null || session.expires_at > now)
     return []
   const data = { gate_session_id: session.id, expired_at: now }
-  return [sessionDecision(session, { event: { type: 'GateSessionExpired', data }, now })]
+  return [sessionDecision(session, { type: 'GateSessionExpired', data }, { now })]
 }
 
 export function decideDeliveryExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
   if (session?.delivery !== 'waiting' || !isOver(session.delivery_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
-  return [sessionDecision(session, { event: { type: 'GateDeliveryExpired', data }, now })]
+  return [sessionDecision(session, { type: 'GateDeliveryExpired', data }, { now })]
 }
 
 export function decideCodeExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
   if (session?.code !== 'issued' || !isOver(session.code_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
-  return [sessionDecision(session, { event: { type: 'LoginCodeExpired', data }, now })]
+  return [sessionDecision(session, { type: 'LoginCodeExpired', data }, { now })]
 }
 
 const isOver = (time: number | null, now: number) => time !== null && time <= now

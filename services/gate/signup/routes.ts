@@ -8,18 +8,24 @@ import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
-import { gateSessionIdOf, gateSessionParams, noStore, requesterOf, requireToken } from '../requests.ts'
+import {
+  gateSessionIdOf,
+  gateSessionParams,
+  noStore,
+  polledSession,
+  requesterOf,
+  requireToken,
+} from '../requests.ts'
 import { agentOf, createParameterSet, foundSession, pendingSession } from '../sessions.ts'
 import { type DeliveryBundle, findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
 import { consentRoutes } from './consent-routes.ts'
 import { requireDelivery } from './decide.ts'
-import { polledSession } from './polled-session.ts'
 import {
   ackBody,
   acknowledgementSchema,
-  checkedRequest,
+  checkedFields,
   checkSignupFields,
   createdSessionSchema,
   createSessionBody,
@@ -27,34 +33,17 @@ import {
   signupMembers,
 } from './schemas.ts'
 
-type SignupContext = Pick<
-  GateContext,
-  | 'publicUrl'
-  | 'pool'
-  | 'decideAs'
-  | 'keyring'
-  | 'clock'
-  | 'logger'
-  | 'limits'
-  | 'vault'
-  | 'approvals'
-  | 'pages'
-  | 'idempotency'
-  | 'network'
-  | 'depsOf'
->
-
 const tag = 'Gate'
 
-export function signupRoutes(app: FastifyInstance, context: SignupContext): void {
+export function signupRoutes(app: FastifyInstance, context: GateContext): void {
   createRoute(app, context)
   pollRoute(app, context)
   consentRoutes(app, context)
   ackRoute(app, context)
 }
 
-function createRoute(app: FastifyInstance, context: SignupContext): void {
-  const { limits, idempotency, depsOf, pool, publicUrl, decideAs } = context
+function createRoute(app: FastifyInstance, context: GateContext): void {
+  const { limits, idempotency, depsOf, publicUrl, decideAs } = context
   endpoint(app, {
     route: 'POST /v1/gate/sessions',
     auth: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
@@ -71,16 +60,12 @@ function createRoute(app: FastifyInstance, context: SignupContext): void {
     answers: { 201: single(createdSessionSchema) },
     errors: [404, 429],
     run(request, { reply, answer }) {
-      const { service_id: serviceId, claim, ...body } = request.body
-      const spec = checkedRequest({
-        ...body,
-        requester: requesterOf(request),
-        claim: claim ?? null,
-      })
+      const { service_id: serviceId, claim = null, ...body } = request.body
+      const spec = { ...checkedFields(body), claim, ...requesterOf(request) }
       const scope = `gate:${sourceOf(request.ip)}`
       return idempotency.run({ request, reply, scope }, async (command) => {
         const decide = decideAs({ type: 'agent', id: spec.delivery_key_id }, request)
-        const deps = { ...depsOf(command, decide), pool, publicUrl }
+        const deps = depsOf(command, decide)
         const { session, pollToken } = await openSignup(deps, { serviceId, spec })
         return answer({ data: createdJson(session, { pollToken, publicUrl }) })
       })
@@ -88,7 +73,7 @@ function createRoute(app: FastifyInstance, context: SignupContext): void {
   })
 }
 
-function pollRoute(app: FastifyInstance, context: SignupContext): void {
+function pollRoute(app: FastifyInstance, context: GateContext): void {
   endpoint(app, {
     route: 'GET /v1/gate/sessions/:gateSessionId',
     auth: [noStore, requireToken('poll')],
@@ -101,12 +86,12 @@ function pollRoute(app: FastifyInstance, context: SignupContext): void {
     answers: { 200: single(polledSessionSchema) },
     errors: [404, 410],
     async run(request) {
-      return { data: await polledData(context, await polledSession(context, { request, limit: 'poll' })) }
+      return { data: await polledData(context, await polledSession(context, request, 'poll')) }
     },
   })
 }
 
-async function polledData(parts: SignupContext, session: GateSessionRow) {
+async function polledData(parts: GateContext, session: GateSessionRow) {
   if (session.status === 'rejected') return unapprovedJson(session)
   if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
   const { pool, publicUrl } = parts
@@ -115,12 +100,12 @@ async function polledData(parts: SignupContext, session: GateSessionRow) {
   return approvedJson(session, { bundle, service })
 }
 
-// How long a poll waits where the service has to be asked again. Then the agent polls again.
+// How long a poll waits where the credentials are requested from the service again. Then the agent polls again.
 const patienceMs = 4000
 
-// ApiError: 410 once the delivery has ended, 503 while the service is asked for what a crash of Postgres has lost.
+// ApiError: 410 once the delivery has ended, 503 while the service has yet to give out again what a crash has lost.
 async function deliveredBundle(
-  { pool, vault, clock, approvals }: SignupContext,
+  { pool, vault, clock, approvals }: GateContext,
   session: GateSessionRow,
 ): Promise<DeliveryBundle> {
   requireDelivery(session, clock())
@@ -128,22 +113,22 @@ async function deliveredBundle(
   if (bundle) return bundle
   await approvals.redeliver(session.id, patienceMs)
   const current = foundSession(await findGateSession(pool, session.id))
-  // Acknowledged meanwhile, its key was deleted.
+  // It may have been acknowledged meanwhile, so that its key was deleted.
   requireDelivery(current, clock())
   const again = await findBundle(vault, current)
-  if (!again) throw unavailable(new Error(`the service is asked for the credentials of ${session.id} again`))
+  if (!again) throw unavailable(new Error(`credentials of ${session.id} are requested again`))
   return again
 }
 
-function ackRoute(app: FastifyInstance, context: SignupContext): void {
-  const { pool, idempotency, decideAs } = context
+function ackRoute(app: FastifyInstance, context: GateContext): void {
+  const { pool, idempotency, decideAs, depsOf } = context
   endpoint(app, {
     route: 'POST /v1/gate/sessions/:gateSessionId/ack',
     auth: [
       noStore,
       requireToken('poll'),
       async (request) => {
-        await polledSession(context, { request, limit: 'ack' })
+        await polledSession(context, request, 'ack')
       },
     ],
     operationId: 'acknowledgeGateSessionDelivery',
@@ -161,10 +146,10 @@ function ackRoute(app: FastifyInstance, context: SignupContext): void {
     before: requireAckToken,
     run(request, { reply, answer }) {
       const gateSessionId = gateSessionIdOf(request)
-      return idempotency.run({ request, reply, scope: gateSessionId }, async ({ random }) => {
+      return idempotency.run({ request, reply, scope: gateSessionId }, async (command) => {
         const session = foundSession(await findGateSession(pool, gateSessionId))
-        const deps = { ...context, decide: decideAs(agentOf(session), request), random }
-        await acknowledgeDelivery(deps, { gateSessionId, ackToken: request.body.ack_token })
+        const deps = depsOf(command, decideAs(agentOf(session), request))
+        await acknowledgeDelivery(deps, gateSessionId, request.body.ack_token)
         const status = 'acknowledged'
         return answer({ data: { object: 'gate_session_delivery', gate_session_id: gateSessionId, status } })
       })

@@ -11,10 +11,8 @@ import {
 } from '../../../infra/wire/delivery-envelope.ts'
 import { confirmationCodeSchema } from '../../../infra/wire/gate.ts'
 import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
-import type { Requester } from '../requests.ts'
 import { createParameterSet } from '../sessions.ts'
 import { bundleSchema } from '../vault.ts'
-import type { SessionSpec } from './decide.ts'
 
 // The name in characters (code points), metadata as UTF-8 of its JSON.
 const signupBounds = {
@@ -191,31 +189,29 @@ export const acknowledgementSchema = z
   })
   .meta({ id: 'GateSessionDeliveryAcknowledgement' })
 
-type SessionRequest = Omit<z.output<typeof createSessionBody>, 'service_id' | 'claim'> & {
-  requester: Requester
-  claim: SessionSpec['claim']
-}
+type SessionFields = Pick<z.output<typeof createSessionBody>, 'account_name' | 'metadata' | 'delivery'>
 
 /** ApiError 422 naming the fields that do not fit. */
-export function checkedRequest(request: SessionRequest): SessionSpec {
-  const { account_name, metadata, delivery } = checkAll({
-    account_name: () => checkedAccountName(request.account_name),
-    metadata: () => checkedMetadata(request.metadata),
-    delivery: () => checkedDelivery(request.delivery),
+export function checkedFields({ account_name, metadata, delivery }: SessionFields) {
+  const checked = checkAll({
+    account_name: () => checkedAccountName(account_name),
+    metadata: () => checkedMetadata(metadata),
+    delivery: () => checkedDelivery(delivery),
   })
-  const { key_id: delivery_key_id, public_key: delivery_public_key } = delivery
-  const { requester, claim } = request
-  return { account_name, metadata, delivery_key_id, delivery_public_key, claim, ...requester }
+  const { key_id: delivery_key_id, public_key: delivery_public_key } = checked.delivery
+  return {
+    account_name: checked.account_name,
+    metadata: checked.metadata,
+    delivery_key_id,
+    delivery_public_key,
+  }
 }
 
 export const signupMembers = z.object(createSessionBody.shape).partial()
 
 /** ApiError 422 naming those of the members that do not fit, whatever else there is. */
-export function checkSignupFields({
-  account_name,
-  metadata,
-  delivery,
-}: z.output<typeof signupMembers>): void {
+export function checkSignupFields(members: z.output<typeof signupMembers>): void {
+  const { account_name, metadata, delivery } = members
   checkGiven<Record<'name' | 'metadata' | 'delivery', unknown>>({
     name: account_name !== undefined && (() => checkedAccountName(account_name)),
     metadata: metadata && (() => checkedMetadata(metadata)),

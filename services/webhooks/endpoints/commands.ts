@@ -9,7 +9,7 @@ import {
   openSigningSecret,
   sealSigningSecret,
 } from '../../../infra/wire/webhooks/signature.ts'
-import { servicesToldAt } from '../../../projections/gate/queries.ts'
+import { activeServicesAt } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { countActiveEndpoints, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
@@ -118,7 +118,7 @@ async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
     organization: await findOrganization(tx, path.organizationId),
     endpoint: await findEndpoint(tx, path),
     active: await countActiveEndpoints(tx, path.organizationId),
-    services: await servicesToldAt(tx, path.endpointId),
+    services: await activeServicesAt(tx, path.endpointId),
   }
 }
 

@@ -3,7 +3,7 @@ import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { servicesToldAt } from '../../../projections/gate/queries.ts'
+import { activeServicesAt } from '../../../projections/gate/queries.ts'
 import { failingSince, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
 import type { PostedAttempt } from '../deliveries/attempt.ts'
@@ -63,7 +63,7 @@ export function createGiveUp({ decideAs, db, clock, logger }: GiveUpOptions): Gi
       ...seesServices,
       load: async (tx) => ({
         endpoint: await findEndpoint(tx, { organizationId, environment, endpointId }),
-        services: await servicesToldAt(tx, endpointId),
+        services: await activeServicesAt(tx, endpointId),
       }),
       decide: (state) => decideGivingUp(state, { reason, seenAt, eventId, now: clock() }),
     })

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import {
+  activeServicesAt,
   countServices,
   findService,
   isServiceEventApplied,
   listServices,
-  servicesToldAt,
   verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
@@ -181,5 +181,5 @@ test('lists: of a key, and of an endpoint', async () => {
   expect(ids(await listServices(pool, { ...scope, environment: 'test' }))).toEqual(['d-test'])
   expect(await countServices(pool, org(1))).toBe(4)
   expect(await countServices(pool, org(3))).toBe(0)
-  expect(await servicesToldAt(pool, 'we_1')).toEqual(['a-second', 'b-hidden', 'd-test'])
+  expect(await activeServicesAt(pool, 'we_1')).toEqual(['a-second', 'b-hidden', 'd-test'])
 })

@@ -3,11 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiError } from '../../../infra/errors/errors.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
-import { createGateLimits, type GateLimit, type GateLimits } from '../../../services/gate/limits.ts'
+import { createGateLimits, type GateLimits } from '../../../services/gate/limits.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
+type Limit = Parameters<GateLimits['count']>[0]
+
 interface Specified {
-  name: GateLimit
+  name: Limit
   /** Requests. */
   most: number
   /** Seconds until the first is forgotten, as far as callers are told. */
@@ -55,7 +57,7 @@ function freshKey(parts: string[]): Key {
 }
 
 /** So many requests at once, to both processes in turn; those that were refused. */
-async function refusedOf(name: GateLimit, key: Key, count: number): Promise<ApiError[]> {
+async function refusedOf(name: Limit, key: Key, count: number): Promise<ApiError[]> {
   const taken = Array.from({ length: count }, (_, i) => processes[i % 2 === 0 ? 0 : 1].count(name, ...key))
   const results = await Promise.allSettled(taken)
   return results.flatMap((result) => (result.status === 'rejected' ? [toApiError(result.reason)] : []))

@@ -29,7 +29,7 @@ test('each attempt is counted by what it came to, and its answer is as it was', 
     attempt: async () => queue.shift() ?? { kind: 'not_sent', reason: 'ended' },
   }
   const meter = measureGate(registry)
-  const calls = measuredCalls({ directCalls, meter })
+  const calls = measuredCalls(directCalls, meter)
   for (const answer of answers) expect(await calls.attempt(asked)).toEqual(answer)
   meter.finished('approved', 1500)
   const text = await registry.metrics()

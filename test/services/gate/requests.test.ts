@@ -2,8 +2,9 @@ import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { requesterNetwork } from '../../../services/gate/requests.ts'
 
+const clock = () => 0
 const seenFrom = (readerIp: string, requestedIp: string | null) =>
-  requesterNetwork({ requestedIp, readerIp, source: noNetwork, now: 0 }).same
+  requesterNetwork({ network: noNetwork, clock }, requestedIp, readerIp).same
 
 test.each([
   ['203.0.113.9', '203.0.113.77', true],
@@ -30,13 +31,12 @@ test('what a database says of the agent is passed on, and nothing is invented', 
       return { ...known, location, routing: { asn: '1', organization: 'Example Hosting' } }
     },
   }
-  const about = { requestedIp: '203.0.113.9', readerIp: '198.51.100.1', now: 0 }
-  expect(requesterNetwork({ ...about, source })).toEqual({
+  expect(requesterNetwork({ network: source, clock }, '203.0.113.9', '198.51.100.1')).toEqual({
     same: false,
     country: 'Iceland',
     operator: 'Example Hosting',
   })
-  expect(requesterNetwork({ ...about, source: noNetwork })).toEqual({
+  expect(requesterNetwork({ network: noNetwork, clock }, '203.0.113.9', '198.51.100.1')).toEqual({
     same: false,
     country: null,
     operator: null,

@@ -19,8 +19,8 @@ const always: DecisionGuard = { locks: [], alsoReads: [], holds: async () => tru
 function given(accountName = 'Robin') {
   const idTime = world.now.ms
   const signup = { accountName, gateSessionId: randomId('gate', randomBytes) }
-  const attempt = (isWanted = always) =>
-    signUpOrganization({ ...world.deps, random: randomBytes, idTime }, { ...signup, isWanted })
+  const attempt = (stillNeeded = always) =>
+    signUpOrganization({ ...world.deps, random: randomBytes, idTime }, { ...signup, stillNeeded })
   async function repeat(): Promise<SignedUp> {
     const made = await attempt()
     if (!made) throw new Error('no keys were issued')

@@ -7,17 +7,15 @@ import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findAgentToken, findGateSession } from '../../../../projections/gate/queries.ts'
 import { createReadCurrent } from '../../../../services/gate/accounts/commands.ts'
 import { accountRoutes } from '../../../../services/gate/accounts/routes.ts'
-import type { ReadCurrent } from '../../../../services/gate/context.ts'
-import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { loginCode } from '../../../../services/gate/login/commands.ts'
 import { decideLoginApproval } from '../../../../services/gate/login/decide.ts'
 import { loginRoutes } from '../../../../services/gate/login/routes.ts'
 import { sessionStream } from '../../../../services/gate/sessions.ts'
-import { createPages } from '../../../../services/gate/store.ts'
 import { proof, signedUp } from '../../../support/gate-rows.ts'
 import { type GateOwner, gateOwner } from '../../../support/gate-world.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
+import { gateContext, gateOptions, gateParts } from '../parts.ts'
 
 export interface Account {
   token: Token<'agt'>
@@ -38,12 +36,12 @@ export async function startAccounts() {
       : world.deps.decideAs(actor, cameWith)(request)
   const deps = { ...world.deps, decideAs }
   const { app, context, send } = await createServiceApp({ ...world, deps })
-  const limits = createGateLimits(pool)
-  const start = () => createReadCurrent({ ...world, db: pool })
+  const parts = gateParts(gateOptions(world, { decideAs }))
+  const { pages } = parts
+  const start = () => createReadCurrent(parts)
   let current = start()
-  const readCurrent: ReadCurrent = (read) => current(read)
-  for (const add of [accountRoutes, loginRoutes]) add(app, { ...context, limits, readCurrent })
-  const pages = createPages(base)
+  const readCurrent: typeof current = (read) => current(read)
+  for (const add of [accountRoutes, loginRoutes]) add(app, { ...gateContext(parts, context), readCurrent })
 
   /** POST to a path below /v1/gate. */
   const post = (path: string, request: Omit<Send, 'method' | 'url'> = {}) =>
@@ -86,6 +84,7 @@ export async function startAccounts() {
   return {
     ...world,
     deps,
+    parts,
     outage,
     /** What a server does that starts over the same database. */
     startAgain() {

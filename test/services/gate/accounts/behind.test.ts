@@ -5,7 +5,6 @@ import { eventTopics } from '../../../../schemas/events.ts'
 import { openSignup } from '../../../../services/gate/signup/commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { publicUrl } from '../../../support/service-app.ts'
 import { type Account, type Accounts, startAccounts } from './accounts-app.ts'
 
 // The log has what the read model does not show: it was lost, or its last commits were.
@@ -81,7 +80,7 @@ test('nobody signs up for a service that was disabled', async () => {
     claim: null,
   }
   const open = () =>
-    openSignup({ ...gate.deps, pool: gate.pool, publicUrl }, { serviceId, spec }).then(
+    openSignup({ ...gate.parts, decide: gate.deps.decide }, { serviceId, spec }).then(
       () => 'open',
       (error) => error.code,
     )

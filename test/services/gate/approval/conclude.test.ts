@@ -5,7 +5,8 @@ import { derivedHexId, type GateSessionId, webhookEventId } from '../../../../in
 import { type DirectRefusal, directType } from '../../../../infra/wire/webhooks/direct-call.ts'
 import { findAgentToken } from '../../../../projections/gate/queries.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
-import { type ConcludeDeps, concludeApproval } from '../../../../services/gate/approval/conclude.ts'
+import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
+import { concludeApproval } from '../../../../services/gate/approval/conclude.ts'
 import { agentTokenTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
@@ -35,7 +36,7 @@ beforeEach(() => {
   world.waits.length = 0
 })
 
-const deps = (changes: Partial<ConcludeDeps> = {}) => world.concludeDeps(changes)
+const deps = (changes: Partial<ApprovalDeps> = {}) => world.approvalDeps(changes)
 
 const crash = async () => Promise.reject(new Crash())
 
@@ -272,10 +273,10 @@ describe('after a crash', () => {
   })
 
   test.each([
-    ['before the service was asked', (): Partial<ConcludeDeps> => ({ sleep: crash })],
+    ['before the service was asked', (): Partial<ApprovalDeps> => ({ sleep: crash })],
     [
       'after an attempt',
-      (): Partial<ConcludeDeps> => ({ sleep: async (ms) => (ms > 0 ? crash() : undefined) }),
+      (): Partial<ApprovalDeps> => ({ sleep: async (ms) => (ms > 0 ? crash() : undefined) }),
     ],
   ])('%s nobody went on in time: the delivery is given up with the signup', async (_name, dying) => {
     inTurn(responding(500))

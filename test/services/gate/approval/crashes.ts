@@ -1,4 +1,4 @@
-import type { ConcludeDeps } from '../../../../services/gate/approval/conclude.ts'
+import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { tester } from '../../../support/projections.ts'
 
@@ -14,7 +14,7 @@ export interface CrashPoint {
 }
 
 /** The same deps until the process dies at the point; after it nothing works any more. */
-export function dyingAt(deps: ConcludeDeps, point: CrashPoint | undefined) {
+export function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
   let steps = 0
   let isDead = false
 
@@ -34,9 +34,9 @@ export function dyingAt(deps: ConcludeDeps, point: CrashPoint | undefined) {
   }
 
   const { raise, attempt, giveUp } = deps.directCalls
-  const decideAs: ConcludeDeps['decideAs'] = (actor) => (request) =>
+  const decideAs: ApprovalDeps['decideAs'] = (actor) => (request) =>
     mortal(() => deps.decideAs(actor)(request))()
-  const dying: ConcludeDeps = {
+  const dying: ApprovalDeps = {
     ...deps,
     decideAs,
     pool: new Proxy(deps.pool, {

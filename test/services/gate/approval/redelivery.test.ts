@@ -5,8 +5,9 @@ import { tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { openEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { findAgentToken } from '../../../../projections/gate/queries.ts'
 import { findKeyByLookupHash } from '../../../../projections/organizations/queries.ts'
+import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
 import { startApprovals } from '../../../../services/gate/approval/approvals.ts'
-import { type ConcludeDeps, concludeApproval } from '../../../../services/gate/approval/conclude.ts'
+import { concludeApproval } from '../../../../services/gate/approval/conclude.ts'
 import { replaceDelivery } from '../../../../services/gate/approval/redelivery.ts'
 import type { Approvals } from '../../../../services/gate/context.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
@@ -52,7 +53,7 @@ beforeEach(() => {
   world.waits.length = 0
 })
 
-const deps = (changes: Partial<ConcludeDeps> = {}) => world.concludeDeps(changes)
+const deps = (changes: Partial<ApprovalDeps> = {}) => world.approvalDeps(changes)
 
 const signal = new AbortController().signal
 const replace = ({ id: gateSessionId }: Signup, given = deps()) =>
@@ -188,7 +189,7 @@ describe('once Postgres has lost the keys', () => {
   test('in the middle of an approval, it goes on', async () => {
     const signup = await world.started(owner)
     const { decideAs } = world.parts
-    const losing: ConcludeDeps['decideAs'] = (actor) => async (request) => {
+    const losing: ApprovalDeps['decideAs'] = (actor) => async (request) => {
       const events = await decideAs(actor)(request)
       await world.loseKeys()
       return events

@@ -4,7 +4,6 @@ import { generateToken, type Token, tokenHashes } from '../../../../infra/crypto
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
-import { noNetwork } from '../../../../infra/ip/network.ts'
 import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   type DeliveryKeys,
@@ -14,20 +13,16 @@ import {
   sealEnvelope,
 } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
+import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
 import { startSignupApproval } from '../../../../services/gate/approval/commands.ts'
-import type { ConcludeDeps } from '../../../../services/gate/approval/conclude.ts'
-import type { GateOptions } from '../../../../services/gate/context.ts'
-import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
-import { createPages } from '../../../../services/gate/store.ts'
-import { createVault, findBundle } from '../../../../services/gate/vault.ts'
-import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
+import { findBundle } from '../../../../services/gate/vault.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/deliveries/direct-calls.ts'
 import { proof, signupOpened } from '../../../support/gate-rows.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
-import { publicUrl } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
+import { gateOptions, gateParts } from '../parts.ts'
 
 export type Answer = (options: PostOptions) => Promise<PostOutcome> | PostOutcome
 
@@ -69,7 +64,7 @@ export const timeOut: Answer = () => ({
 /** Gate over a real log, database and webhook calls, whose receiver is the test's script; so is the clock. */
 export async function openApprovalWorld() {
   const world = await openServiceWorld()
-  const { pool, log, codec, applied, now, base, deps } = world
+  const { pool, log, codec, now, base, deps } = world
   const { keyring } = base
   const { decide } = deps
   const sent: PostOptions[] = []
@@ -81,13 +76,7 @@ export async function openApprovalWorld() {
     },
   }
   const secretHash = randomBytes(32).toString('hex')
-  const options: GateOptions = {
-    ...deps,
-    applied,
-    log,
-    publicUrl,
-    leaseMs: 3000,
-    integratorTimeoutMs: 10_000,
+  const options = gateOptions(world, {
     directCalls: createDirectCalls({
       ...deps,
       log,
@@ -95,18 +84,10 @@ export async function openApprovalWorld() {
       client,
       secrets: createSigningSecrets(keyring),
     }),
-    network: noNetwork,
-    domainLooks: { txtRecords: async () => [], fileAt: async () => undefined },
     consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
-    signUpOrganization: ({ startedAt, ...signup }) =>
-      signUpOrganization({ ...deps, idTime: startedAt }, signup),
-    eraseSession: async () => false,
-    eraseSessions: async () => {},
-    retentionMs: Number.MAX_SAFE_INTEGER,
-  }
-  const vault = createVault(options)
-  const pages = createPages(options)
-  const parts = { ...options, vault, pages, limits: createGateLimits(pool) }
+  })
+  const parts = gateParts(options)
+  const { vault, pages } = parts
 
   /** Something happens to a service. */
   async function happenTo(serviceId: string, event: DomainEvent): Promise<void> {
@@ -159,10 +140,9 @@ export async function openApprovalWorld() {
   /** A person approves. */
   async function approve({ id }: Signup): Promise<void> {
     const token = await pages.open(id)
-    const command = { random: randomBytes, now: now.ms }
     await startSignupApproval(
       { ...parts, decide },
-      { session: await find(id), token, proof, isSameNetwork: true, command },
+      { session: await find(id), token, proof, isSameNetwork: true, acceptedEnvVars: [] },
     )
   }
 
@@ -186,7 +166,7 @@ export async function openApprovalWorld() {
   /** How long was waited each time. */
   const waits: number[] = []
   /** Waits pass at once, on the clock. */
-  const concludeDeps = (changes: Partial<ConcludeDeps> = {}): ConcludeDeps => ({
+  const approvalDeps = (changes: Partial<ApprovalDeps> = {}): ApprovalDeps => ({
     ...parts,
     sleep: async (ms) => {
       waits.push(ms)
@@ -205,7 +185,7 @@ export async function openApprovalWorld() {
     options,
     parts,
     waits,
-    concludeDeps,
+    approvalDeps,
     script,
     /** Requests to services, in their order. */
     sent,

@@ -27,7 +27,7 @@ const patch = (body: object) => ask('', { method: 'PATCH', body })
 
 async function showChallenge(): Promise<void> {
   const { name, value } = (await domain()).body.data.challenge.dns
-  world.shown.txt = { [name]: [value] }
+  world.published.txt = { [name]: [value] }
 }
 
 const variable = (key: string) => ({ env_vars: [{ name: 'Key', key, secret: true }] })
@@ -66,9 +66,9 @@ test('the domain is verified where it shows the challenge, and its name is then 
 test('it is an event with its actor, and repeated it asks nobody', async () => {
   await showChallenge()
   await verify()
-  const asked = world.shown.asked
+  const asked = world.published.reads
   expect((await verify()).status).toBe(200)
-  expect(world.shown.asked).toBe(asked)
+  expect(world.published.reads).toBe(asked)
   expect(await world.count('GateServiceDomainVerified', own.serviceId)).toBe(1)
   const { rows } = await world.pool.query<{ payload: Buffer }>(
     `select value as payload from tidegate_log.records where key = $1 and headers->>'event_type' = $2`,
@@ -105,14 +105,14 @@ test("a challenge of another organization's service is none", async () => {
 })
 
 test('what nobody can hold, and the name of somebody else, is not verified and not asked for', async () => {
-  const asked = world.shown.asked
+  const asked = world.published.reads
   for (const website of ['https://github.io', 'https://openai.example', 'https://database.example']) {
     await patch({ website })
     expect((await verify()).body.error.details.fields).toMatchObject([
       { name: 'website', issue: 'not_allowed' },
     ])
   }
-  expect(world.shown.asked).toBe(asked)
+  expect(world.published.reads).toBe(asked)
 })
 
 test('30 looks a minute for a service', async () => {

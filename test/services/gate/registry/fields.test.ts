@@ -5,10 +5,9 @@ import {
   type CompleteFields,
   checkedDefinition,
   completeDefinition,
-  type ServiceFields,
 } from '../../../../services/gate/registry/definition.ts'
-import { checkedServiceId } from '../../../../services/gate/registry/fields.ts'
-import { isServiceId } from '../../../../services/gate/registry/registered.ts'
+import { checkedServiceId, isServiceId } from '../../../../services/gate/registry/fields.ts'
+import type { ServiceFields } from '../../../../services/gate/registry/schemas.ts'
 import { refusal } from '../../organizations/given.ts'
 
 const minimal: CompleteFields = {

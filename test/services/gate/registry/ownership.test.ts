@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
+import type { DomainReader } from '../../../../services/gate/context.ts'
 import {
-  type DomainLooks,
   domainChallenge,
   domainOf,
   findProof,
@@ -47,16 +47,16 @@ test('what nobody has verified has no variables of its own', () => expect(ownedP
 const claim = { organizationId: 'org_1', serviceId: 'acme', domain: 'acme.dev' }
 const secret = () => randomBytes(32).toString('base64')
 
-function looks(found: { txt?: string[]; file?: string }): DomainLooks & { asked: string[] } {
-  const asked: string[] = []
+function readerOf(found: { txt?: string[]; file?: string }): DomainReader & { read: string[] } {
+  const read: string[] = []
   return {
-    asked,
+    read,
     async txtRecords(name) {
-      asked.push(name)
+      read.push(name)
       return found.txt ?? []
     },
     async fileAt(url) {
-      asked.push(url)
+      read.push(url)
       return found.file
     },
   }
@@ -65,19 +65,19 @@ function looks(found: { txt?: string[]; file?: string }): DomainLooks & { asked:
 test('a challenge is found in DNS or in the file, and is good for one organization, service and domain', async () => {
   const keyring = createKeyring(secret())
   const { dns, file } = domainChallenge(keyring, claim)
-  const nothing = looks({})
-  expect(await findProof(nothing, { keyring, claim })).toBeUndefined()
-  expect(nothing.asked).toEqual([
+  const nothing = readerOf({})
+  expect(await findProof(nothing, keyring, claim)).toBeUndefined()
+  expect(nothing.read).toEqual([
     '_tidegate.acme.dev',
     'https://acme.dev/.well-known/tidegate-verification.txt',
   ])
-  const byDns = looks({ txt: ['v=spf1 -all', dns.value] })
-  const byFile = looks({ file: `another\r\n${file.content}\r\n` })
-  expect(await findProof(byDns, { keyring, claim })).toBe('dns')
-  expect(await findProof(byFile, { keyring, claim })).toBe('file')
+  const byDns = readerOf({ txt: ['v=spf1 -all', dns.value] })
+  const byFile = readerOf({ file: `another\r\n${file.content}\r\n` })
+  expect(await findProof(byDns, keyring, claim)).toBe('dns')
+  expect(await findProof(byFile, keyring, claim)).toBe('file')
   for (const other of [{ organizationId: 'org_2' }, { serviceId: 'acme2' }, { domain: 'acme.example' }])
     for (const by of [byDns, byFile])
-      expect(await findProof(by, { keyring, claim: { ...claim, ...other } })).toBeUndefined()
+      expect(await findProof(by, keyring, { ...claim, ...other })).toBeUndefined()
 })
 
 test('a challenge stays good when a new master key is put in front', async () => {
@@ -85,5 +85,5 @@ test('a challenge stays good when a new master key is put in front', async () =>
   const { dns } = domainChallenge(createKeyring(old), claim)
   const keyring = createKeyring(`${secret()},${old}`)
   expect(domainChallenge(keyring, claim).dns.value).not.toBe(dns.value)
-  expect(await findProof(looks({ txt: [dns.value] }), { keyring, claim })).toBe('dns')
+  expect(await findProof(readerOf({ txt: [dns.value] }), keyring, claim)).toBe('dns')
 })

@@ -361,7 +361,7 @@ function startRegistry({ pool }: Services) {
     if (String(args[0]).includes('s.definition,')) reads++
     return Reflect.apply(pool.query, pool, args)
   }
-  return { list: createRegistryList({ query }, { publicUrl }), reads: () => reads }
+  return { list: createRegistryList({ query }, publicUrl), reads: () => reads }
 }
 
 describe('the registry', () => {

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { generateToken, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { type DecideAs, decidedEvent } from '../../../../infra/event-store/decide.ts'
 import { asId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
-import { noNetwork } from '../../../../infra/ip/network.ts'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
 import type { OrganizationStatus } from '../../../../projections/organizations/tables.ts'
@@ -11,17 +10,16 @@ import {
   decideApprovalFailure,
   decideApprovalStart,
 } from '../../../../services/gate/approval/decide.ts'
-import { createGateLimits } from '../../../../services/gate/limits.ts'
 import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
-import { createPages } from '../../../../services/gate/store.ts'
-import { createVault, sealBundle } from '../../../../services/gate/vault.ts'
+import { sealBundle } from '../../../../services/gate/vault.ts'
 import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
 import { tester } from '../../../support/projections.ts'
-import { createServiceApp, publicUrl, type Send } from '../../../support/service-app.ts'
+import { createServiceApp, type Send } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
+import { gateContext, gateOptions, gateParts } from '../parts.ts'
 
 export interface Opened {
   id: GateSessionId
@@ -43,20 +41,9 @@ export async function startSignups() {
     return deps.decideAs(actor, cameWith)(request)
   }
   const decide = decideAs(tester)
-  const parts = {
-    ...deps,
-    decideAs,
-    codec: world.codec,
-    publicUrl,
-    network: noNetwork,
-    limits: createGateLimits(pool),
-    vault: createVault(base),
-    pages: createPages(base),
-    /** Nobody can be asked again. */
-    approvals: { run() {}, outcome: async () => undefined, redeliver: async () => {}, stop: async () => {} },
-  }
+  const parts = gateParts(gateOptions(world, { decideAs }))
   const { app, context, send: sendTo } = await createServiceApp(world)
-  signupRoutes(app, { ...context, ...parts })
+  signupRoutes(app, gateContext(parts, context))
   await app.ready()
 
   /** To a path below /v1/gate/sessions, from a new address unless told: limits are by address. Sends text as it is. */
