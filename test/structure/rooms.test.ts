@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { roomOf, structure } from './rooms.ts'
+import { folderCircles, oneWayServices, roomOf, structure } from './rooms.ts'
 
 const now = structure()
 
@@ -9,6 +9,21 @@ test('no import points up a floor, and services do not import each other', () =>
 
 test('no files import each other in a circle, types included', () => {
   expect(now.circles).toEqual([])
+})
+
+test.each(oneWayServices)('no folders of %s import each other in a circle', (service) => {
+  expect(folderCircles(service)).toEqual([])
+})
+
+test('two folders that import each other are a circle, and files beside them are none', () => {
+  const there = { from: 'services/gate/a/x.ts', to: 'services/gate/b/x.ts' }
+  const back = { from: 'services/gate/b/y.ts', to: 'services/gate/a/y.ts' }
+  const shared = [
+    { from: 'services/gate/routes.ts', to: 'services/gate/a/x.ts' },
+    { from: 'services/gate/a/x.ts', to: 'services/gate/context.ts' },
+  ]
+  expect(folderCircles('services/gate', [there, ...shared])).toEqual([])
+  expect(folderCircles('services/gate', [there, back])).toEqual([['services/gate/a', 'services/gate/b']])
 })
 
 test('the reader of imports sees the arrows that it judges', () => {

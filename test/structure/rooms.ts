@@ -61,6 +61,23 @@ export function structure(all: Import[] = imports()): Structure {
   return { arrows, upward: upward.map(({ from, to }) => `${from} -> ${to}`), circles: circles(all) }
 }
 
+/** The services whose folders are known to import each other one way only. */
+export const oneWayServices = ['collect', 'erasure', 'gate', 'organizations', 'readback', 'web', 'cli'].map(
+  (name) => `services/${name}`,
+)
+
+/** Folders of a service that import each other in a circle. A file that is in none of them counts for itself. */
+export function folderCircles(service: string, all: Import[] = imports()): string[][] {
+  const inside = all.filter(({ from, to }) => roomOf(from) === service && roomOf(to) === service)
+  const between = inside.map(({ from, to }) => ({ from: folderOf(from), to: folderOf(to) }))
+  return circles(between.filter(({ from, to }) => from !== to))
+}
+
+function folderOf(file: string): string {
+  const [top, service, folder, ...rest] = file.split('/')
+  return rest.length === 0 ? file : `${top}/${service}/${folder}`
+}
+
 /** NaN for a room that no floor names: every comparison with it fails. */
 function floorOf(file: string): number {
   const floor = floors.findIndex((rooms) => rooms.includes(roomOf(file)))
