@@ -127,9 +127,7 @@ const endings = {
  * @returns {Ended | undefined}
  */
 function endedBy(fields) {
-  const given = Array.isArray(fields)
-    ? new Map(fields.map((field) => [field?.name, field?.issue]))
-    : new Map()
-  const view = endings[given.get('status')]
-  return view && { view, kind: given.get('kind') === 'login' ? 'login' : 'signup' }
+  const issues = new Map(Array.isArray(fields) ? fields.map((field) => [field?.name, field?.issue]) : [])
+  const view = endings[issues.get('status')]
+  return view && { view, kind: issues.get('kind') === 'login' ? 'login' : 'signup' }
 }

@@ -45,7 +45,7 @@ export function readableOn(color) {
 }
 
 /**
- * Whether what is painted in the colour can be told from the ground (3 to 1).
+ * Whether what is painted in the colour stands out from the ground without an edge (3 to 1).
  * @param {Color} color
  * @param {Color} ground
  */
@@ -54,11 +54,11 @@ export function standsOut(color, ground) {
 }
 
 /**
- * Whether what is painted in the colour looks filled, where an edge tells it from the ground.
+ * Whether what is painted in the colour looks filled, where it has an edge (1.5 to 1).
  * @param {Color} color
  * @param {Color} ground
  */
-export function isTold(color, ground) {
+export function looksFilled(color, ground) {
   return contrast(color, ground) >= 1.5
 }
 

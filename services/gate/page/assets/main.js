@@ -1,5 +1,5 @@
 import { createConsentApi } from './api.js'
-import { css, isTold, parseHex, readableOn, standsOut } from './colors.js'
+import { css, looksFilled, parseHex, readableOn, standsOut } from './colors.js'
 import { initial, next, undecided } from './state.js'
 import { createView } from './view.js'
 
@@ -9,12 +9,12 @@ const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? 
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const api = createConsentApi(gateSessionId)
-// The server shows the code of a claim only to the page that approved; a reload makes another page of it.
-const shownCode = rememberIn(`tidegate-claim-${gateSessionId}`)
+// The server gives the code of a claim only to the page that approved, and a reload makes another page of it.
+const savedCode = rememberIn(`tidegate-claim-${gateSessionId}`)
 const prover = createProver(key)
 const tabs = followTabs(gateSessionId, {
   opened: () => happen({ type: 'superseded' }),
-  left: () => happen({ type: 'alone' }),
+  left: () => happen({ type: 'released' }),
   decides: () => state.view !== 'elsewhere',
 })
 const view = createView({
@@ -24,17 +24,17 @@ const view = createView({
 
 let state = initial
 let skewMs = 0
-// Counts loads and what they led to: answers to what an earlier one asked are of no interest any more.
+// Counts loads, because answers to what was requested before the last one are of no interest any more.
 let round = 0
 let loadedAt = 0
-// Between two looks at what became of the request: there is a limit for the pages of an address.
-const lookAgainMs = 5000
+// Between two reloads of the request, because there is a limit for the pages of an address.
+const reloadMs = 5000
 
 /** @param {Event} event */
 function happen(event) {
   const [following, ...effects] = next(state, event)
   state = following
-  if (state.code !== null) shownCode.set(state.code)
+  if (state.code !== null) savedCode.set(state.code)
   view.show(state)
   for (const effect of effects) run(effect)
 }
@@ -67,7 +67,7 @@ function run(effect) {
         () => effect.event,
       )
     case 'leave':
-      // Replaced: going back must not lead to a request that has been answered.
+      // This page is replaced, because going back must not lead to a request that has been answered.
       return location.replace(effect.url)
   }
 }
@@ -90,7 +90,7 @@ async function load() {
   tabs.announce()
   paintBrand(data.service?.branding)
   prover.observe().catch(() => {})
-  return { type: 'loaded', consent: data, code: shownCode.get() }
+  return { type: 'loaded', consent: data, code: savedCode.get() }
 }
 
 addEventListener('pagehide', () => {
@@ -104,14 +104,14 @@ document.addEventListener('visibilitychange', cameToFront)
 dark.addEventListener('change', () => paintBrand(state.consent?.service?.branding))
 happen({ type: 'opened' })
 
-// Another browser may have opened or closed the request meanwhile; whoever looks at this page decides in this one.
+// Another browser may have opened or closed the request meanwhile. A person who has this page in front decides here.
 function cameToFront() {
-  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= lookAgainMs
+  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= reloadMs
   if (document.visibilityState === 'visible' && isDue) happen({ type: 'front' })
 }
 
 /**
- * One request is decided in one tab: the one that opened it last. Tells the others, and hears from them.
+ * One request is decided in one tab, the one that opened it last. Its other tabs are notified, and notify this one.
  * @param {string} gateSessionId
  * @param {{ opened: () => void, left: () => void, decides: () => boolean }} options `opened`: another tab opened the
  *   request; `left`: the tab that had it is closed; `decides`: whether this is the tab that has it
@@ -172,7 +172,7 @@ function paintBrand(branding) {
   const ground = colorOf('--panel')
   const brand = parseHex(branding?.primary_color)
   if (!brand || !ground) return
-  const action = isTold(brand, ground) ? brand : undefined
+  const action = looksFilled(brand, ground) ? brand : undefined
   const properties = {
     '--brand': brand,
     '--on-brand': readableOn(brand),

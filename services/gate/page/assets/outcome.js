@@ -11,14 +11,19 @@ import { line, webAddress } from './text.js'
  *   text: (words: Words) => string[], again?: string }} Outcome
  */
 
+/**
+ * An outcome whose words are always the same.
+ * @param {Outcome['icon']} icon
+ * @param {Outcome['tone']} tone
+ * @param {string} title
+ * @param {...string} text
+ * @returns {Outcome}
+ */
+const fixed = (icon, tone, title, ...text) => ({ icon, tone, title: () => title, text: () => text })
+
 /** @type {Record<Exclude<View, 'review'>, Outcome>} */
 const outcomes = {
-  loading: {
-    icon: 'tide',
-    tone: 'busy',
-    title: () => 'Opening the request',
-    text: () => [],
-  },
+  loading: fixed('tide', 'busy', 'Opening the request'),
   claiming: {
     icon: 'clock',
     tone: 'plain',
@@ -63,20 +68,18 @@ const outcomes = {
     title: ({ name }) => `Opening ${name}’s dashboard`,
     text: () => ['You approved the login.'],
   },
-  declined: {
-    icon: 'cross',
-    tone: 'plain',
-    title: () => 'Declined',
-    text: () => ['Nothing was created and nothing was handed out. You can close this page.'],
-  },
-  closed: {
-    icon: 'closed',
-    tone: 'plain',
-    title: () => 'This request was closed',
-    text: () => [
-      'Its page was closed before a decision, so nothing was created. Start again where you began.',
-    ],
-  },
+  declined: fixed(
+    'cross',
+    'plain',
+    'Declined',
+    'Nothing was created and nothing was handed out. You can close this page.',
+  ),
+  closed: fixed(
+    'closed',
+    'plain',
+    'This request was closed',
+    'Its page was closed before a decision, so nothing was created. Start again where you began.',
+  ),
   failed: {
     icon: 'alert',
     tone: 'bad',
@@ -95,35 +98,31 @@ const outcomes = {
       'Please tell the service.',
     ],
   },
-  unclaimed: {
-    icon: 'alert',
-    tone: 'bad',
-    title: () => 'The code was wrong five times',
-    text: () => [
-      'Nothing was created and nothing was handed out. Start again where you began.',
-      'If you told the code to nobody, somebody else was asking for this account.',
-    ],
-  },
-  expired: {
-    icon: 'clock',
-    tone: 'plain',
-    title: () => 'This request has expired',
-    text: () => [
-      'Nothing was approved here in time. Requests wait for 15 minutes; start again where you began.',
-    ],
-  },
-  resolved: {
-    icon: 'ended',
-    tone: 'plain',
-    title: () => 'This request was already answered',
-    text: () => ['There is nothing left to decide here. You can close this page.'],
-  },
-  not_found: {
-    icon: 'alert',
-    tone: 'plain',
-    title: () => 'There is no such request',
-    text: () => ['The address may be incomplete. Open it again from where you began.'],
-  },
+  unclaimed: fixed(
+    'alert',
+    'bad',
+    'The code was wrong five times',
+    'Nothing was created and nothing was handed out. Start again where you began.',
+    'If you told the code to nobody, somebody else was asking for this account.',
+  ),
+  expired: fixed(
+    'clock',
+    'plain',
+    'This request has expired',
+    'Nothing was approved here in time. Requests wait for 15 minutes; start again where you began.',
+  ),
+  resolved: fixed(
+    'ended',
+    'plain',
+    'This request was already answered',
+    'There is nothing left to decide here. You can close this page.',
+  ),
+  not_found: fixed(
+    'alert',
+    'plain',
+    'There is no such request',
+    'The address may be incomplete. Open it again from where you began.',
+  ),
   limited: {
     icon: 'clock',
     tone: 'plain',
@@ -134,24 +133,30 @@ const outcomes = {
     again: 'Try now',
   },
   trouble: {
-    icon: 'alert',
-    tone: 'bad',
-    title: () => 'Something went wrong on our side',
-    text: () => ['The request could not be opened. Nothing was decided.'],
+    ...fixed(
+      'alert',
+      'bad',
+      'Something went wrong on our side',
+      'The request could not be opened. Nothing was decided.',
+    ),
     again: 'Try again',
   },
   offline: {
-    icon: 'alert',
-    tone: 'plain',
-    title: () => 'No connection',
-    text: () => ['The server cannot be reached from here. Nothing was decided.'],
+    ...fixed(
+      'alert',
+      'plain',
+      'No connection',
+      'The server cannot be reached from here. Nothing was decided.',
+    ),
     again: 'Try again',
   },
   elsewhere: {
-    icon: 'tabs',
-    tone: 'plain',
-    title: () => 'Open in another tab',
-    text: () => ['You opened this request again. Decide there, or go on here.'],
+    ...fixed(
+      'tabs',
+      'plain',
+      'Open in another tab',
+      'You opened this request again. Decide there, or go on here.',
+    ),
     again: 'Go on here',
   },
 }
@@ -159,7 +164,7 @@ const outcomes = {
 /** @param {string} address */
 function receiptLink(address) {
   const url = webAddress(address)
-  // No other page's: what the link leads to is the server's own.
+  // Only an address of this server is linked.
   const isOurs = url?.origin === location.origin
   const link = el('a', { href: isOurs ? url.href : '#', id: 'receipt' }, 'Have it forgotten who approved')
   return el('p', { class: 'receipt' }, link, ' at any time, with this link. Keep it: nobody else has it.')
@@ -199,15 +204,15 @@ export function createOutcome(state, { happen, clock, say }) {
     el('h1', { tabindex: -1 }, outcome.title(words)),
     view === 'claiming' ? claimCode(code) : null,
     ...outcome.text(words).map((text) => el('p', {}, text)),
+    state.receipt ? receiptLink(state.receipt) : null,
   )
-  if (state.receipt) element.append(receiptLink(state.receipt))
   const trouble = el('p', { class: 'aside', role: 'status' })
   if (view === 'working' || view === 'claiming') element.append(trouble)
-  const cancel = button('Cancel', { id: 'decline', kind: 'quiet', press: () => happen('decline') })
+  const cancel = button('Cancel', { id: 'decline', kind: 'secondary', press: () => happen('decline') })
   if (view === 'claiming') element.append(cancel)
   const timer = view === 'working' ? setTimeout(slow, slowAfter) : 0
   if (outcome.again)
-    element.append(button(outcome.again, { id: 'again', kind: 'quiet', press: () => happen('retry') }))
+    element.append(button(outcome.again, { id: 'again', kind: 'secondary', press: () => happen('retry') }))
 
   function slow() {
     const first = element.querySelector('p')

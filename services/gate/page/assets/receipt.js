@@ -1,5 +1,5 @@
-// The page behind the link that a person gets after approving a signup. Its token is in the fragment, which no server
-// is told.
+// The page behind the link that a person gets after approving a signup. Its token is in the fragment, which no browser
+// sends.
 
 const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const status = /** @type {HTMLElement} */ (document.getElementById('status'))

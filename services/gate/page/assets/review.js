@@ -33,7 +33,7 @@ export function createReview(consent, { happen, clock, say }) {
       else happen('approve', variables.accepted())
     },
   })
-  const decline = button('Decline', { id: 'decline', kind: 'quiet', press: () => happen('decline') })
+  const decline = button('Decline', { id: 'decline', kind: 'secondary', press: () => happen('decline') })
   const left = el('span', { class: 'left', 'aria-hidden': 'true' })
   const endsAt = Date.parse(consent.expires_at)
   closing.signal.addEventListener(
@@ -103,8 +103,8 @@ function layout(consent, { approve, decline, notice, left, name, variables }) {
  */
 function setBusy(element, busy, text) {
   element.classList.toggle('busy', busy)
-  const shown = busy ? (element.id === 'approve' ? 'Approving…' : 'Declining…') : text
-  if (element.textContent !== shown) element.textContent = shown
+  const label = busy ? (element.id === 'approve' ? 'Approving…' : 'Declining…') : text
+  if (element.textContent !== label) element.textContent = label
 }
 
 /**

@@ -23,37 +23,28 @@ export const sections = {
     const name = foreign(service.name, 80)
     const account = foreign(account_name, 100)
     const website = webAddress(service.website)
-    const mark = markOf(service)
     const question =
       kind === 'login'
         ? el('h1', { tabindex: -1 }, 'Log in to ', name, '’s dashboard as ', account, '?')
         : el('h1', { tabindex: -1 }, `Create an ${thingOf(service)} at `, name, '?')
-    // Around a box of its own, as names have, a name that is made of the content would get spaces.
+    // A screen reader puts spaces around the boxes that names have, so the heading has its text as a label.
     question.setAttribute('aria-label', question.textContent ?? '')
+    const from = website ? outside(website, website.host) : foreign(service.website, 120)
     return el(
       'header',
       { class: 'head' },
       logo(service),
       el('p', { class: 'eyebrow' }, kind === 'login' ? 'Dashboard login' : 'Sign-up by an agent'),
       question,
-      el(
-        'p',
-        { class: 'from' },
-        website ? outside(website, website.host) : foreign(service.website, 120),
-        mark,
-      ),
+      el('p', { class: 'from' }, from, markOf(service)),
     )
   },
 
   says({ service }) {
     const text = block(service.description, { lines: 12, columns: 600 })
     if (text.trim() === '') return null
-    return el(
-      'section',
-      { class: 'says', 'aria-labelledby': 'says-title' },
-      el('h2', { id: 'says-title' }, 'The service says of itself'),
-      el('blockquote', { class: 'about foreign', dir: 'auto' }, text),
-    )
+    const quote = el('blockquote', { class: 'about foreign', dir: 'auto' }, text)
+    return section('says', heading('says', 'The service says of itself'), quote)
   },
 
   drawing({ service: { branding } }) {
@@ -65,7 +56,7 @@ export const sections = {
       { class: 'drawing', role: 'img', 'aria-label': label },
       el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
     )
-    // A box that scrolls must be reached by the keyboard, and one that does not would be a stop for nothing.
+    // The keyboard must reach a box that scrolls, and need not stop at one that does not.
     const observer = new ResizeObserver(() => {
       const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight
       if (scrolls) box.tabIndex = 0
@@ -77,9 +68,8 @@ export const sections = {
 
   started({ confirmation_code, requested_by: { network } }) {
     const code = line(confirmation_code, 40)
-    return el(
-      'section',
-      { class: 'started', 'aria-labelledby': 'started-title' },
+    return section(
+      'started',
       network?.same === true ? null : warning(network),
       code &&
         el(
@@ -88,7 +78,7 @@ export const sections = {
           el('span', { class: 'code-title', id: 'code-title' }, 'Confirmation code'),
           el('span', { class: 'digits' }, code),
         ),
-      el('h2', { id: 'started-title' }, 'Did you start this yourself?'),
+      heading('started', 'Did you start this yourself?'),
       el(
         'p',
         { class: 'question' },
@@ -103,15 +93,8 @@ export const sections = {
     )
   },
 
-  grants(consent) {
-    const parts = grantsOf[consent.kind](consent)
-    return el(
-      'section',
-      { class: 'grants', 'aria-labelledby': 'grants-title' },
-      el('h2', { id: 'grants-title' }, 'If you approve'),
-      ...parts,
-    )
-  },
+  grants: (consent) =>
+    section('grants', heading('grants', 'If you approve'), grantsOf[consent.kind](consent)),
 
   metadata({ metadata, service }) {
     const members = Object.entries(metadata ?? {}).slice(0, 20)
@@ -120,36 +103,22 @@ export const sections = {
       el('dt', {}, foreign(name, 60)),
       el('dd', {}, foreign(typeof value === 'string' ? value : JSON.stringify(value), 160)),
     ])
-    return el(
-      'section',
-      { class: 'told joined', 'aria-labelledby': 'told-title' },
-      el('h2', { id: 'told-title' }, 'Your agent tells ', foreign(service.name, 80)),
-      el('dl', {}, ...rows),
-    )
+    const title = heading('metadata', 'Your agent tells ', foreign(service.name, 80))
+    return section('metadata joined', title, el('dl', {}, ...rows))
   },
 
   requester({ requested_by: { ip_address, user_agent, at, network } }) {
     const time = new Date(at)
-    const known = !Number.isNaN(time.getTime())
+    const isTime = !Number.isNaN(time.getTime())
+    const requested = isTime && time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
     const rows = [
       ['Address', foreign(ip_address ?? 'unknown', 60)],
       ['Network', networkText(network)],
       ['Program', foreign(user_agent ?? 'did not say', 200)],
-      [
-        'Asked',
-        known ? time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' }) : 'unknown',
-      ],
+      ['Asked', requested || 'unknown'],
     ]
-    return el(
-      'section',
-      { class: 'asking', 'aria-labelledby': 'asking-title' },
-      el('h2', { id: 'asking-title' }, 'Who is asking'),
-      el(
-        'dl',
-        {},
-        ...rows.map(([term = '', value]) => el('div', {}, el('dt', {}, term), el('dd', {}, value))),
-      ),
-    )
+    const terms = rows.map(([term = '', value]) => el('div', {}, el('dt', {}, term), el('dd', {}, value)))
+    return section('requester', heading('requester', 'Who is asking'), el('dl', {}, ...terms))
   },
 
   legal({ service: { consent } }) {
@@ -164,6 +133,23 @@ export const sections = {
   },
 }
 
+/**
+ * @param {string} name the class, and with `-title` the id of the heading that names the section
+ * @param {...(HTMLElement | '' | null)} children
+ */
+function section(name, ...children) {
+  const [id] = name.split(' ')
+  return el('section', { class: name, 'aria-labelledby': `${id}-title` }, ...children)
+}
+
+/**
+ * @param {string} id
+ * @param {...(Node | string)} title
+ */
+function heading(id, ...title) {
+  return el('h2', { id: `${id}-title` }, ...title)
+}
+
 /** @param {Service} service */
 function markOf({ branding, verified_domain }) {
   if (branding?.verified === true)
@@ -172,7 +158,7 @@ function markOf({ branding, verified_domain }) {
   return el('span', { class: 'mark unverified' }, icon(icons.unverified, 'small'), text)
 }
 
-/** @param {Network | undefined} network of who asked, which is another one, or not known */
+/** @param {Network | undefined} network of the requester, which is another one, or not known */
 function warning(network) {
   return el(
     'div',
@@ -210,11 +196,8 @@ function networkText(network) {
 
 /** @param {Service} service */
 function logo({ name, branding }) {
-  const initial = el(
-    'span',
-    { class: 'logo', 'aria-hidden': 'true' },
-    [...line(name, 40)][0]?.toUpperCase() ?? '',
-  )
+  const [letter = ''] = line(name, 40)
+  const initial = el('span', { class: 'logo', 'aria-hidden': 'true' }, letter.toUpperCase())
   const url = webAddress(branding?.logo_url)
   if (!url) return initial
   const img = el('img', { class: 'logo', alt: '', width: 64, height: 64, referrerpolicy: 'no-referrer' })
@@ -232,39 +215,23 @@ function outside(url, ...children) {
   return el('a', { href: url.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, ...children)
 }
 
-/** @type {Record<Consent['kind'], (consent: Consent) => (HTMLElement | null)[]>} */
+/** @type {Record<Consent['kind'], (consent: Consent) => HTMLElement>} */
 const grantsOf = {
   login({ service, account_name }) {
     const host = webAddress(service.dashboard_login_url)?.host ?? 'its dashboard'
-    return [
-      el(
-        'ul',
-        { class: 'points' },
-        el(
-          'li',
-          {},
-          'This browser goes to ',
-          el('strong', {}, host),
-          ', logged in as ',
-          el('strong', {}, foreign(account_name, 100)),
-          '.',
-        ),
-        el('li', {}, 'That is for this one login; the next one needs your approval again.'),
-      ),
-    ]
+    const account = el('strong', {}, foreign(account_name, 100))
+    return el(
+      'ul',
+      { class: 'points' },
+      el('li', {}, 'This browser goes to ', el('strong', {}, host), ', logged in as ', account, '.'),
+      el('li', {}, 'That is for this one login; the next one needs your approval again.'),
+    )
   },
 
   signup({ service, account_name, variables = [] }) {
-    return [
-      el(
-        'p',
-        {},
-        foreign(service.name, 80),
-        ` creates an ${thingOf(service)} called `,
-        el('strong', {}, foreign(account_name, 100)),
-        `. ${receives(service, variables)}`,
-      ),
-    ]
+    const account = el('strong', {}, foreign(account_name, 100))
+    const creates = ` creates an ${thingOf(service)} called `
+    return el('p', {}, foreign(service.name, 80), creates, account, `. ${receives(service, variables)}`)
   },
 }
 

@@ -36,7 +36,7 @@ import { loginAddress } from './text.js'
  *   proofsRefused: number, sealedToken: string | null, accepted: string[], code: string | null, receipt: string | null, after: number | null, kind: 'signup' | 'login' | null
  * }} State
  * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
- *     | 'time_up' | 'superseded' | 'alone' | 'front' }
+ *     | 'time_up' | 'superseded' | 'released' | 'front' }
  *   | { type: 'approve', accepted?: string[] }
  *   | { type: 'loaded', consent: Consent, code?: string | null } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
@@ -48,7 +48,7 @@ import { loginAddress } from './text.js'
  * }} ApproveBody
  * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
  *
- * What is shown of a view. `say`: reads a text aloud, for whoever does not see the page.
+ * One view on the page. `say`: reads a text aloud, for whoever does not see the page.
  * @typedef {{ show(state: State): void, element: HTMLElement, stop?: () => void }} Part
  * @typedef {{ happen: (type: 'approve' | 'decline' | 'retry' | 'time_up', accepted?: string[]) => void, clock: () => number,
  *   say: (text: string) => void }} PartOptions
@@ -114,7 +114,7 @@ export function next(state, event) {
       return undecided(state) ? [end(state, 'expired')] : [state]
     case 'superseded':
       return undecided(state) ? [end(state, 'elsewhere')] : [state]
-    case 'alone':
+    case 'released':
       return state.view === 'elsewhere' ? steps.reload(state) : [state]
     case 'front':
       return steps.cameToFront(state)
@@ -169,7 +169,7 @@ function begin(state, busy) {
 const steps = {
   reload: (state) => [end(state, 'loading'), { do: 'load' }],
 
-  // The page that is looked at decides. One that shows the request already is not disturbed while it asks.
+  // The page in front decides. One that has the request already stays as it is while it is loaded again.
   cameToFront(state) {
     if (state.view === 'elsewhere') return steps.reload(state)
     return undecided(state) ? [state, { do: 'load' }] : [state]
@@ -199,12 +199,12 @@ export function asksForName({ requested_by: { network }, name_required }) {
 
 /**
  * @param {State} state
- * @param {Consent} given
- * @param {string | null} code that was shown before a reload
+ * @param {Consent} data
+ * @param {string | null} code that the page had before a reload
  * @returns {Step}
  */
-function loaded(state, given, code) {
-  const consent = state.consent?.name_required ? { ...given, name_required: true } : given
+function loaded(state, data, code) {
+  const consent = state.consent?.name_required ? { ...data, name_required: true } : data
   if (state.view === 'review') {
     // A proof under way is for the token that was known when the button was pressed. What is new shows in the answer.
     if (!undecided(state)) return [state]

@@ -1,28 +1,19 @@
 /**
- * Characters that change how others are shown, or are not seen themselves: controls, marks of direction, spaces without
- * width, fillers, tags. Line feeds and tabs are looked at on their own; joiners belong to words and pictures.
+ * Characters that change how others look, or are not seen themselves: controls, marks of direction, spaces without
+ * width, fillers, tags. Line feeds and tabs are replaced elsewhere, and joiners belong to words and pictures.
  */
 const unseen =
   /(?![\n\t]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu
-const replacement = '\ufffd'
 // More than two marks in a row reach over other lines; syllables of some scripts have up to four.
 const piled = /((?:(?!\p{scx=Khmer}|\p{scx=Myanmar}|\p{scx=Tibetan})\p{M}){2}|\p{M}{4})\p{M}+/gu
 
 /**
- * Text of others as it may be shown on one line.
+ * Text of others for one line of the page.
  * @param {unknown} value
  * @param {number} [max] characters at most
  */
 export function line(value, max = 200) {
-  const text = typeof value === 'string' ? value : ''
-  return cut(
-    text
-      .replaceAll(/[\n\r\t]+/g, ' ')
-      .replaceAll(unseen, replacement)
-      .replaceAll(piled, '$1')
-      .trim(),
-    max,
-  )
+  return cut(cleaned(value, (text) => text.replaceAll(/[\n\r\t]+/g, ' ')).trim(), max)
 }
 
 /**
@@ -31,15 +22,19 @@ export function line(value, max = 200) {
  * @param {{ lines: number, columns: number }} bounds
  */
 export function block(value, { lines, columns }) {
-  const text = typeof value === 'string' ? value : ''
-  const all = text
-    .replaceAll(/\r\n?/g, '\n')
-    .replaceAll('\t', '    ')
-    .replaceAll(unseen, replacement)
-    .replaceAll(piled, '$1')
-    .split('\n')
-  const shown = all.slice(0, lines).map((row) => cut(row.trimEnd(), columns))
-  return (all.length > lines ? [...shown, '…'] : shown).join('\n')
+  const text = cleaned(value, (raw) => raw.replaceAll(/\r\n?/g, '\n').replaceAll('\t', '    '))
+  const all = text.split('\n')
+  const rows = all.slice(0, lines).map((row) => cut(row.trimEnd(), columns))
+  return (all.length > lines ? [...rows, '…'] : rows).join('\n')
+}
+
+/**
+ * @param {unknown} value
+ * @param {(text: string) => string} unified replaces line feeds and tabs
+ */
+function cleaned(value, unified) {
+  const text = unified(typeof value === 'string' ? value : '')
+  return text.replaceAll(unseen, '\ufffd').replaceAll(piled, '$1')
 }
 
 /**

@@ -17,20 +17,20 @@ export function createView(options) {
     status.textContent = text
   }
   /** @type {{ state: State, part: Part } | undefined} */
-  let shown
+  let current
   elementOf('host').textContent = location.host
 
   return {
     show(state) {
-      const { part } = shown && isSame(shown.state, state) ? shown : { part: replaceBy(state) }
+      const { part } = current && isSame(current.state, state) ? current : { part: replaceBy(state) }
       part.show(state)
-      shown = { state, part }
+      current = { state, part }
     },
   }
 
   /** @param {State} state */
   function replaceBy(state) {
-    shown?.part.stop?.()
+    current?.part.stop?.()
     const part =
       state.view === 'review' && state.consent
         ? createReview(state.consent, { ...options, say })
@@ -50,7 +50,7 @@ export function createView(options) {
 /** @param {string} id of an element of consent.html */
 const elementOf = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
-/** @param {State[]} states whose requests look the same but for the token, which is another each time */
+/** @param {State[]} states two, which are the same but for the token, since each load has another */
 function isSame(...states) {
   const [one, other] = states.map(({ view, after, code, consent }) =>
     JSON.stringify([view, after, code, consent && { ...consent, approve_token: '' }]),

@@ -174,7 +174,7 @@ test('a page that was opened too often asks again when it may', () => {
 
 describe('a tab among others', () => {
   const superseded: Event = { type: 'superseded' }
-  const alone: Event = { type: 'alone' }
+  const released: Event = { type: 'released' }
   const front: Event = { type: 'front' }
   const elsewhere = [...review, superseded]
   const renewed: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
@@ -185,12 +185,12 @@ describe('a tab among others', () => {
 
   test('gives way to a newer one, and takes over when that is closed or this one is looked at', () => {
     expect(upon(...elsewhere)).toMatchObject({ state: { view: 'elsewhere' }, effects: [] })
-    for (const event of [alone, front]) {
+    for (const event of [released, front]) {
       expect(upon(...elsewhere, event).effects).toEqual([{ do: 'load' }])
       expect(upon(...elsewhere, event, renewed).state.view).toBe('review')
       expect(upon(...elsewhere, event, ended).state.view).toBe('declined')
     }
-    expect(upon(...review, alone).effects).toEqual([])
+    expect(upon(...review, released).effects).toEqual([])
   })
 
   test('asks again when it is looked at, without disturbing whoever reads', () => {
