@@ -2,25 +2,19 @@ import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { asId } from '../../infra/ids.ts'
 import type {
   GateServiceDefinition,
+  GateSessionApprovalStarted,
   GateSessionApproved,
   GateSessionClaimRequested,
   GateSessionOpened,
+  LoginSessionApproved,
   LoginSessionOpened,
 } from '../../schemas/events.ts'
 import type { AgentTokenRow, GateServiceRow, GateSessionRow } from './tables.ts'
 
-const serviceEventTypes = [
-  'GateServiceRegistered',
-  'GateServiceChanged',
-  'GateServiceVerified',
-  'GateServiceVerificationWithdrawn',
-  'GateServiceDomainVerified',
-  'GateServiceDisabled',
-] as const
-export type ServiceEvent = Extract<RecordedEvent, { type: (typeof serviceEventTypes)[number] }>
+export type ServiceEvent = Extract<RecordedEvent, { type: `GateService${string}` }>
 
 export function isServiceEvent(event: RecordedEvent): event is ServiceEvent {
-  return serviceEventTypes.some((type) => type === event.type)
+  return event.type.startsWith('GateService')
 }
 
 export function evolveService(
@@ -68,28 +62,13 @@ function registered({ data }: Extract<ServiceEvent, { type: 'GateServiceRegister
   return { id, organization_id, environment, ...initial, created_at: at, updated_at: at }
 }
 
-const sessionEventTypes = [
-  'GateSessionOpened',
-  'LoginSessionOpened',
-  'GateSessionApprovalStarted',
-  'GateSessionClaimRequested',
-  'GateSessionClaimFailed',
-  'GateSessionClaimed',
-  'GateVariablesAccepted',
-  'GateSessionApproved',
-  'GateSessionRejected',
-  'GateSessionExpired',
-  'GateDeliveryReplaced',
-  'GateDeliveryAcknowledged',
-  'GateDeliveryExpired',
-  'LoginSessionApproved',
-  'LoginCodeConsumed',
-  'LoginCodeExpired',
-] as const
-export type GateSessionEvent = Extract<RecordedEvent, { type: (typeof sessionEventTypes)[number] }>
+export type GateSessionEvent = Extract<
+  RecordedEvent,
+  { type: `Gate${'Session' | 'Delivery' | 'Variables'}${string}` | `Login${string}` }
+>
 
 export function isGateSessionEvent(event: RecordedEvent): event is GateSessionEvent {
-  return sessionEventTypes.some((type) => type === event.type)
+  return /^(Gate(Session|Delivery|Variables)|Login)/.test(event.type)
 }
 
 export function evolveSession(
@@ -104,13 +83,10 @@ export function evolveSession(
       const { webhook_endpoint_id, started_at } = event.data
       return { ...state, ...decided(event.data), webhook_endpoint_id, approval_started_at: started_at }
     }
-    case 'GateSessionClaimRequested':
-      return {
-        ...state,
-        ...decided(event.data),
-        claim: 'waiting',
-        claim_code_hash: event.data.claim_code_hash,
-      }
+    case 'GateSessionClaimRequested': {
+      const { claim_code_hash } = event.data
+      return { ...state, ...decided(event.data), claim: 'waiting', claim_code_hash }
+    }
     case 'GateSessionClaimFailed':
       return { ...state, claim_failures: state.claim_failures + 1 }
     case 'GateSessionClaimed': {
@@ -141,11 +117,9 @@ export function evolveSession(
     case 'GateDeliveryExpired':
       return { ...state, delivery: 'expired', delivery_sealed: null }
     case 'LoginSessionApproved': {
-      const { code_hash, code_expires_at, approve_token_hash, verdict, risk_score, approved_at } = event.data
-      const { proof_session_id } = event.data
-      const issued = { code: 'issued', code_hash, code_expires_at } as const
-      const by = { approve_token_hash, verdict, risk_score, proof_session_id }
-      return { ...state, ...issued, ...by, status: 'approved', resolved_at: approved_at }
+      const { code_hash, code_expires_at, approved_at } = event.data
+      const issued = { code: 'issued', code_hash, code_expires_at, status: 'approved' } as const
+      return { ...state, ...proven(event.data), ...issued, resolved_at: approved_at }
     }
     case 'LoginCodeConsumed':
       return { ...state, code: 'consumed', code_consumption_id: event.data.consumption_id }
@@ -157,8 +131,8 @@ export function evolveSession(
 }
 
 /**
- * What is left of an erased session: nothing that says who asked for it. It has ended, whatever it was before. Of the
- * columns that later events look at none is left either, so that the order of events does not matter.
+ * What is left of an erased session: nothing that says who requested it. It has ended, whatever it was before. The columns
+ * that later events depend on are cleared, too, so that the order of events does not matter.
  */
 export function erasedSession(session: GateSessionRow): GateSessionRow {
   const { status, delivery, code } = session
@@ -179,15 +153,15 @@ export function erasedSession(session: GateSessionRow): GateSessionRow {
   }
 }
 
-type Decision = Pick<
-  GateSessionClaimRequested,
-  'gate_account_id' | 'approve_token_hash' | 'verdict' | 'risk_score' | 'proof_session_id'
->
-
 // What a person's approval of a signup says of itself.
-function decided({ approve_token_hash, verdict, risk_score, proof_session_id, ...data }: Decision) {
-  const gate_account_id = asId('gacct', data.gate_account_id)
-  return { gate_account_id, approve_token_hash, verdict, risk_score, proof_session_id }
+function decided(data: GateSessionClaimRequested | GateSessionApprovalStarted) {
+  return { ...proven(data), gate_account_id: asId('gacct', data.gate_account_id) }
+}
+
+type Approval = GateSessionClaimRequested | GateSessionApprovalStarted | LoginSessionApproved
+
+function proven({ approve_token_hash, verdict, risk_score, proof_session_id }: Approval) {
+  return { approve_token_hash, verdict, risk_score, proof_session_id }
 }
 
 const unresolved = {
@@ -243,16 +217,13 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
   }
 }
 
-const tokenEventTypes = [
-  'GateSessionApproved',
-  'GateDeliveryReplaced',
-  'AgentTokenRenewed',
-  'AgentTokenRevoked',
-] as const
-export type TokenEvent = Extract<RecordedEvent, { type: (typeof tokenEventTypes)[number] }>
+export type TokenEvent = Extract<
+  RecordedEvent,
+  { type: 'GateSessionApproved' | 'GateDeliveryReplaced' | `AgentToken${string}` }
+>
 
 export function isTokenEvent(event: RecordedEvent): event is TokenEvent {
-  return tokenEventTypes.some((type) => type === event.type)
+  return /^(GateSessionApproved|GateDeliveryReplaced|AgentToken.*)$/.test(event.type)
 }
 
 export function evolveAgentToken(
@@ -260,16 +231,15 @@ export function evolveAgentToken(
   event: TokenEvent,
   session: GateSessionRow | undefined,
 ): AgentTokenRow | undefined {
-  if (event.type === 'GateSessionApproved')
-    return state ?? issued(event.data, { session, at: event.data.approved_at })
-  if (event.type === 'GateDeliveryReplaced')
-    return state ? reissued(state, event.data) : issued(event.data, { session, at: event.data.replaced_at })
-  if (!state) return undefined
   switch (event.type) {
+    case 'GateSessionApproved':
+      return state ?? issued(event.data, session, event.data.approved_at)
+    case 'GateDeliveryReplaced':
+      return state ? reissued(state, event.data) : issued(event.data, session, event.data.replaced_at)
     case 'AgentTokenRenewed':
-      return { ...state, expires_at: event.data.expires_at }
+      return state && { ...state, expires_at: event.data.expires_at }
     case 'AgentTokenRevoked':
-      return { ...state, status: 'revoked' }
+      return state && { ...state, status: 'revoked' }
     default:
       return event satisfies never
   }
@@ -277,16 +247,13 @@ export function evolveAgentToken(
 
 type Issue = Pick<GateSessionApproved, 'gate_account_id' | 'agent_token_hash' | 'agent_token_expires_at'>
 
-// One that was revoked stays so.
+// A token that was revoked stays so.
 function reissued(state: AgentTokenRow, issue: Issue): AgentTokenRow {
   const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = issue
   return token_hash === null || expires_at === null ? state : { ...state, token_hash, expires_at }
 }
 
-function issued(
-  data: Issue,
-  { session, at }: { session: GateSessionRow | undefined; at: number },
-): AgentTokenRow | undefined {
+function issued(data: Issue, session: GateSessionRow | undefined, at: number): AgentTokenRow | undefined {
   const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = data
   if (!session || token_hash === null || expires_at === null) return undefined
   const { id: gate_session_id, service_id, organization_id, environment, account_name } = session

@@ -61,7 +61,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
     }
   }
   return [
-    ...saveServices([...services.values()]),
+    ...saveRows(gateServices, [...services.values()].map(withIndexed)),
     ...saveRows(gateSessions, [...sessions.values()]),
     ...saveRows(gateAgentTokens, [...tokens.values()]),
     ...insertRows(gateAppliedEvents, events.map(appliedRow)),
@@ -85,10 +85,8 @@ async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
   )
 }
 
-function saveServices(services: GateServiceRow[]): Part[] {
-  const rows = services.map((service) => {
-    const { discoverable, webhook_endpoint_id } = service.definition
-    return { ...service, discoverable, webhook_endpoint_id }
-  })
-  return saveRows(gateServices, rows)
+// The columns of the definition that have indexes.
+function withIndexed(service: GateServiceRow) {
+  const { discoverable, webhook_endpoint_id } = service.definition
+  return { ...service, discoverable, webhook_endpoint_id }
 }

@@ -20,11 +20,8 @@ export interface ServiceScope {
 const serviceFields = gateServices.selectWithout('s', 'discoverable', 'webhook_endpoint_id')
 
 export async function findService(db: Db, serviceId: string): Promise<GateServiceRow | undefined> {
-  const { rows } = await db.query<GateServiceRow>(
-    `select ${serviceFields} from read.gate_services s where s.service_id = $1`,
-    [serviceId],
-  )
-  return rows[0]
+  const text = `select ${serviceFields} from read.gate_services s where s.service_id = $1`
+  return (await db.query<GateServiceRow>(text, [serviceId])).rows[0]
 }
 
 export async function listServices(
@@ -40,11 +37,8 @@ export async function listServices(
 }
 
 export async function countServices(db: Db, organizationId: string): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'select count(*)::int as count from read.gate_services where organization_id = $1',
-    [organizationId],
-  )
-  return rows[0]?.count ?? 0
+  const text = 'select count(*)::int as count from read.gate_services where organization_id = $1'
+  return (await db.query<{ count: number }>(text, [organizationId])).rows[0]?.count ?? 0
 }
 
 /** The names of the services of other organizations that the operator has verified. */
@@ -65,7 +59,7 @@ export async function isServiceEventApplied(db: Db, eventId: string): Promise<bo
 
 const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
   where s.status = 'active' and s.discoverable and o.status = 'active'`
-// Changes when the service is shown in another way.
+// Changes with what the registry says of the service.
 const mark = `s.service_id || ' ' || s.verified || ' ' || coalesce(s.verified_domain, '') || ' ' || s.definition_md5`
 
 /** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
@@ -120,11 +114,8 @@ export async function findGateSession(db: Db, gateSessionId: string): Promise<Ga
 }
 
 export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSessionRow | undefined> {
-  const { rows } = await db.query<GateSessionRow>(
-    `select ${gateSessions.select('s')} from read.gate_sessions s where s.code_hash = any($1)`,
-    [hashes],
-  )
-  return rows[0]
+  const text = `select ${gateSessions.select('s')} from read.gate_sessions s where s.code_hash = any($1)`
+  return (await db.query<GateSessionRow>(text, [hashes])).rows[0]
 }
 
 /** A Gate session that can be erased, and the consent page's session that approved it. */
@@ -166,12 +157,6 @@ export async function agedSessions(db: Db, before: number, limit: number): Promi
   return rows
 }
 
-interface Due {
-  now: number
-  limit: number
-  except?: string[]
-}
-
 const dueBy = {
   sessions: { where: `status = 'pending' and approval_started_at is null`, at: 'expires_at' },
   deliveries: { where: `delivery = 'waiting'`, at: 'delivery_expires_at' },
@@ -181,7 +166,7 @@ const dueBy = {
 export async function dueGateSessions(
   db: Db,
   what: keyof typeof dueBy,
-  { now, limit, except = [] }: Due,
+  { now, limit, except = [] }: { now: number; limit: number; except?: string[] },
 ): Promise<GateSessionId[]> {
   const { where, at } = dueBy[what]
   const { rows } = await db.query<{ id: string }>(
@@ -192,18 +177,13 @@ export async function dueGateSessions(
   return rows.map(({ id }) => asId('gate', id))
 }
 
-interface Free {
-  each: number
-  limit: number
-}
-
 /**
  * The approved signups whose service has not answered yet and that no process works on. Organizations take
  * turns, so that one with many does not keep others out. Of each the longest waiting comes first.
  */
 export async function startedApprovals(
   db: Db,
-  { each, limit }: Free,
+  { each, limit }: { each: number; limit: number },
 ): Promise<Pick<GateSessionRow, 'id' | 'organization_id'>[]> {
   const { rows } = await db.query<Pick<GateSessionRow, 'id' | 'organization_id'>>(
     `select id, organization_id from (
@@ -230,9 +210,6 @@ export async function findAgentToken(db: Db, hashes: string[]): Promise<AgentTok
 }
 
 export async function findTokenOfAccount(db: Db, gateAccountId: string): Promise<AgentTokenRow | undefined> {
-  const { rows } = await db.query<AgentTokenRow>(
-    `select ${gateAgentTokens.select('t')} from read.gate_agent_tokens t where t.gate_account_id = $1`,
-    [gateAccountId],
-  )
-  return rows[0]
+  const text = `select ${gateAgentTokens.select('t')} from read.gate_agent_tokens t where t.gate_account_id = $1`
+  return (await db.query<AgentTokenRow>(text, [gateAccountId])).rows[0]
 }

@@ -32,8 +32,6 @@ export type GateServiceRow = Omit<RowOf<typeof gateServices>, 'discoverable' | '
 
 export type GateSessionStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
-type GateClaim = 'supported' | 'waiting' | 'claimed'
-
 /** A signup, or a login to an account that a signup made. */
 export const gateSessions = table('gate_sessions', {
   id: primaryKey(column.id<GateSessionId>(), 'gate_session_id'),
@@ -55,14 +53,14 @@ export const gateSessions = table('gate_sessions', {
   expires_at: column.bigint(),
   /** Where the browser goes once a login is approved, as the consent page shows it. */
   dashboard_login_url: nullable(foreign(column.text())),
-  /** supported: the agent can be told a code; waiting: a person approved, and it has not told it yet. */
-  claim: nullable(column.text<GateClaim>()),
+  /** supported: the agent can pass a code on; waiting: a person approved, and the code has not come yet. */
+  claim: nullable(column.text<'supported' | 'waiting' | 'claimed'>()),
   claim_code_hash: nullable(column.text()),
   claim_failures: column.integer(),
   confirmation_code: column.text(),
-  /** Nothing of it says who asked any more, and it has ended. */
+  /** Nothing of it says who requested it any more, and it has ended. */
   is_erased: column.boolean(),
-  /** A session is pending for some seconds after its time is over: its end is an event. */
+  /** A session is pending for some seconds after its time is over, because its end is an event. */
   status: column.text<GateSessionStatus>(),
   resolved_at: nullable(column.bigint()),
   rejection: nullable(column.text<GateRejection>()),

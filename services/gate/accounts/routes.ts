@@ -4,10 +4,8 @@ import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single, timestamp } from '../../../infra/http/schemas.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { noStore } from '../requests.ts'
+import { gateRoute, noStore } from '../requests.ts'
 import { revokeAgentToken, verifyAgentToken } from './commands.ts'
-
-const tag = 'Gate'
 
 export function accountRoutes(app: FastifyInstance, context: GateContext): void {
   verifyRoute(app, context)
@@ -17,15 +15,14 @@ export function accountRoutes(app: FastifyInstance, context: GateContext): void 
 function verifyRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, limits, decideByKey, readCurrent } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/agent-tokens/verify',
     auth: [noStore, auth.requireSecret('gate:agent_tokens:verify')],
     operationId: 'verifyGateAgentToken',
-    tag,
     summary: 'Verify an agent token',
     description:
       "Requires the `gate:agent_tokens:verify` secret-key scope. Only `valid: false` for anything but a token of the key's organization and environment that is good now. A token is good for 90 days after its last use, and this is one. The answer is always the present one: an Idempotency-Key changes nothing.",
     body: verifyBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: 'gate_agent_token_verify',
     answers: { 200: single(verificationSchema) },
     async run(request) {
@@ -53,15 +50,14 @@ function verificationJson(token: AgentTokenRow | undefined): z.input<typeof veri
 function revokeRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, limits, decideByKey } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/agent-tokens/revoke',
     auth: [noStore, auth.requireSecret('gate:agent_tokens:revoke')],
     operationId: 'revokeGateAgentToken',
-    tag,
     summary: 'Revoke an agent token for good',
     description:
       "Requires the `gate:agent_tokens:revoke` secret-key scope. Effective at once, for login codes that were not used yet, too. 404 unless the token is of the key's organization and environment; to revoke one again does nothing.",
     body: revokeBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: 'gate_agent_token_revoke',
     answers: { 204: z.null().describe('It works no more.') },
     errors: [404],

@@ -6,7 +6,7 @@ import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext, GateDeps } from '../context.ts'
 import { approveLogin, loginOutcome } from '../login/commands.ts'
-import { gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
+import { gateRoute, gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
 import { consentingPerson, foundSession } from '../sessions.ts'
 import {
   approveParameterSet,
@@ -21,16 +21,15 @@ import { approveBody, approvedSchema } from './schemas.ts'
 export function approvalRoutes(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, publicUrl, decideAs, depsOf } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/approve',
     auth: [noStore, ownOriginOnly(publicUrl)],
     operationId: 'approveGateSession',
-    tag: 'Gate',
     summary: 'Approve a signup or a dashboard login',
     description:
       'For the consent page: needs an `approve_token` of it and a sealed token of its own session that was asked for with that, at most two minutes old. Three attempts for each address and session; one that lacks the `account_name` is none. A signup whose agent has to tell a code first is `pending`, with the code; the same request asks again. Else it is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
     params: gateSessionParams,
     body: approveBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: approveParameterSet,
     idempotent: true,
     answers: { 200: single(approvedSchema) },

@@ -6,7 +6,7 @@ import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { gateSessionParams, noStore, polledSession, requireToken } from '../requests.ts'
+import { gateRoute, gateSessionParams, noStore, polledSession, requireToken } from '../requests.ts'
 import { agentOf, foundSession, phaseOf } from '../sessions.ts'
 import { readClaimCode } from './code.ts'
 import { claimSignup } from './commands.ts'
@@ -16,16 +16,15 @@ const parameterSet = 'gate_session_claim'
 export function claimRoutes(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, decideAs, approvals } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/claim',
     auth: [noStore, requireToken('poll')],
     operationId: 'claimGateSession',
-    tag: 'Gate',
     summary: 'Tell the code that the consent page shows',
     description:
       'Requires the session\'s poll token. For a signup with `claim: "supported"` that polls as `claim: "waiting"`: a person has approved and was shown a code. The right one has the service asked for the account; five wrong ones reject the signup. Told again, the right one changes nothing. 20 requests a minute for each token.',
     params: gateSessionParams,
     body: claimBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet,
     idempotent: true,
     answers: { 200: single(claimedSchema) },

@@ -5,23 +5,22 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import type { GateContext } from '../context.ts'
-import { gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
+import { gateRoute, gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
 import { consentingPerson } from '../sessions.ts'
 import { isReceiptOf } from './receipt.ts'
 
 export function gateErasureRoutes(app: FastifyInstance, context: GateContext): void {
   const { keyring, limits, publicUrl, eraseSession, decideAs } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/erase',
     auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('erase', sourceOf(ip))],
     operationId: 'eraseGateSession',
-    tag: 'Gate',
     summary: 'Forget who asked for a signup and who approved it',
     description:
       "For the page behind the link that a person gets after approving a signup. Erases the agent's address and user agent, the account's name, and the session of the consent page, here and in the logins of the account. It cannot be undone; the account at the service stays. Asked again, it changes nothing. Ten a minute for each IP address.",
     params: gateSessionParams,
     body: eraseBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: 'gate_session_erase',
     answers: { 200: single(erasedSchema) },
     errors: [403, 404, 429],

@@ -9,11 +9,10 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { useToken } from '../accounts/commands.ts'
 import type { GateContext } from '../context.ts'
 import { serviceIdSchema } from '../registry/schemas.ts'
-import { agentTokenOf, noStore, requesterOf, requireToken } from '../requests.ts'
+import { agentTokenOf, gateRoute, noStore, requesterOf, requireToken } from '../requests.ts'
 import { consumeLoginCode, openLogin } from './commands.ts'
 import { goodToken } from './decide.ts'
 
-const tag = 'Gate'
 const path = '/v1/gate/login-sessions'
 
 export function loginRoutes(app: FastifyInstance, context: GateContext): void {
@@ -24,15 +23,14 @@ export function loginRoutes(app: FastifyInstance, context: GateContext): void {
 function createRoute(app: FastifyInstance, context: GateContext): void {
   const { idempotency, limits, clock, pool, keyring, publicUrl, decideAs, depsOf, readCurrent } = context
   endpoint(app, {
+    ...gateRoute,
     route: `POST ${path}`,
     auth: [noStore, requireToken('agent')],
     operationId: 'createGateLoginSession',
-    tag,
     summary: 'Create a Gate dashboard login session',
     description:
       'Requires an agent token, which this is a use of. The login waits 15 minutes for a person to approve it at `consent_url`. 404 unless the service is active and discoverable and has a `dashboard_login_url`.',
     body: loginSessionBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: 'gate_login_session_create',
     idempotent: true,
     answers: { 201: single(loginSessionSchema) },
@@ -60,15 +58,14 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
 function consumeRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, idempotency, limits, decideByKey, depsOf, readCurrent } = context
   endpoint(app, {
+    ...gateRoute,
     route: `POST ${path}/consume`,
     auth: [noStore, auth.requireSecret('gate:login_sessions:consume')],
     operationId: 'consumeGateLoginSessionCode',
-    tag,
     summary: 'Consume a Gate dashboard login code',
     description:
       'Requires the `gate:login_sessions:consume` secret-key scope. A code works once, within 5 minutes, and not after the agent token of its account was revoked. 410 `gate.session_already_resolved` for one that was used, 410 `gate.session_expired` for any other that does not work. A repetition with the same Idempotency-Key gets the first answer.',
     body: loginCodeBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: 'gate_login_session_consume',
     idempotent: true,
     answers: { 200: single(dashboardLoginSchema) },

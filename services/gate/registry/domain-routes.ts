@@ -3,13 +3,13 @@ import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
+import { gateRoute } from '../requests.ts'
 import { verifyDomain } from './commands.ts'
 import { type ServicePath, serviceFor } from './decide.ts'
 import { domainChallenge, domainOf, ownedPrefix } from './ownership.ts'
 import { serviceDomainSchema, serviceParams } from './schemas.ts'
 import { servicePath } from './service-routes.ts'
 
-const tag = 'Gate'
 const path = '/v1/gate/services/:serviceId/domain'
 
 export function domainRoutes(app: FastifyInstance, context: GateContext): void {
@@ -22,7 +22,7 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
     route: `GET ${path}`,
     auth: context.auth.requireSecret('gate:services:read'),
     operationId: 'getManagedGateServiceDomain',
-    tag,
+    tag: 'Gate',
     summary: "Get the domain of a service's website, and how to verify it",
     description: 'Requires the `gate:services:read` secret-key scope.',
     params: serviceParams,
@@ -35,16 +35,15 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
 function verifyRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, decideByKey } = context
   endpoint(app, {
+    ...gateRoute,
     route: `POST ${path}/verify`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'verifyManagedGateServiceDomain',
-    tag,
     summary: "Verify the domain of a service's website",
     description:
       'Requires the `gate:services:manage` secret-key scope. Looks for the challenge in DNS and in the file, and is 422 naming `website` where neither has it. It is looked for this once; another website ends the verification. Verifying again does nothing. 30 a minute for each service.',
     params: serviceParams,
     noBody: 'gate_service_domain_verify',
-    bodyCode: 'gate.validation_failed',
     answers: { 200: single(serviceDomainSchema) },
     errors: [404, 409],
     async run(request) {

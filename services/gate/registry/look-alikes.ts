@@ -14,8 +14,8 @@ const capitals = new Map<string, string>([
 ])
 
 /**
- * The skeleton of UTS 39, section 4: texts that look the same have the same. Without the marks that Latin letters wear,
- * as people read over those.
+ * The skeleton of UTS 39, section 4: texts that look the same have the same. The marks of Latin letters are left out,
+ * because people read over those.
  */
 function skeleton(text: string): string {
   const visible = text.normalize('NFD').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
@@ -36,31 +36,31 @@ export function looksOf(text: string): string[][] {
 
 const joined = (words: readonly string[]) => words.join('')
 
-/** Whether both texts look the same, whatever stands between their letters. */
-export function looksLike(text: string, other: string): boolean {
+/** Whether some form of the text has to some form of the other the relation that `fits` says. */
+function reads(text: string, other: string, fits: (words: string[], other: string) => boolean): boolean {
   const others = looksOf(other).map(joined)
-  return looksOf(text).some((words) => others.includes(joined(words)))
+  return looksOf(text).some((words) => others.some((part) => fits(words, part)))
 }
+
+/** Whether both texts look the same, whatever stands between their letters. */
+export const looksLike = (text: string, other: string) =>
+  reads(text, other, (words, part) => joined(words) === part)
 
 /** Whether the other text can be read in it, be it across words. */
-export function readsAnywhere(text: string, other: string): boolean {
-  const others = looksOf(other).map(joined)
-  return looksOf(text).some((words) => others.some((part) => joined(words).includes(part)))
-}
+export const readsAnywhere = (text: string, other: string) =>
+  reads(text, other, (words, part) => joined(words).includes(part))
 
 /** Whether the other text can be read in it as words of its own, or inside one of its words. */
-export function readsAsWords(text: string, other: string): boolean {
-  const others = looksOf(other).map(joined)
-  return looksOf(text).some((words) =>
-    others.some((part) => words.some((word) => word.includes(part)) || runsOf(words).includes(part)),
+export const readsAsWords = (text: string, other: string) =>
+  reads(
+    text,
+    other,
+    (words, part) => runsOf(words).includes(part) || words.some((word) => word.includes(part)),
   )
-}
 
 /** Whether it begins with the other text, as words. */
-export function beginsLike(text: string, other: string): boolean {
-  const others = looksOf(other).map(joined)
-  return looksOf(text).some((words) => words.some((_, i) => others.includes(joined(words.slice(0, i + 1)))))
-}
+export const beginsLike = (text: string, other: string) =>
+  reads(text, other, (words, part) => words.some((_, i) => joined(words.slice(0, i + 1)) === part))
 
 function runsOf(words: readonly string[]): string[] {
   return words.flatMap((_, from) => words.slice(from).map((_, i) => joined(words.slice(from, from + i + 1))))

@@ -11,7 +11,6 @@ import type { GateContext } from '../context.ts'
 import { findOpenService, type RegisteredService, registryEntryJson, systemService } from './registered.ts'
 import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
 
-const tag = 'Gate'
 const path = '/v1/gate/registry'
 
 export function registryRoutes(app: FastifyInstance, context: GateContext): void {
@@ -25,7 +24,7 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void
     route: `GET ${path}`,
     auth: [],
     operationId: 'listGateRegistryServices',
-    tag,
+    tag: 'Gate',
     summary: 'List the services that agents can sign up for, by id',
     description:
       'All that are active and discoverable and of active organizations, the built-in one of this server among them. The ETag is another when one of them is; with it in If-None-Match an unchanged list is not sent again.',
@@ -47,7 +46,7 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void 
     route: `GET ${path}/:serviceId`,
     auth: [],
     operationId: 'getGateRegistryService',
-    tag,
+    tag: 'Gate',
     summary: 'Get a service that agents can sign up for',
     params: serviceParams,
     answers: { 200: single(registryEntrySchema) },

@@ -8,6 +8,7 @@ import { single } from '../../../infra/http/schemas.ts'
 import { fittingCheck } from '../../../infra/http/validation.ts'
 import { findService, listServices } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
+import { gateRoute } from '../requests.ts'
 import { changeService, createService, disableService } from './commands.ts'
 import { noSuchService, type ServicePath, serviceFor } from './decide.ts'
 import { checkedDefinition } from './definition.ts'
@@ -23,7 +24,6 @@ import {
   updateServiceBody,
 } from './schemas.ts'
 
-const tag = 'Gate'
 const path = '/v1/gate/services'
 const onePath = `${path}/:serviceId` as const
 const reads = 'Requires the `gate:services:read` secret-key scope.'
@@ -42,7 +42,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
     route: `GET ${path}`,
     auth: auth.requireSecret('gate:services:read'),
     operationId: 'listManagedGateServices',
-    tag,
+    tag: 'Gate',
     summary:
       "List the organization's Gate services in the key's environment, newest first, disabled ones too",
     description: reads,
@@ -59,14 +59,13 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
   const { pool, auth, idempotency, decideByKey, depsOf } = context
   const parameterSet = 'gate_service_create'
   endpoint(app, {
+    ...gateRoute,
     route: `POST ${path}`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'createManagedGateService',
-    tag,
     summary: 'Register a Gate service, active from the start',
     description: `${manages} The service is of the calling key's environment. An organization has at most five, in both environments together and disabled ones included; an id is given once in the whole installation, and so is the variable of its agent tokens: acme-mail and acme_mail share one. What it says of itself is at most 16 KiB of JSON.`,
     body: createServiceBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet,
     checkFitting: fittingCheck(z.object(createServiceBody.shape).partial(), ({ id, ...fields }, request) => {
       const rules = { environment: auth.scope(request).environment, parameterSet } as const
@@ -94,7 +93,7 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
     route: `GET ${onePath}`,
     auth: context.auth.requireSecret('gate:services:read'),
     operationId: 'getManagedGateService',
-    tag,
+    tag: 'Gate',
     summary: 'Get a Gate service of the organization',
     description: reads,
     params: serviceParams,
@@ -108,15 +107,14 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
   const { pool, auth, decideByKey } = context
   const parameterSet = 'gate_service_update'
   endpoint(app, {
+    ...gateRoute,
     route: `PATCH ${onePath}`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'updateManagedGateService',
-    tag,
     summary: 'Change a Gate service of the organization',
     description: `${manages} Lists and objects replace what was there as a whole. A change of the name, the website or the logo ends the operator's verification. A disabled service cannot be changed.`,
     params: serviceParams,
     body: updateServiceBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet,
     checkFitting: fittingCheck(serviceFields, (fields, request) => {
       checkedDefinition(fields, { environment: auth.scope(request).environment, parameterSet })
@@ -139,15 +137,14 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
 function disableRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, decideByKey } = context
   endpoint(app, {
+    ...gateRoute,
     route: `DELETE ${onePath}`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'disableManagedGateService',
-    tag,
     summary: 'Disable a Gate service of the organization for good; its id stays taken',
     description: `${manages} Nobody can sign up for it or log in to it any more; what has begun goes on.`,
     params: serviceParams,
     noBody: 'gate_service_disable',
-    bodyCode: 'gate.validation_failed',
     answers: { 200: single(managedServiceSchema) },
     errors: [404],
     async run(request) {

@@ -21,8 +21,6 @@ import { declineSession } from './commands.ts'
 import { checkDeclinable, decidableSession } from './decide.ts'
 import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts'
 
-const tag = 'Gate'
-
 export function consentRoutes(app: FastifyInstance, context: GateContext): void {
   consentRoute(app, context)
   cancelRoute(app, context)
@@ -34,7 +32,7 @@ function consentRoute(app: FastifyInstance, context: GateContext): void {
     route: 'GET /v1/gate/sessions/:gateSessionId/consent',
     auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
     operationId: 'getGateSessionConsent',
-    tag,
+    tag: 'Gate',
     summary: 'Read what a person is asked to approve',
     description:
       'For the consent page; other pages cannot read it in a browser. Each answer has another approve token; those before it stay good. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
@@ -65,7 +63,7 @@ function cancelRoute(app: FastifyInstance, context: GateContext): void {
       route: 'POST /v1/gate/sessions/:gateSessionId/cancel',
       auth: ownOriginOnly(context.publicUrl),
       operationId: 'cancelGateSession',
-      tag,
+      tag: 'Gate',
       summary: 'Reject a signup or login that is pending',
       description:
         'Takes no body; one of any type is ignored. Rejecting again does nothing, with or without an Idempotency-Key. 60 a minute of sessions that are pending, for each IP address. With `closing=1`, as the consent page sends it when it is being closed, the session is rejected only if the page is not opened again within 3 seconds, as by a reload. The page sends its `approve_token` along, as JSON: one that was opened again is not closed by what it was before.',

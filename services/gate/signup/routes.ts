@@ -9,6 +9,7 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
 import {
+  gateRoute,
   gateSessionIdOf,
   gateSessionParams,
   noStore,
@@ -33,8 +34,6 @@ import {
   signupMembers,
 } from './schemas.ts'
 
-const tag = 'Gate'
-
 export function signupRoutes(app: FastifyInstance, context: GateContext): void {
   createRoute(app, context)
   pollRoute(app, context)
@@ -45,15 +44,14 @@ export function signupRoutes(app: FastifyInstance, context: GateContext): void {
 function createRoute(app: FastifyInstance, context: GateContext): void {
   const { limits, idempotency, depsOf, publicUrl, decideAs } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/sessions',
     auth: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
     operationId: 'createGateSession',
-    tag,
     summary: 'Ask for an account at a service',
     description:
       'A person decides about it at `consent_url` within 15 minutes. What the service gives out is sealed to the public key in `delivery`, and picked up with the poll token. Five a minute for each IP address.',
     body: createSessionBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: createParameterSet,
     checkFitting: fittingCheck(signupMembers, checkSignupFields),
     idempotent: true,
@@ -78,7 +76,7 @@ function pollRoute(app: FastifyInstance, context: GateContext): void {
     route: 'GET /v1/gate/sessions/:gateSessionId',
     auth: [noStore, requireToken('poll')],
     operationId: 'pollGateSession',
-    tag,
+    tag: 'Gate',
     summary: 'Poll a signup',
     description:
       "Requires the session's poll token. An approved signup has its credentials here until they are acknowledged, for at most 24 hours. 30 requests a minute for each token.",
@@ -123,6 +121,7 @@ async function deliveredBundle(
 function ackRoute(app: FastifyInstance, context: GateContext): void {
   const { pool, idempotency, decideAs, depsOf } = context
   endpoint(app, {
+    ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/ack',
     auth: [
       noStore,
@@ -132,13 +131,11 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
       },
     ],
     operationId: 'acknowledgeGateSessionDelivery',
-    tag,
     summary: 'Acknowledge the credentials, which are then deleted',
     description:
       "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused; a repetition with the same Idempotency-Key gets the first answer. 20 requests a minute for each token.",
     params: gateSessionParams,
     body: ackBody,
-    bodyCode: 'gate.validation_failed',
     parameterSet: 'gate_session_ack',
     idempotent: true,
     answers: { 200: single(acknowledgementSchema) },
