@@ -20,7 +20,7 @@ const registration = { parameterSet: 'gate_service_create' } as const
 const maxServices = 5
 
 /** `eventId` is the same whenever the command is repeated. */
-export interface Decision {
+export interface NewEvent {
   eventId: string
   now: number
 }
@@ -43,7 +43,7 @@ export interface RegistrationState {
  */
 export function decideRegistration(
   state: RegistrationState,
-  command: ServicePath & Decision & { definition: GateServiceDefinition },
+  command: ServicePath & NewEvent & { definition: GateServiceDefinition },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   if (state.isRepeated) return []
@@ -92,7 +92,7 @@ type ChangeState = ServiceState & Pick<RegistrationState, 'endpoint' | 'verified
  */
 export function decideServiceChange(
   state: ChangeState,
-  command: ServicePath & Decision & { changes: Partial<GateServiceDefinition> },
+  command: ServicePath & NewEvent & { changes: Partial<GateServiceDefinition> },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const service = changeable(serviceFor(state.service, command))

@@ -4,8 +4,8 @@ import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/deci
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import {
   changeable,
-  type Decision,
   membersOf,
+  type NewEvent,
   type ServicePath,
   type ServiceState,
   serviceFor,
@@ -17,7 +17,7 @@ import {
  */
 export function decideVerification(
   service: GateServiceRow | undefined,
-  { verified, eventId, now }: Decision & { verified: boolean },
+  { verified, eventId, now }: NewEvent & { verified: boolean },
 ): DecidedEvent[] {
   if (!service) {
     throw new ApiError('request.not_found', {
@@ -35,7 +35,7 @@ export function decideVerification(
   return [decidedEvent(event, { ...path, eventId, now })]
 }
 
-interface VerifyDomain extends ServicePath, Decision {
+interface VerifyDomain extends ServicePath, NewEvent {
   /** That of the service when its domain was read. */
   website: string
   domain: string
