@@ -8,13 +8,13 @@ export const ipSources = ['location_database', 'routing_database', 'anonymity_da
 export type IpSource = (typeof ipSources)[number]
 
 export interface AddressNetwork extends Network {
-  /** What was asked about the address, whether or not it knew the address. */
+  /** The databases that were searched, whether or not they knew the address. */
   sources: IpSource[]
 }
 
 /**
  * What is known about addresses. Nothing is invented: without databases everything is null. The status is `ready` only
- * where a database of anonymous addresses was asked, since all flags are false without one.
+ * where a database of anonymous addresses was searched, since all flags are false without one.
  */
 export interface NetworkSource {
   lookup(ip: string, at: number): AddressNetwork
@@ -22,22 +22,16 @@ export interface NetworkSource {
   missing: string[]
 }
 
-interface NetworkOptions {
-  cityPath?: string | undefined
-  asnPath?: string | undefined
-  anonymousPath?: string | undefined
-}
+type NetworkOptions = { [Name in 'cityPath' | 'asnPath' | 'anonymousPath']?: string | undefined }
 
-const settings = { cityPath: 'CITY_MMDB', asnPath: 'ASN_MMDB', anonymousPath: 'ANONYMOUS_MMDB' } as const
-
-function missingSettings(options: NetworkOptions): string[] {
-  const names = ['cityPath', 'asnPath', 'anonymousPath'] as const
-  return names.filter((name) => !options[name]).map((name) => settings[name])
+function missingSettings({ cityPath, asnPath, anonymousPath }: NetworkOptions): string[] {
+  const paths = { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath }
+  return Object.entries(paths).flatMap(([setting, path]) => (path ? [] : setting))
 }
 
 /**
- * Reads the configured databases into memory, once for all who ask; rejects when one cannot be read, since answers
- * without it would look complete.
+ * Reads the configured databases into memory, once for the process. Rejects when one cannot be read, since
+ * answers without it would look complete.
  */
 export async function openNetwork(options: NetworkOptions): Promise<NetworkSource> {
   const missing = missingSettings(options)
@@ -52,7 +46,7 @@ export async function openNetwork(options: NetworkOptions): Promise<NetworkSourc
       if (!isPublicAddress(ip)) return unknownNetwork(ip)
       try {
         const records = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
-        return readNetwork({ ip, at, ...records })
+        return readNetwork(ip, at, records)
       } catch {
         return { ...unknownNetwork(ip), status: 'error' }
       }
@@ -73,17 +67,13 @@ async function openDatabase(path: string | undefined) {
   return (ip: string): IpRecord => (holds(ip) ? reader.get(ip) : undefined)
 }
 
-interface Found {
-  ip: string
-  at: number
-  city: IpRecord
-  asn: IpRecord
-  anonymous: IpRecord
-}
-
-function readNetwork({ ip, at, city, asn, anonymous }: Found): AddressNetwork {
-  const asked = { location_database: city, routing_database: asn, anonymity_database: anonymous }
-  const sources = ipSources.filter((source) => asked[source] !== undefined)
+function readNetwork(
+  ip: string,
+  at: number,
+  { city, asn, anonymous }: Record<'city' | 'asn' | 'anonymous', IpRecord>,
+): AddressNetwork {
+  const searched = { location_database: city, routing_database: asn, anonymity_database: anonymous }
+  const sources = ipSources.filter((source) => searched[source] !== undefined)
   if (sources.length === 0) return unknownNetwork(ip)
   const known: AddressNetwork = {
     ...unknownNetwork(ip),
@@ -115,8 +105,8 @@ function riskSignalsOf(anonymity: Network['anonymity']): string[] {
 }
 
 function summaryOf({ anonymity, location, routing }: Network): string | null {
-  const telling = sentences.find(([flag]) => anonymity[flag])
-  if (telling) return telling[1]
+  const first = sentences.find(([flag]) => anonymity[flag])
+  if (first) return first[1]
   const place = [location?.city, location?.country ?? location?.country_code].filter(Boolean).join(', ')
   if (place) return `This IP is located in ${place}.`
   const operator = routing.organization ?? (routing.asn && `AS${routing.asn}`)
@@ -146,7 +136,7 @@ function ipVersion(ip: string): IpVersion | null {
 // What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
 // dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
 // github.com/sapics/ip-location-db). A member of another type than expected counts as absent. null = the database
-// does not know the address, undefined = it was not asked.
+// does not know the address, undefined = it was not searched.
 type IpRecord = object | null | undefined
 
 function locationOf(record: object): NonNullable<Network['location']> {
@@ -165,10 +155,10 @@ function locationOf(record: object): NonNullable<Network['location']> {
 }
 
 const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
-// Names there are for these, too, and they say nothing.
+// Intl names these codes, too, but the names say nothing.
 const unknownCountries = ['ZZ', 'XX']
 
-// null for what is no code of a country, as some databases say.
+// null for what is no code of a country, since some databases have such values.
 function countryName(code: string | null): string | null {
   if (code === null || !/^[A-Z]{2}$/.test(code) || unknownCountries.includes(code)) return null
   return countryNames.of(code) ?? null
@@ -180,7 +170,7 @@ function routingOf(record: IpRecord): Network['routing'] {
   return { asn: asn === null ? null : String(asn), organization }
 }
 
-// Of any records: what one of them says is so. Flags are at the root of a record in anonymous-IP databases, under
+// A flag is true where any of the records says so. Flags are at the root of a record in anonymous-IP databases, under
 // `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
 function anonymityOf(records: IpRecord[]): Network['anonymity'] {
   const places = records.flatMap((record) => [record, member(record, 'traits')])
@@ -235,8 +225,8 @@ export function networkPrefix(ip: string): string | null {
 export function shortenedAddress(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip
   const address = ipaddr.process(ip)
-  const kept = address.kind() === 'ipv4' ? 3 : 6
-  const bytes = address.toByteArray().map((byte, i) => (i < kept ? byte : 0))
+  const prefixBytes = address.kind() === 'ipv4' ? 3 : 6
+  const bytes = address.toByteArray().map((byte, i) => (i < prefixBytes ? byte : 0))
   return ipaddr.fromByteArray(bytes).toString()
 }
 
@@ -245,7 +235,7 @@ function isPublicAddress(ip: string): boolean {
   return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'
 }
 
-// The space that IANA gives out for IPv6; everything else is special or not in use. RFC 4291, section 2.4
+// The space that IANA assigns addresses from; every other IPv6 address is special or not in use. RFC 4291, section 2.4
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**

@@ -24,7 +24,7 @@ function formProblem(url: URL, rules: AddressRules): string | undefined {
   if (url.href.length > maxCharacters) return `The encoded URL is longer than ${maxCharacters} characters.`
   if (url.username || url.password) return 'The URL must not contain a user name or a password.'
   if (url.href.includes('#')) return 'The URL must not have a fragment (#).'
-  // Below 1024 stand other protocols, which an HTTP request might mean something to.
+  // Below 1024 there are servers of other protocols, to which parts of an HTTP request might be commands.
   const isPortFine = ['', '80', '443'].includes(url.port) || Number(url.port) >= 1024
   return isPortFine ? undefined : 'The port must be 80, 443, or 1024 and above.'
 }
@@ -43,18 +43,9 @@ function hostProblem(url: URL, rules: AddressRules): string | undefined {
   return isInternal ? 'The host is not a name on the public internet.' : undefined
 }
 
-// RFC 6762, 8375, 7686; `internal` is ICANN's for private use, and the last ones it will never delegate.
-const internalNames = [
-  'local',
-  'home.arpa',
-  'onion',
-  'internal',
-  'intranet',
-  'private',
-  'lan',
-  'corp',
-  'home',
-]
+// Top-level names that are not on the public internet: RFC 6762, 8375 and 7686, `internal`, which ICANN reserved for
+// private use, and common ones that ICANN will never delegate.
+const internalNames = 'local home.arpa onion internal intranet private lan corp home'.split(' ')
 
 /** What `localhost` and all names below it mean, whatever DNS says. RFC 6761, section 6.3 */
 export const loopback = ['127.0.0.1', '::1']
@@ -69,7 +60,7 @@ export function hostOf({ hostname: host }: { hostname: string }): string {
   return host.endsWith('.') ? host.slice(0, -1) : host
 }
 
-/** Both questions take an address in full (no `127.1`); for anything else the answer is no. */
+/** Both functions take an address in full (no `127.1`), and return false for anything else. */
 export interface AddressRules {
   hasExceptions: boolean
   isAllowed(ip: string): boolean
@@ -77,7 +68,7 @@ export interface AddressRules {
   isException(ip: string): boolean
 }
 
-type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
+type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 // Public to IANA, but inside Azure the host of the virtual machine answers there, with its certificates.
 const azureHost = '168.63.129.16'
@@ -108,19 +99,19 @@ function isPublicReceiver(ip: string): boolean {
 
 // IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would also read
 // `::10.0.0.1` so, which is no such address. A zone (`%eth0`) names an interface of this machine.
-function addressOf(ip: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+function addressOf(ip: string): Address | undefined {
   const isOddForm = ip.includes(':') && ip.includes('.') && !/^::ffff:[\d.]+$/i.test(ip)
   if (isIP(ip) === 0 || ip.includes('%') || isOddForm) return undefined
   return ipaddr.process(ip)
 }
 
 // `::ffff:10.0.0.0/104` is 10.0.0.0/8, as addresses of it are seen.
-function rangeOf([base, bits]: Range): Range {
+function rangeOf([base, bits]: [Address, number]): [Address, number] {
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96
   return isMapped ? [base.toIPv4Address(), bits - 96] : [base, bits]
 }
 
-function isIn(address: ipaddr.IPv4 | ipaddr.IPv6, [base, bits]: Range): boolean {
+function isIn(address: Address, [base, bits]: [Address, number]): boolean {
   return address.kind() === base.kind() && address.match(base, bits)
 }
 

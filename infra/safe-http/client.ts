@@ -25,7 +25,7 @@ interface PostResponse {
   kind: 'response'
   status: number
   retryAfter: string | undefined
-  // At most `maxBytes`; the rest was not read.
+  /** At most `maxBytes`; the rest was not read. */
   body: Buffer
 }
 
@@ -46,16 +46,17 @@ export interface WebhookClient {
   close(): Promise<void>
 }
 
-// Shorter than receivers commonly keep idle connections: a request that meets the end of one is not repeated here.
+// Shorter than receivers commonly keep idle connections open, because a request that meets the end of one is not repeated
+// here.
 const idleMs = 1000
 
 const maxHeaderBytes = 16 * 1024
 const maxBodyBytes = 64 * 1024
 
 /**
- * Posts to URLs that nobody vouches for, and gets what is at them. It connects only to addresses that `rules` allow. It uses no proxy, follows no
- * redirect, verifies certificates, and limits time and bytes. Connections have no limit for each receiver: the slow
- * requests of one endpoint would delay those of another at the same host.
+ * Posts to URLs that nobody vouches for, and gets what is at them. It connects only to addresses that `rules` allow. It
+ * uses no proxy, follows no redirect, verifies certificates, and limits time and bytes. The number of connections to a
+ * host is not limited, because slow requests of one endpoint would delay those of another at the same host.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
   const { timeoutMs = 15_000, connectionMs = 60_000 } = options

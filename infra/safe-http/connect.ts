@@ -7,7 +7,7 @@ import { connectFailure, noAddress } from './failures.ts'
 export interface ConnectorOptions {
   rules: AddressRules
   dnsTimeoutMs?: number
-  /** From the first SYN to the end of the TLS handshake; kept to the second. */
+  /** From the first SYN to the end of the TLS handshake, rounded to seconds. */
   connectTimeoutMs?: number
   dnsServers?: string[]
   ca?: string
@@ -22,9 +22,8 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
   const { rules } = options
   async function open(target: buildConnector.Options): Promise<Socket> {
     const mayReach = target.protocol === 'https:' ? rules.isAllowed : rules.isException
-    const host = hostOf(target)
-    const addresses = checkedAddresses(await resolve(host, options), mayReach)
-    const socket = await dial({ ...options, target, host, addresses })
+    const addresses = checkedAddresses(await resolve(hostOf(target), options), mayReach)
+    const socket = await dial(target, addresses, options)
     if (mayReach(socket.remoteAddress ?? '')) return socket
     socket.destroy()
     throw noAddress('address')
@@ -37,20 +36,19 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
   }
 }
 
-interface DialOptions extends ConnectorOptions {
-  target: buildConnector.Options
-  host: string
-  addresses: string[]
-}
-
-function dial({ target, host, addresses, connectTimeoutMs = 5000, ca }: DialOptions): Promise<Socket> {
+function dial(
+  target: buildConnector.Options,
+  addresses: string[],
+  { connectTimeoutMs = 5000, ca }: ConnectorOptions,
+): Promise<Socket> {
+  const host = hostOf(target)
   const found = addresses.map((address) => ({ address, family: isIP(address) }))
   const connect = buildConnector({
     timeout: connectTimeoutMs,
     allowH2: false,
     // Node does not check the certificate's names in a resumed session.
     maxCachedSessions: 0,
-    // Said although it is the default, which NODE_TLS_REJECT_UNAUTHORIZED=0 would change.
+    // Set although it is the default, because NODE_TLS_REJECT_UNAUTHORIZED=0 would change that.
     rejectUnauthorized: true,
     lookup: (_host, _options, answer) => answer(null, found),
     ...(ca === undefined ? {} : { ca }),
@@ -64,10 +62,10 @@ function dial({ target, host, addresses, connectTimeoutMs = 5000, ca }: DialOpti
 
 const mostAddresses = 8
 
-// One bad address refuses them all: a name that mixes it in wants it to be reached sooner or later.
+// One bad address refuses them all, because a name that mixes one in is meant to lead there sooner or later.
 function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean): string[] {
   const allowed = addresses.filter(mayReach)
-  // Of the two meanings of localhost an operator may have allowed one.
+  // localhost has two addresses, of which an operator may have allowed only one.
   const isLocal = addresses.every((ip) => loopback.includes(ip))
   const areAllGood = allowed.length === addresses.length || isLocal
   if (allowed.length === 0 || !areAllGood) throw noAddress('address')
@@ -77,7 +75,7 @@ function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean
 // How long the other family may take once one has answered: some servers never answer AAAA.
 const otherFamilyMs = 300
 
-// Resolves by DNS alone. getaddrinfo runs in libuv's four threads, where one customer's silent DNS server would stop the
+// Resolves by DNS only. getaddrinfo runs in libuv's four threads, where one customer's silent DNS server would stop the
 // look-ups of all others, and access to files. So /etc/hosts and search domains do not count: receivers in a private
 // network need a full DNS name or an IP address.
 async function resolve(
@@ -86,7 +84,7 @@ async function resolve(
 ): Promise<string[]> {
   if (isIP(host)) return [host]
   if (isLocalhost(host)) return loopback
-  // One for each look-up, since cancel() ends all of a resolver's, and so that changes of resolv.conf count.
+  // A resolver for each look-up, since cancel() ends all look-ups of one, and so that changes of resolv.conf count.
   const dns = new Resolver({ timeout: Math.ceil(dnsTimeoutMs / 7), tries: 3 })
   if (dnsServers) dns.setServers(dnsServers)
   const cancelIn = (ms: number) => setTimeout(() => dns.cancel(), ms)

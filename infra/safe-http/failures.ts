@@ -18,7 +18,7 @@ export class DeliveryFailure extends Error {
 }
 
 /**
- * The same words whether the name exists, leads to a private address or is not answered for. Our DNS may know internal
+ * The same text whether the name exists, leads to a private address or is not answered for. Our DNS may know internal
  * names, and whoever makes an endpoint could ask for them one by one.
  */
 export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {
@@ -68,6 +68,6 @@ function isMalformed(error: Error, hasHead: boolean): boolean {
   if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
   // Before the end of the head: two lengths that differ.
   if (error instanceof errors.ResponseContentLengthMismatchError) return !hasHead
-  // undici's words for an unasked-for 100 or 101, which it does not read past.
+  // undici's message for a 100 or 101 that was not requested, which it does not read past.
   return error instanceof errors.SocketError && /^bad (response|upgrade)$/.test(error.message)
 }

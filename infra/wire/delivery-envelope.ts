@@ -2,7 +2,6 @@ import {
   createCipheriv,
   createDecipheriv,
   createHash,
-  createPrivateKey,
   createPublicKey,
   diffieHellman,
   generateKeyPairSync,
@@ -143,10 +142,6 @@ export function openEnvelope(envelope: DeliveryEnvelope, privateKey: KeyObject):
   } catch (cause) {
     throw new UnreadableEnvelope('The envelope cannot be opened with this key.', { cause })
   }
-}
-
-export function readPrivateKey(pkcs8: string): KeyObject {
-  return createPrivateKey({ key: Buffer.from(pkcs8, 'base64'), format: 'der', type: 'pkcs8' })
 }
 
 function keyFrom(secret: Buffer, salt: Buffer): Buffer {

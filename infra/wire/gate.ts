@@ -45,13 +45,13 @@ const critical = new Set([
     COMPOSER_AUTH COMPOSER_HOME COREPACK_HOME COREPACK_NPM_REGISTRY DENO_DIR HOMEBREW_BREW_GIT_REMOTE
     HOMEBREW_CORE_GIT_REMOTE HOMEBREW_BOTTLE_DOMAIN HOMEBREW_ARTIFACT_DOMAIN NUGET_PACKAGES PNPM_HOME POETRY_HOME
     PYENV_ROOT PIPX_HOME TWINE_REPOSITORY_URL`),
-  // What shows, signs and isolates.
+  // Displays, signatures and containers.
   ...words(`DBUS_SESSION_BUS_ADDRESS DISPLAY DOCKER_CERT_PATH DOCKER_CONFIG DOCKER_CONTEXT DOCKER_HOST
     DOCKER_TLS_VERIFY ELECTRON_RUN_AS_NODE GNUPGHOME GTK_MODULES GTK_PATH QT_PLUGIN_PATH SUDO_ASKPASS SUDO_EDITOR
     WAYLAND_DISPLAY XAUTHORITY`),
 ])
 
-// Families of such variables, each to its underscore where it has one.
+// Prefixes of such variables. Each ends with the underscore, where the variables have one there.
 const criticalPrefixes =
   words(`BASH_FUNC_ BUNDLE_ BUN_CONFIG_ CARGO_ALIAS_ CARGO_BUILD_ CARGO_HTTP_ CARGO_NET_
   CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_TARGET_ COMPLUS_ CORECLR_ COR_ENABLE_ COR_PROFILER DOTNET_ DYLD_ ERL_ GIT_ GLIBC_ JAVA_TOOL_ JDK_
@@ -70,7 +70,7 @@ export function isCriticalEnvName(name: string): boolean {
 /** The service that is built in. */
 export const systemServiceId = 'tidegate'
 
-/** Whether the variable may come from the built-in service alone: it would point our own tools elsewhere. */
+/** Whether only the built-in service may set the variable, because it would point our own tools elsewhere. */
 export function isOperatorEnvName(name: string): boolean {
   return name.toUpperCase().startsWith('TIDEGATE_')
 }

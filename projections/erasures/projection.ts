@@ -7,13 +7,13 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { column, insertRows, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import { type Environment, eventTopics, type VisitorErased } from '../../schemas/events.ts'
 
-// What was erased: the receipts. One erasure of very many sessions has several rows.
+/** The receipts of what was erased. One erasure of very many sessions has several rows. */
 export const erasures = table('erasures', {
   id: primaryKey(column.id(), 'event_id'),
   erasure_id: column.id(),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  // Whose erasure was asked for; null where it was a user's.
+  // The visitor whose erasure was requested; null where it was a user's.
   visitor_id: nullable(column.id()),
   user_digest: nullable(column.id()),
   session_ids: column.json<string[]>(),
@@ -27,12 +27,12 @@ const indexes = `
   create index on erasures (organization_id, environment, user_digest) where user_digest is not null;
 `
 
-// Deletes what a service keeps of erased sessions beside the log. It may be called again for the same ones.
+/** Deletes what a service stores of erased sessions outside of the log. It may be called again for the same sessions. */
 export type Eraser = (tx: Tx, erased: VisitorErased[]) => Promise<void>
 
 /**
- * The receipts. Keys and states go in the same transaction, so whoever sees a receipt knows that they are gone. A rebuild
- * deletes them once more: so it ends, too, what a restored copy of them brought back.
+ * The receipts. Keys and states are deleted in the same transaction, so whoever sees a receipt knows that they are gone. A
+ * rebuild deletes them once more, because a restored backup may have brought them back.
  */
 export function createErasuresProjection(erasers: Eraser[]): Projection {
   return {
@@ -43,20 +43,15 @@ export function createErasuresProjection(erasers: Eraser[]): Projection {
     ddl: erasures.ddl,
     indexes,
     appliedIn: [erasures.name],
-    apply: (tx, events) => apply(tx, { events, erasers }),
+    apply: (tx, events) => apply(tx, events, erasers),
     // Every process forgets the keys that it has in memory.
     subjectsOf: (events) => events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
   }
 }
 
-interface Erasing {
-  events: RecordedEvent[]
-  erasers: Eraser[]
-}
-
-async function apply(tx: Tx, { events, erasers }: Erasing): Promise<Part[]> {
+async function apply(tx: Tx, events: RecordedEvent[], erasers: Eraser[]): Promise<Part[]> {
   const erased = events.filter(isErasure).map(({ data }) => data)
-  // First, as whoever scores reads the keys: it waits for the lock that this one takes.
+  // Erasers come first, because they take a lock that scoring waits for before it reads the keys.
   for (const erase of erasers) await erase(tx, erased)
   await eraseDataKeys(tx, erased)
   return insertRows(erasures, erased.map(erasureRow))

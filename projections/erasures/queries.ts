@@ -7,25 +7,26 @@ interface Scope {
   environment: Environment
 }
 
-export type AskedFor = { visitorId: string } | { userDigests: string[] }
+/** Whose erasure was requested. */
+type ReceiptKeys = { visitorId: string } | { userDigests: string[] }
 
-// The rows of the newest erasure that was asked for so.
-export async function findErasure(db: Db, scope: Scope, asked: AskedFor): Promise<ErasureRow[]> {
-  const [newest, ...others] = await findErasures(db, scope, asked)
+/** The rows of the newest such erasure. */
+export async function findErasure(db: Db, scope: Scope, keys: ReceiptKeys): Promise<ErasureRow[]> {
+  const [newest, ...others] = await findErasures(db, scope, keys)
   if (!newest) return []
   return [newest, ...others.filter(({ erasure_id }) => erasure_id === newest.erasure_id)]
 }
 
-// Of all erasures that were asked for so, newest first.
+/** The rows of all such erasures, newest first. */
 export async function findErasures(
   db: Db,
   { organizationId, environment }: Scope,
-  asked: AskedFor,
+  keys: ReceiptKeys,
 ): Promise<ErasureRow[]> {
   const [column, ids] =
-    'visitorId' in asked
-      ? (['visitor_id', [asked.visitorId]] as const)
-      : (['user_digest', asked.userDigests] as const)
+    'visitorId' in keys
+      ? (['visitor_id', [keys.visitorId]] as const)
+      : (['user_digest', keys.userDigests] as const)
   const { rows } = await db.query<ErasureRow>(
     `select ${erasures.select('e')} from read.erasures e
      where organization_id = $1 and environment = $2 and ${column} = any($3)

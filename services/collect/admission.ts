@@ -4,12 +4,6 @@ import { type ApiError, unavailable } from '../../infra/errors/errors.ts'
 import type { Clock, OrganizationId, Random } from '../../infra/ids.ts'
 import { type Begun, createBegun } from './begun.ts'
 
-/** Milliseconds that the oldest record of each partition waits, and requests whose bodies the process holds. */
-export interface Load {
-  ages: readonly number[]
-  inFlight: number
-}
-
 export interface AdmissionLimits {
   maxBacklogMs: number
   maxInFlight: number
@@ -19,46 +13,47 @@ export interface AdmissionLimits {
 export type Window = number | undefined
 
 export interface Progress {
-  /** Sessions that are begun and not decided yet, and how many are decided in a second. */
+  /** Sessions that are begun and not decided yet. */
   open: number
   decidedPerSecond: number
   /** Milliseconds since a session was refused. */
-  quietMs: number
+  sinceRefusalMs: number
 }
 
 const shrinks = 0.8
 const grows = 1.05
 const releasedAfterMs = 3000
-// So many are decided in time by any server that decides at all.
+// Any server that decides at all decides so many in time.
 const few = 8
 
 /**
- * The window after one more reading, four of which are made in a second. It begins with the sessions that are open when
+ * The window after one more reading, four of which are made in a second. `ages` are the milliseconds that the oldest record
+ * of each partition has been waiting. It begins with the sessions that are open when
  * something waits for too long. It shrinks while that is so, but not below what is decided within the bound, because
  * that comes in time. It grows again while nothing waits, and is gone once nobody was refused for a while.
  */
 export function nextWindow(
   window: Window,
-  { ages }: Pick<Load, 'ages'>,
+  { ages }: { ages: readonly number[] },
   progress: Progress & AdmissionLimits,
 ): Window {
-  const { open, decidedPerSecond, quietMs, maxBacklogMs } = progress
+  const { open, decidedPerSecond, sinceRefusalMs, maxBacklogMs } = progress
   const inTime = (decidedPerSecond * maxBacklogMs) / 1000
   if (ages.some((age) => age > maxBacklogMs))
     return Math.max(inTime, Math.min(window ?? open, open) * shrinks)
-  if (window === undefined || quietMs > releasedAfterMs) return undefined
+  if (window === undefined || sinceRefusalMs > releasedAfterMs) return undefined
   return Math.max(few, inTime, window) * grows
 }
 
 /**
- * How many of the new sessions that were asked for lately may have been admitted, over all organizations: what was, and
- * what is left of the window. Half of the limit of requests in flight is kept for running sessions.
+ * How many of the new sessions that were requested lately may have been admitted, over all organizations: what was, and
+ * what is left of the window. Half of the limit of requests in flight is reserved for running sessions.
  */
 export function admissible(
   { asked, had }: SoFar,
-  given: { window: Window; open: number } & Load & AdmissionLimits,
+  load: { window: Window; open: number; inFlight: number; maxInFlight: number },
 ): number {
-  const { window, open, inFlight, maxInFlight } = given
+  const { window, open, inFlight, maxInFlight } = load
   const withinFlight = asked * Math.min(1, Math.max(0, 2 - inFlight / (maxInFlight / 4)))
   return window === undefined ? withinFlight : Math.min(withinFlight, had + window - open)
 }
@@ -85,7 +80,7 @@ export interface Admission {
   leave(): void
 }
 
-// What an organization asked for counts for about as long as a session takes from its opening to its result.
+// What an organization requested counts for about as long as a session takes from its opening to its result.
 const windowMs = 5000
 const stepMs = 250
 
@@ -110,7 +105,7 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
     const progress = {
       open: begun.count(),
       decidedPerSecond: begun.decidedPerSecond(),
-      quietMs: now - refusedAt,
+      sinceRefusalMs: now - refusedAt,
     }
     window = nextWindow(window, { ages: readAges() }, { ...progress, ...limits })
   }
@@ -120,7 +115,7 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
     inFlight: () => inFlight,
     admitSession(organizationId) {
       step()
-      const load = { window, open: begun.count(), ages: readAges(), inFlight, ...limits }
+      const load = { window, open: begun.count(), inFlight, maxInFlight: limits.maxInFlight }
       const isFree = window === undefined && inFlight <= limits.maxInFlight / 4
       if (share.admits(organizationId, isFree ? undefined : (sofar) => admissible(sofar, load))) return
       refusedAt = clock()
@@ -132,21 +127,21 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
   }
 }
 
+/** For `Retry-After`: 1 to 3 at random, so that clients that were refused together do not come back together. */
 export function retrySeconds(random: Random): number {
-  // Those refused together must not come back together.
   return 1 + (random(1).readUInt8() % 3)
 }
 
 /**
- * Hooks that refuse requests over the limit, before their body is read and again before it is kept. A request counts
- * from when its body is there: otherwise a few slow senders could take all places.
+ * Hooks that refuse requests over the limit, before their body is read and again before it is handled. A request
+ * counts from when its body is there, because otherwise a few slow senders could take all places.
  */
 export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: Admission): void {
   app.addHook('preParsing', (_request, _reply, _payload, done) => done(refusal()))
   app.addHook('preHandler', (_request, reply, done) => {
     const refused = refusal()
     if (refused) return done(refused)
-    // Of one that is closed already nobody would say so again.
+    // A connection that is closed already has no 'close' to come, so the request would be counted for ever.
     if (!reply.raw.destroyed) {
       enter()
       reply.raw.once('close', leave)

@@ -1,18 +1,13 @@
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Position } from '../../infra/log/port.ts'
 
-// Age is measured and not the number of records, because how many are too many depends on the machine, and age is what a
-// caller waits. It is taken by our own clock: the log's times are those of the database or of the sender.
+// Age is measured and not the number of records, because how many are too many depends on the machine, and age is how long
+// a caller waits. It is taken by our own clock, because the log's times are those of the database or of the sender.
 
 /** A consumer behind collect, in whichever process: where its topic ends, and where it goes on. */
 export interface Stage {
   ends: () => Promise<Position[]>
   done: () => Promise<Position[]>
-}
-
-interface Mark {
-  end: number
-  seenAt: number
 }
 
 const maxMarks = 64
@@ -22,9 +17,9 @@ const maxMarks = 64
  * counted from when this process first saw an end behind it: no clock of another machine takes part.
  */
 export function createAge(): (reading: { end: number; done: number; now: number }) => number {
-  let marks: Mark[] = []
+  let marks: { end: number; seenAt: number }[] = []
   return ({ end, done, now }) => {
-    // A later end than now is one of a log that went back.
+    // A mark with a later end than now is of a log that was restored to an earlier state.
     marks = marks.filter((mark) => mark.end > done && mark.end <= end)
     if (end > done && marks.at(-1)?.end !== end) marks.push({ end, seenAt: now })
     // The times between marks double. A stage without a consumer would fill the memory otherwise.
@@ -41,14 +36,9 @@ interface BacklogOptions {
 }
 
 export interface Backlog {
-  /** By partition, the highest of the last half second, the stages together. Empty while it is not known. */
+  /** Milliseconds by partition: the highest of the last half second, summed over the stages. Empty while unknown. */
   ages(): readonly number[]
   stop(): Promise<void>
-}
-
-interface Reading {
-  ages: number[]
-  at: number
 }
 
 // Consumers take what has come at once, so the age falls to nothing after each batch, however late they are.
@@ -59,17 +49,17 @@ const goodForMs = 5000
 export function watchBacklog(options: BacklogOptions): Backlog {
   const { stages, onError, clock = () => performance.now(), intervalMs = 250 } = options
   const readers = stages.map(createReader)
-  let recent: Reading[] = []
+  let recent: { ages: number[]; at: number }[] = []
 
-  async function look(): Promise<boolean> {
-    const byStage = await Promise.all(readers.map((read) => read(clock)))
+  async function read(): Promise<boolean> {
+    const byStage = await Promise.all(readers.map((readStage) => readStage(clock)))
     const at = clock()
     const ages = byPartition(byStage, (some) => some.reduce((sum, age) => sum + age, 0))
     recent = [...recent.filter((reading) => at - reading.at < holdMs), { ages, at }]
     return false
   }
 
-  const looking = runPeriodically({ intervalMs, look, onError })
+  const { stop } = runPeriodically({ intervalMs, look: read, onError })
   return {
     ages() {
       const good = recent.filter(({ at }) => clock() - at < goodForMs)
@@ -78,7 +68,7 @@ export function watchBacklog(options: BacklogOptions): Backlog {
         (some) => Math.max(...some),
       )
     },
-    stop: looking.stop,
+    stop,
   }
 }
 

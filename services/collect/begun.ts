@@ -4,21 +4,22 @@ import type { Clock } from '../../infra/ids.ts'
 /** Sessions that this process opened and whose first decision nobody can read yet. */
 export interface Begun {
   add(sessionId: string): void
-  /** The first body of a session came; once the decision about it is heard of, the session is decided. */
+  /** The first body of a session came; once the decision about it can be read, the session is decided. */
   awaits(sessionId: string, decisionId: string): void
-  /** Decisions can be read. */
+  /** These decisions can be read now. */
   decided(decisionIds: readonly string[]): void
   count(): number
   decidedPerSecond(): number
 }
 
-// Of a session that sends nothing, or nothing that can be decided about, no decision comes.
-const givenUpMs = 5000
+// A session counts no longer than this, because one that sends nothing, or nothing that can be decided about, gets no
+// decision.
+const abandonedMs = 5000
 const meanMs = 8000
 const maxSessions = 100_000
 
 export function createBegun(clock: Clock): Begun {
-  // Both in the order of time, so that what is to be given up stands first.
+  // Both are in the order of time, so that abandoned sessions come first.
   const sessions = new Map<string, number>()
   const awaited = new LRUCache<string, string>({ max: maxSessions })
   let decided = { count: 0, at: clock() }
@@ -28,8 +29,8 @@ export function createBegun(clock: Clock): Begun {
     return { count: decided.count * Math.exp(-Math.max(0, at - decided.at) / meanMs), at }
   }
 
-  function giveUp(): void {
-    const before = clock() - givenUpMs
+  function dropAbandoned(): void {
+    const before = clock() - abandonedMs
     for (const [sessionId, begunAt] of sessions) {
       if (begunAt > before && sessions.size <= maxSessions) return
       sessions.delete(sessionId)
@@ -51,7 +52,7 @@ export function createBegun(clock: Clock): Begun {
       }
     },
     count() {
-      giveUp()
+      dropAbandoned()
       return sessions.size
     },
     decidedPerSecond: () => recent().count / (meanMs / 1000),

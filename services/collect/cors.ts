@@ -6,7 +6,7 @@ const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cos
 const maxAgeSeconds = '7200'
 const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
 
-/** What lets the page that asks read the answer of a collect request. */
+/** What lets the requesting page read the answer of a collect request. */
 export function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
   if (!headers.origin) return { vary: 'Origin' }
   return {
@@ -17,7 +17,7 @@ export function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Recor
   }
 }
 
-/** onRequest: lets the page that asks read the answer, errors included, and send the continuity cookie. */
+/** onRequest: lets the requesting page read the answer, errors included, and send the continuity cookie. */
 export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   reply.headers(corsHeaders(request))
   done()
@@ -28,7 +28,7 @@ export function errorCors(request: FastifyRequest, { code }: ApiError): Record<s
   return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
 }
 
-/** onRequest of the root: without its preflight a page could not read that there is nothing at a path. */
+/** onRequest of the root: answers preflights of unknown paths, so that a page can read the 404 that follows. */
 export function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
   if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')

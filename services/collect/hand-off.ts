@@ -4,6 +4,7 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, unavailable } from '../../infra/errors/errors.ts'
 import { createRowWaiter } from '../../infra/flow/row-waiter.ts'
 import type { Clock, KeyId } from '../../infra/ids.ts'
+import { maxRecipients } from '../../infra/wire/sealed-token.ts'
 import {
   decisionOf,
   requestOf,
@@ -18,14 +19,14 @@ import type { Tenant } from './sealed-ids.ts'
 
 interface HandOffDeps {
   findDecisions: (decisionIds: string[]) => Promise<HandOffDecision[]>
-  // Tells of decisions that can be read; undefined = some may have come.
+  /** Calls the listener with decisions that can be read now; undefined = some may have come. */
   onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
-  // SHA-256 (lower-case hex) of every live secret key of the organization and environment.
+  /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
   recipientHashes: (tenant: Tenant) => Promise<string[]>
   seal: (options: { payload: unknown; secretHashes: string[] }) => string
-  // Milliseconds to wait for a decision (default 2000).
+  /** Milliseconds to wait for a decision (default 2000). */
   timeoutMs?: number
-  // Milliseconds between looks when nothing is heard of the read model (default 250).
+  /** Milliseconds between queries while `onDecided` is silent (default 250). */
   pollMs?: number
 }
 
@@ -35,8 +36,6 @@ export interface HandOff {
   sealResult(request: HandOffRequest): Promise<string>
   close(): void
 }
-
-const maxRecipients = 256
 
 export function createHandOff(deps: HandOffDeps): HandOff {
   const decisions = createDecisionWaiter(deps)
@@ -73,9 +72,8 @@ function noRecipient(): ApiError {
 
 // Waits for decisions with one query at a time for all of them, however many hand-offs are under way.
 function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, pollMs }: HandOffDeps) {
-  const late = async (decisionId: string): Promise<never> => {
-    throw unavailable(new Error(`no decision ${decisionId} within ${ms} ms`))
-  }
+  const late = (decisionId: string) => () =>
+    Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${ms} ms`)))
   const decisions = createRowWaiter<string, HandOffDecision>({
     onAdvance: onDecided,
     // The decision follows from the request. That of a repeated request is found by the poll.
@@ -87,7 +85,7 @@ function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, 
       }),
   })
   return {
-    waitFor: (decisionId: string) => decisions.waitFor(decisionId, { ms, late: () => late(decisionId) }),
+    waitFor: (decisionId: string) => decisions.waitFor(decisionId, { ms, late: late(decisionId) }),
     close: decisions.close,
   }
 }
@@ -109,32 +107,31 @@ export function tokenPayload(row: HandOffDecision) {
   }
 }
 
-// What speaks against the session; what speaks for it, and mere context, is for reading back.
+// Signals against the session. Those for it, and mere context, are read over REST.
 function riskSignals({ signals_fired }: HandOffDecision) {
   return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
 }
 
-export type RecipientTenant = Pick<HandOffRequest, 'organizationId' | 'environment'>
-
 interface RecipientsOptions {
-  findKeys: (tenant: RecipientTenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
+  findKeys: (tenant: Tenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
   keyring: Keyring
   clock: Clock
-  // How long an answer is believed, milliseconds (default 5000): a key issued later opens tokens after that.
+  /** Milliseconds for which an answer is cached (default 5000): a key issued meanwhile opens tokens after that. */
   cacheMs?: number
 }
 
+/** Hashes of the secret keys that can open tokens of an organization in an environment. */
 export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
   const known = new LRUCache<string, { hashes: Promise<string[]>; expiresAt: number }>({ max: 10_000 })
 
-  async function load(tenant: RecipientTenant): Promise<string[]> {
+  async function load(tenant: Tenant): Promise<string[]> {
     const keys = await findKeys(tenant)
     return keys.flatMap(
       ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
     )
   }
 
-  return (tenant: RecipientTenant): Promise<string[]> => {
+  return (tenant: Tenant): Promise<string[]> => {
     const id = `${tenant.organizationId}/${tenant.environment}`
     const entry = known.get(id)
     if (entry && clock() < entry.expiresAt) return entry.hashes

@@ -10,17 +10,15 @@ export function countShed(registry: Registry): (what: Shed) => void {
     labelNames: ['what'],
     registers: [registry],
   })
-  // A series that is not there yet hides its first counts from whoever asks for the rate.
+  // A series that is not there yet hides its first counts from queries for the rate.
   for (const what of allShed) shed.inc({ what }, 0)
   return (what) => shed.inc({ what })
 }
 
-interface AdmissionReadings {
-  ages: () => readonly number[]
-  inFlight: () => number
-}
-
-export function measureAdmission(registry: Registry, { ages, inFlight }: AdmissionReadings): void {
+export function measureAdmission(
+  registry: Registry,
+  { ages, inFlight }: { ages: () => readonly number[]; inFlight: () => number },
+): void {
   new Gauge({
     name: 'tidegate_collect_backlog_seconds',
     help: 'How long the oldest record has been waiting for scoring and the read model; 0 while that is not known.',

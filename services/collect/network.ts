@@ -15,7 +15,7 @@ export const networkPaths = { get: [pingPath], post: [networkCheckPath] }
 const pingId = /^[A-Za-z0-9_-]{1,128}$/
 const maxCheckBytes = 4096
 
-/** Both leave nothing: no part of the server reads what a client finds out about its network. */
+/** Both store nothing, because no part of the server reads what a client finds out about its network. */
 export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock }): void {
   const auth = limitKeyless(clock)
   endpoint(app, {
@@ -46,7 +46,7 @@ export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock })
   })
 }
 
-// What anybody may ask for without a key: each source, and all together, in this process.
+// Requests without a key that are answered, of each source and of all together, in this process.
 const keyless = { source: { perSecond: 10, burst: 50 }, all: { perSecond: 500, burst: 1000 } }
 
 function limitKeyless(clock: Clock): onRequestHookHandler {

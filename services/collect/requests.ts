@@ -30,7 +30,7 @@ export interface CollectDeps extends VolumeLimits {
   keyring: Keyring
   clock: Clock
   random: Random
-  // Of sessions: the events of one are encrypted under its own.
+  /** Keys of sessions: the events of each session are encrypted under its own. */
   dataKeys: Pick<DataKeys, 'get' | 'ensure' | 'newSession' | 'giveUp'>
   /** Over all processes (claims.ts). */
   claims: Claims
@@ -42,7 +42,7 @@ export interface CollectDeps extends VolumeLimits {
   /** From when a result is received until it is answered, with 503 if need be, milliseconds (default 2000). */
   handOffTimeoutMs?: number
   batchIntervalMs?: number
-  /** Documents whose keys and last answer a node remembers (default 20,000). */
+  /** Documents whose keys and last answer a process holds in memory (default 20,000). */
   rememberedDocuments?: number
 }
 
@@ -88,7 +88,7 @@ export function readBodyRequest(
   return { state, incoming: { kind, body, headerSeq } }
 }
 
-// Any positive whole number: one that is not expected is out of sequence, not invalid.
+// Any positive whole number is valid. One that is not the expected number is out of sequence instead.
 function readSeq(request: FastifyRequest): number {
   return Math.min(Number(header(request, headerNames.batchSeq, seqPattern)), Number.MAX_SAFE_INTEGER)
 }

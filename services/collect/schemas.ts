@@ -44,7 +44,7 @@ const name = z
   .min(1)
   .max(100)
   .regex(/^\P{Cc}*$/u, 'must have no control characters')
-  // Not every language's expressions know \p.
+  // \p is not known to the regular expressions of every language that reads the interface description.
   .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' })
 
 const onWeb = {
@@ -66,7 +66,7 @@ export const openBodySchema = z
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
     message: 'is required when sdk.platform is web',
-    // Others may be refused; these two must be there to look at.
+    // Other members may be invalid, but these two must be valid for the check to mean anything.
     when: ({ issues }) =>
       issues.every(({ path: [member] = [] }) => member && !/^(sdk|page)$/.test(String(member))),
   })
@@ -74,6 +74,7 @@ export const openBodySchema = z
 
 export type OpenBody = z.infer<typeof openBodySchema>
 
+/** The stored address where there is no page, as in an app. */
 export const noPage = 'about:blank'
 
 const maxLength = 2048
@@ -81,8 +82,8 @@ const maxLength = 2048
 /**
  * A page's address as it is stored: an absolute URI of at most 2048 characters without user name or password.
  * What is longer loses its query and fragment, and then its path. Of addresses without a host (data:, file:,
- * blob:, ...) nothing but the scheme is kept, because the rest is content, a path on somebody's disk or a random
- * name; a blob: keeps the origin that made it. Undefined for a text that is no URL.
+ * blob:, ...) only the scheme is stored, because the rest is content, a path on somebody's disk or a random
+ * name; a blob: has the origin that made it as well. Undefined for a text that is no URL.
  */
 export function storedUrl(text: string): string | undefined {
   const url = URL.parse(text)

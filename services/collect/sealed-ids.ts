@@ -22,10 +22,13 @@ export interface DocumentScope extends Tenant {
 }
 
 export interface DocumentFacts {
+  /** When the session began and when this document was opened, epoch milliseconds. */
   createdAt: number
   openedAt: number
   platform: ClientPlatform
+  /** From 1, among the documents of the session. */
   number: number
+  /** 16 bytes, hex. */
   continuityId: string
 }
 
@@ -33,19 +36,39 @@ export interface ResumeFacts extends Omit<DocumentFacts, 'openedAt'> {
   sessionId: SessionId
 }
 
-interface Sealer {
-  keyring: Keyring
-  random: Random
-}
-
 const platforms: ClientPlatform[] = ['web', 'ios', 'android']
 const continuityBytes = 16
 // created u48 | opened u48 | number u16 | platform u8 | continuity id 16
 const factsBytes = 6 + 6 + 2 + 1 + continuityBytes
 
+/** What a text is for, and whose it is. It opens for the same ones only. */
+interface Sealing {
+  purpose: string
+  context: string
+}
+
+const ofTenant = (purpose: string, { organizationId, environment }: Tenant): Sealing => ({
+  purpose,
+  context: `${organizationId}|${environment}`,
+})
+const ofDocument = (scope: DocumentScope): Sealing => ({
+  purpose: 'collect-document',
+  context: `${scope.organizationId}|${scope.environment}|${scope.sessionId}|${scope.clientPublicKey}`,
+})
+
+type Sealer = { keyring: Keyring; random: Random }
+
+function sealText(bytes: Buffer, sealing: Sealing, { keyring, random }: Sealer): string {
+  return seal(bytes, { keyring, random, ...sealing }).toString('base64url')
+}
+
+function openText(text: string, sealing: Sealing, keyring: Keyring): Buffer | undefined {
+  const sealed = base64urlBytes(text)
+  return (sealed && open(sealed, { keyring, ...sealing })) ?? undefined
+}
+
 export function sealDocumentId(facts: DocumentFacts, scope: DocumentScope, sealer: Sealer): string {
-  const options = { ...sealer, purpose: 'collect-document', context: documentContext(scope) }
-  return seal(packFacts(facts), options).toString('base64url')
+  return sealText(packFacts(facts), ofDocument(scope), sealer)
 }
 
 export function openDocumentId(
@@ -53,53 +76,37 @@ export function openDocumentId(
   scope: DocumentScope,
   keyring: Keyring,
 ): { facts: DocumentFacts; master: MasterKey } | undefined {
-  const sealed = base64urlBytes(documentId)
-  const packed =
-    sealed && open(sealed, { keyring, purpose: 'collect-document', context: documentContext(scope) })
-  const master = sealed && keyring.byId(sealed.toString('hex', 0, 4))
+  const packed = openText(documentId, ofDocument(scope), keyring)
+  const master = keyring.byId(Buffer.from(documentId, 'base64url').toString('hex', 0, 4))
   if (!packed || !master || packed.length !== factsBytes) return undefined
   return { facts: unpackFacts(packed), master }
 }
 
 export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Sealer): string {
   const packed = Buffer.concat([packFacts({ ...facts, openedAt: 0 }), Buffer.from(facts.sessionId)])
-  return seal(packed, { ...sealer, purpose: 'collect-resume', context: tenantContext(tenant) }).toString(
-    'base64url',
-  )
+  return sealText(packed, ofTenant('collect-resume', tenant), sealer)
 }
 
 export function openResumeToken(token: string, tenant: Tenant, keyring: Keyring): ResumeFacts | undefined {
-  const sealed = base64urlBytes(token)
-  const packed =
-    sealed && open(sealed, { keyring, purpose: 'collect-resume', context: tenantContext(tenant) })
+  const packed = openText(token, ofTenant('collect-resume', tenant), keyring)
   if (!packed || packed.length < factsBytes) return undefined
   const sessionId = packed.toString('utf8', factsBytes)
   return isId('sid', sessionId) ? { ...unpackFacts(packed), sessionId } : undefined
 }
 
 export function sealContinuity(continuityId: string, tenant: Tenant, sealer: Sealer): string {
-  const options = { ...sealer, purpose: 'collect-continuity', context: tenantContext(tenant) }
-  return seal(Buffer.from(continuityId, 'hex'), options).toString('base64url')
+  return sealText(Buffer.from(continuityId, 'hex'), ofTenant('collect-continuity', tenant), sealer)
 }
 
 export function openContinuity(token: string, tenant: Tenant, keyring: Keyring): string | undefined {
-  const sealed = base64urlBytes(token)
-  const id =
-    sealed && open(sealed, { keyring, purpose: 'collect-continuity', context: tenantContext(tenant) })
+  const id = openText(token, ofTenant('collect-continuity', tenant), keyring)
   return id?.length === continuityBytes ? id.toString('hex') : undefined
 }
 
+/** The continuity id of a session that presented none. It follows from the session, so any node makes the same one. */
 export function firstContinuityId(master: MasterKey, sessionId: string): string {
   const digest = createHmac('sha256', master.secretKey('collect-first-continuity')).update(sessionId).digest()
   return digest.toString('hex', 0, continuityBytes)
-}
-
-function tenantContext({ organizationId, environment }: Tenant): string {
-  return `${organizationId}|${environment}`
-}
-
-function documentContext(scope: DocumentScope): string {
-  return `${tenantContext(scope)}|${scope.sessionId}|${scope.clientPublicKey}`
 }
 
 function packFacts({ createdAt, openedAt, platform, number, continuityId }: DocumentFacts): Buffer {

@@ -85,7 +85,7 @@ interface SessionOptions {
   now: number
 }
 
-// The session of a resume token; undefined when there is none, it is not of this key's tenant, or it ended.
+// The session of a resume token; undefined without one, or where it is another tenant's or has ended.
 async function resume(
   { resumeToken, sdk }: OpenBody,
   { principal, deps, now }: SessionOptions,
@@ -167,7 +167,7 @@ function engineQuestionsOf(
 const name = '__Host-sid'
 const pattern = /(?:^|;\s*)__Host-sid=([A-Za-z0-9_-]{1,512})(?:;|$)/
 
-/** Keeps the continuity id where scripts cannot read it; partitioned, so that it follows nobody across sites. */
+/** Stores the continuity id where scripts cannot read it. It is partitioned, so that it follows nobody across sites. */
 export function continuityCookie(value: string): string {
   const maxAge = sessionLifetimeMs / 1000
   return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`

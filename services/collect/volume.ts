@@ -9,10 +9,10 @@ export interface VolumeLimits {
   organizationMbPerHour?: number | undefined
 }
 
-// What is recorded because of a request, beside what was sent: its own event, and on average a decision about it.
+// What is recorded because of a request in addition to what was sent: its own event, and on average a decision about it.
 const recordedBytes = 3 * 1024
 const megabyte = 1_000_000
-// What may come at once: an hour from its beginning has no more than the limit and this part of it.
+// The part of the limit that may come at once. So an hour has at most the limit and this part of it.
 const burstShare = 1 / 30
 
 /**

@@ -29,16 +29,19 @@ export interface ErasureDeps {
   keyring: Keyring
   clock: Clock
   random: Random
-  // Scoring's: resolves once it has read what the log has.
+  /** Resolves once scoring has read what the log has. */
   scoringFollows: () => Promise<void>
-  // Scoring's: from then on no session is given to the visitors. Returns those that are open and not decided about yet.
+  /**
+   * Has scoring link no session to the visitors from then on. Returns their sessions that are open and not decided about
+   * yet.
+   */
   hideVisitors: (tx: Tx, visitors: Hidden) => Promise<string[]>
 }
 
 export interface Hidden {
   scope: DataScope
   visitorIds: string[]
-  // Of sessions that were erased before, whose clients may have come back.
+  /** Sessions that were erased before, because their clients may have come back. */
   erasedSessionIds: string[]
 }
 
@@ -51,50 +54,52 @@ const topic = eventTopics.VisitorErased
 const waitMs = 10_000
 
 /**
- * The rows of the receipt, once nothing shows the person any more; none where nothing is known of one. A repetition
- * erases what came since, or returns the receipt of before.
+ * The rows of the receipt, once no read model has the person any more; none where nothing is known of one. A repetition
+ * erases what came since, or returns the earlier receipt.
  */
-export async function erase(deps: ErasureDeps, asked: Erase): Promise<ErasureRow[]> {
-  const { scope } = asked
+export async function erase(deps: ErasureDeps, request: Erase): Promise<ErasureRow[]> {
+  const { scope } = request
   await allScored(deps)
-  const openIds = await hide(deps, asked)
-  await eraseKnown(deps, { ...asked, openIds })
-  await allShown(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
-  return findErasure(deps.pool, scope, askedOf(deps.keyring, asked))
+  const openIds = await hide(deps, request)
+  await eraseKnown(deps, { ...request, openIds })
+  await waitUntilVisible(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
+  return findErasure(deps.pool, scope, receiptKeysOf(deps.keyring, request))
 }
 
-// A session that was opened before the request is known by then.
+// So that a session that was opened before the request is known.
 async function allScored({ pool, log, applied, scoringFollows }: ErasureDeps): Promise<void> {
   await scoringFollows()
   const records = lastBefore(await log.endPositions(eventTopics.SessionScored))
   await catchUp(pool, { applied, projection: 'sessions', records, timeoutMs: waitMs })
 }
 
-// A visitor whom others share stays, and its open sessions may be theirs.
-async function hide({ pool, hideVisitors, keyring }: ErasureDeps, asked: Erase): Promise<string[]> {
-  const { scope, person } = asked
+// Hides the person's visitors from scoring. A visitor that has sessions of others, too, stays, because its open sessions
+// may be theirs.
+async function hide({ pool, hideVisitors, keyring }: ErasureDeps, request: Erase): Promise<string[]> {
+  const { scope, person } = request
   const known = await sessionsOf(pool, scope, person)
   const sessionIds = known.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(known.flatMap(({ visitor_id }) => visitor_id ?? []))]
   const isVisitor = 'visitorId' in person
-  const beside = isVisitor
+  const shared = isVisitor
     ? new Set<string>()
     : await visitorsWithOtherSessions(pool, scope, { visitorIds, sessionIds })
-  const erased = isVisitor ? await findErasures(pool, scope, askedOf(keyring, asked)) : []
+  const erased = isVisitor ? await findErasures(pool, scope, receiptKeysOf(keyring, request)) : []
   const hidden = {
     scope,
-    visitorIds: visitorIds.filter((id) => !beside.has(id)),
+    visitorIds: visitorIds.filter((id) => !shared.has(id)),
     erasedSessionIds: erased.flatMap(({ session_ids }) => session_ids),
   }
   if (hidden.visitorIds.length === 0 && hidden.erasedSessionIds.length === 0) return []
   return transaction(pool, (tx) => hideVisitors(tx, hidden))
 }
 
+/** Decides the erasure of what the read models know. */
 export async function eraseKnown(
   deps: Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'>,
-  asked: Erase & { openIds: string[] },
+  request: Erase & { openIds: string[] },
 ): Promise<void> {
-  const { organizationId } = asked.scope
+  const { organizationId } = request.scope
   const now = deps.clock()
   const erasureId = timeOrderedId('ers', now, deps.random)
   await deps.decide({
@@ -108,9 +113,9 @@ export async function eraseKnown(
       { projection: 'sessions', topic, key: organizationId },
       { projection: 'webhooks', topic: eventTopics.WebhookEventRaised },
     ],
-    load: (tx) => load(tx, asked),
+    load: (tx) => load(tx, request),
     decide: (state) => {
-      const command = { scope: asked.scope, erasureId, now, ...subjectOf(deps.keyring.current, asked) }
+      const command = { scope: request.scope, erasureId, now, ...subjectOf(deps.keyring.current, request) }
       return decideErasure(state, command)
     },
   })
@@ -129,8 +134,8 @@ async function load(
   const sessions = [...known, ...open]
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
-  const told = await eventsAbout(db, { ...scope, sessionIds })
-  const deliveries = told.reduce((sum, event) => sum + event.deliveries, 0)
+  const webhooks = await eventsAbout(db, { ...scope, sessionIds })
+  const deliveries = webhooks.reduce((sum, event) => sum + event.deliveries, 0)
   const rows = await countRows(db, sessionIds)
   return {
     sessions,
@@ -138,13 +143,14 @@ async function load(
     counts: {
       open_sessions: open.length,
       ...rows,
-      webhook_events: told.length,
+      webhook_events: webhooks.length,
       webhook_deliveries: deliveries,
     },
   }
 }
 
-export async function allShown(
+/** Waits until the projections have applied all erasures that the log has. */
+export async function waitUntilVisible(
   { pool, log, applied }: Pick<ErasureDeps, 'pool' | 'log' | 'applied'>,
   projections: readonly string[],
 ): Promise<void> {
@@ -159,14 +165,14 @@ function subjectOf(master: MasterKey, { scope, person }: Erase) {
   return { visitorId: null, userDigest: isUser ? userDigest(master, scope, person.clientUserId) : null }
 }
 
-// Under any master key: the receipt stays when they are changed.
-function askedOf(keyring: Keyring, { scope, person }: Erase) {
+// What a receipt is found by: a visitor, or a user's digest under any master key, since receipts outlive those.
+function receiptKeysOf(keyring: Keyring, { scope, person }: Erase) {
   if ('visitorId' in person) return { visitorId: person.visitorId }
   const user = 'clientUserId' in person ? person.clientUserId : ''
   return { userDigests: keyring.all.map((master) => userDigest(master, scope, user)) }
 }
 
-// Ids of users are guessed: without the master key nobody can try them.
+/** An HMAC, because ids of users can be guessed: without the master key nobody can try them. */
 export function userDigest(
   master: MasterKey,
   { organizationId, environment }: DataScope,

@@ -5,26 +5,29 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 
 export interface ErasureState {
   sessions: PersonSession[]
-  // Visitors of the sessions who have others, too.
+  /** Visitors of these sessions that have other sessions, too. */
   visitorsWithOtherSessions: Set<string>
-  // What there is of the sessions, by kind.
+  /** How many rows there are of the sessions, by kind. */
   counts: Record<string, number>
-}
-
-export interface ErasureCommand {
-  scope: DataScope
-  erasureId: string
-  // One of them is null.
-  visitorId: string | null
-  userDigest: string | null
-  now: number
 }
 
 // An event of so many ids is 150 KB.
 const maxSessions = 5000
 
-// Several events where there are very many sessions; none where there are none. The counts are in the first.
-export function decideErasure(state: ErasureState, command: ErasureCommand): DecidedEvent[] {
+/**
+ * Several events where there are very many sessions, with the counts in the first; none where there are no sessions.
+ * Either `visitorId` or `userDigest` is null.
+ */
+export function decideErasure(
+  state: ErasureState,
+  command: {
+    scope: DataScope
+    erasureId: string
+    visitorId: string | null
+    userDigest: string | null
+    now: number
+  },
+): DecidedEvent[] {
   const { organizationId, environment } = command.scope
   const visitors = new Set(state.sessions.flatMap(({ visitor_id }) => visitor_id ?? []))
   const changed = [...visitors].filter((id) => state.visitorsWithOtherSessions.has(id))

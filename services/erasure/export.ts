@@ -8,40 +8,23 @@ import { eventsAbout } from '../../projections/webhooks/told.ts'
 
 export interface ExportDeps {
   pool: Db
-  // Scoring's: what it remembers of sessions of the last day, by session.
+  /** What scoring has in its state of sessions of the last day, by session. */
   readStates: (sessionIds: string[]) => Promise<Map<string, object>>
-  // Scoring's: how each session came to its visitor.
+  /** How each session came to its visitor. */
   readLinks: (
     sessionIds: string[],
   ) => Promise<{ session_id: string; linked_at: number; merged_at: number | null }[]>
 }
 
-export interface ExportedSession {
-  id: string
-  visitor_id: string | null
-  client_users: { client_user_id: string | null; event_id: string }[]
-  decisions: object[]
-  webhook_events: object[]
-  state: object | null
-  link: object | null
-}
-
-export interface PersonExport {
-  object: 'person_export'
-  visitors: object[]
-  corrections: object[]
-  sessions: ExportedSession[]
-}
-
-// Everything that is readable about a person; undefined where there is nothing.
+/** Everything that can be read about a person, as `exportSchema` describes it; undefined where there is nothing. */
 export async function exportPerson(
   { pool, readStates, readLinks }: ExportDeps,
   { scope, person }: { scope: DataScope; person: Person },
-): Promise<PersonExport | undefined> {
+): Promise<object | undefined> {
   const sessions = await sessionsOf(pool, scope, person)
   if (sessions.length === 0) return undefined
   const sessionIds = sessions.map(({ session_id }) => session_id)
-  const [decisions, users, told, states, links, corrections] = await Promise.all([
+  const [decisions, users, webhooks, states, links, corrections] = await Promise.all([
     decisionsOf(pool, sessionIds),
     usersOf(pool, sessionIds),
     eventsAbout(pool, { ...scope, sessionIds }),
@@ -58,7 +41,7 @@ export async function exportPerson(
     corrections: corrections.map(
       ({ kind, visitor_id, other_visitor_id, session_ids, reason, corrected_at }) => ({
         ...{ kind, visitor_id, other_visitor_id, reason },
-        // Other sessions may be somebody else's.
+        // The correction may name sessions of somebody else, too.
         session_ids: session_ids.filter((id) => theirs.has(id)),
         corrected_at: iso(corrected_at),
       }),
@@ -71,7 +54,7 @@ export async function exportPerson(
         event_id,
       })),
       decisions: decisions.get(id) ?? [],
-      webhook_events: told
+      webhook_events: webhooks
         .filter(({ subject_id }) => subject_id === id)
         .map((event) => ({
           id: event.id,
@@ -81,12 +64,12 @@ export async function exportPerson(
           data: JSON.parse(event.data),
         })),
       state: states.get(id) ?? null,
-      link: linkShown(linkOf.get(id)),
+      link: linkOutput(linkOf.get(id)),
     })),
   }
 }
 
-// A user's visitors may be those of others, too: only their ids are the user's.
+// A user's visitors may be those of others, too, so only their ids are exported.
 async function visitorsOf(
   db: Db,
   scope: DataScope,
@@ -101,7 +84,7 @@ async function visitorsOf(
   })
 }
 
-function linkShown(link: { linked_at: number; merged_at: number | null } | undefined): object | null {
+function linkOutput(link: { linked_at: number; merged_at: number | null } | undefined): object | null {
   if (!link) return null
   const { linked_at, merged_at } = link
   return { ...link, linked_at: iso(linked_at), merged_at: merged_at === null ? null : iso(merged_at) }

@@ -5,20 +5,20 @@ import { type ErasableSession, erasableSessions } from '../../projections/gate/q
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventsAbout } from '../../projections/webhooks/told.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { allShown, type ErasureDeps, eraseKnown, userDigest } from './commands.ts'
+import { type ErasureDeps, eraseKnown, userDigest, waitUntilVisible } from './commands.ts'
 import { decideErasure } from './decide.ts'
 
 export interface GateErasureDeps extends Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'> {
-  /** Of this server: it has the consent pages and the built-in service. */
+  /** The server's own organization, which has the consent pages and the built-in service. */
   ownOrganizationId: string
 }
 
 const topic = eventTopics.VisitorErased
-const shown = ['erasures', 'gate', 'sessions', 'repeats', 'webhooks']
+const projections = ['erasures', 'gate', 'sessions', 'repeats', 'webhooks']
 
 /**
- * Erases what is known of the agent and the person of Gate sessions, and of the consent pages that approved them. They end,
- * where they have not. `name` is what a receipt is found by.
+ * Erases what is known of the agent and the person of Gate sessions, and of the consent pages that approved them. Sessions
+ * that have not ended end. `name` is what a receipt is found by.
  */
 export async function eraseGateSessions(
   deps: GateErasureDeps,
@@ -50,14 +50,14 @@ async function eraseOf(deps: GateErasureDeps, some: ErasableSession[], name: str
     projection: 'erasures',
     alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEventRaised }],
     load: (tx) => eventsAbout(tx, { ...scope, sessionIds }),
-    decide: (told) =>
+    decide: (webhooks) =>
       decideErasure(
         {
           sessions: sessionIds.map((session_id) => ({ session_id, visitor_id: null })),
           visitorsWithOtherSessions: new Set(),
           counts: {
-            webhook_events: told.length,
-            webhook_deliveries: told.reduce((sum, event) => sum + event.deliveries, 0),
+            webhook_events: webhooks.length,
+            webhook_deliveries: webhooks.reduce((sum, event) => sum + event.deliveries, 0),
           },
         },
         { scope, erasureId, now, visitorId: null, userDigest: digest },
@@ -65,7 +65,7 @@ async function eraseOf(deps: GateErasureDeps, some: ErasableSession[], name: str
   })
 }
 
-// The sessions that the pages of who approved were scored by. Theirs is the server's own organization.
+// The sessions by which the consent pages of those who approved were scored. They are of the server's own organization.
 async function erasePages(deps: GateErasureDeps, sessions: ErasableSession[]): Promise<void> {
   const sessionIds = sessions.flatMap(({ proof_session_id }) => proof_session_id ?? [])
   if (sessionIds.length === 0) return
@@ -77,15 +77,10 @@ async function erasePages(deps: GateErasureDeps, sessions: ErasableSession[]): P
 
 const digested = (name: string) => `gate\0${name}`
 
-interface EraseAccount {
-  scope: DataScope
-  gateAccountId: string
-}
-
 /** The rows of the receipt; none where the account is not of the scope. */
 export async function eraseGateAccount(
   deps: GateErasureDeps,
-  { scope, gateAccountId }: EraseAccount,
+  { scope, gateAccountId }: { scope: DataScope; gateAccountId: string },
 ): Promise<ErasureRow[]> {
   const all = await erasableSessions(deps.pool, { gateAccountId })
   const { organizationId, environment } = scope
@@ -94,18 +89,18 @@ export async function eraseGateAccount(
     return owner.organizationId === organizationId && owner.environment === environment
   })
   await eraseGateSessions(deps, { sessions, name: gateAccountId })
-  await allShown(deps, shown)
+  await waitUntilVisible(deps, projections)
   const userDigests = deps.keyring.all.map((master) => userDigest(master, scope, digested(gateAccountId)))
   return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
 }
 
-/** Whether there is such a session; resolves once nothing shows who asked for it, or for another of its account. */
+/** Whether there is such a session; resolves once no read model has who requested it, or another of its account. */
 export async function eraseGateSession(deps: GateErasureDeps, gateSessionId: string): Promise<boolean> {
-  const [asked] = await erasableSessions(deps.pool, { gateSessionId })
-  if (!asked) return false
-  const { gate_account_id: gateAccountId } = asked
-  const sessions = gateAccountId === null ? [asked] : await erasableSessions(deps.pool, { gateAccountId })
+  const [session] = await erasableSessions(deps.pool, { gateSessionId })
+  if (!session) return false
+  const { gate_account_id: gateAccountId } = session
+  const sessions = gateAccountId === null ? [session] : await erasableSessions(deps.pool, { gateAccountId })
   await eraseGateSessions(deps, { sessions, name: gateAccountId })
-  await allShown(deps, shown)
+  await waitUntilVisible(deps, projections)
   return true
 }

@@ -10,7 +10,7 @@ import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { Person } from '../../projections/sessions/person.ts'
 import { type ErasureDeps, erase } from './commands.ts'
-import { type ExportDeps, exportPerson, type PersonExport } from './export.ts'
+import { type ExportDeps, exportPerson } from './export.ts'
 import { eraseGateAccount } from './gate.ts'
 
 export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
@@ -20,19 +20,13 @@ export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   ownOrganizationId: string
 }
 
-interface PersonParams {
-  organizationId: string
-  visitorId?: string
-  clientUserId?: string
-}
-
 interface PersonKind {
   path: `/${string}`
   name: 'Visitor' | 'User'
   about: string
-  params: z.ZodType<PersonParams>
-  // undefined where no such id can be.
-  personOf(params: PersonParams): Person | undefined
+  params: z.ZodType<{ organizationId: string; visitorId?: string; clientUserId?: string }>
+  /** undefined where nobody can have such an id. */
+  personOf(params: { visitorId?: string; clientUserId?: string }): Person | undefined
 }
 
 const visitors: PersonKind = {
@@ -51,7 +45,10 @@ const users: PersonKind = {
   personOf: ({ clientUserId }) => (clientUserId ? { clientUserId } : undefined),
 }
 
-// `DELETE /v1/organizations/{id}/visitors/{visitorId}` and `.../users/{clientUserId}`, and `GET .../export` of both.
+/**
+ * `DELETE /v1/organizations/{id}/visitors/{visitorId}` and `.../users/{clientUserId}`, `GET .../export` of both, and
+ * `DELETE .../gate-accounts/{gateAccountId}`.
+ */
 export function erasureRoutes(app: FastifyInstance, options: ErasureOptions): void {
   for (const kind of [visitors, users]) {
     eraseRoute(app, options, kind)
@@ -109,8 +106,8 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
     async run(request) {
       const deps = { ...options, decide: decideAs(auth.actor(request), request) }
       const { gateAccountId } = request.params
-      const asked = { scope: auth.scope(request), gateAccountId }
-      return { data: receiptOf(isId('gacct', gateAccountId) ? await eraseGateAccount(deps, asked) : []) }
+      const account = { scope: auth.scope(request), gateAccountId }
+      return { data: receiptOf(isId('gacct', gateAccountId) ? await eraseGateAccount(deps, account) : []) }
     },
   })
 }
@@ -133,7 +130,7 @@ const nobody = () =>
     message: 'No such visitor, user or account is known in this environment.',
   })
 
-const exportSchema: z.ZodType<PersonExport> = z
+const exportSchema = z
   .strictObject({
     object: z.literal('person_export'),
     visitors: z.array(z.looseObject({})),

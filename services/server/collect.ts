@@ -10,9 +10,10 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
-import { createHandOff, createRecipients, type HandOff, type RecipientTenant } from '../collect/hand-off.ts'
+import { createHandOff, createRecipients, type HandOff } from '../collect/hand-off.ts'
 import { countShed, measureAdmission } from '../collect/metrics.ts'
 import { collectRoutes } from '../collect/routes.ts'
+import type { Tenant } from '../collect/sealed-ids.ts'
 import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
@@ -73,7 +74,7 @@ interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectBasis {
 
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
   const { pool, keyring, random, applied, config, clock } = parts
-  const findKeys = ({ organizationId, environment }: RecipientTenant) =>
+  const findKeys = ({ organizationId, environment }: Tenant) =>
     recipientKeys(pool, organizationId, environment)
   const handOff = createHandOff({
     findDecisions: (ids) => findDecisions(pool, ids),

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createPrivateKey, randomBytes } from 'node:crypto'
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -13,7 +13,6 @@ import {
   deliveryEnvelopeSchema,
   generateDeliveryKeys,
   openEnvelope,
-  readPrivateKey,
   sealEnvelope,
 } from '../../infra/wire/delivery-envelope.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
@@ -101,7 +100,11 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
       } as const
       const { body } = await receiver.post(approval({ delivery: published }))
       const { encrypted_delivery } = answerSchema.parse(JSON.parse(body))
-      const key = readPrivateKey(vector.private_key_pkcs8)
+      const key = createPrivateKey({
+        key: Buffer.from(vector.private_key_pkcs8, 'base64'),
+        format: 'der',
+        type: 'pkcs8',
+      })
       expect(openEnvelope(encrypted_delivery, key).outputs).toHaveProperty('ACME_API_KEY')
     })
 

@@ -36,7 +36,7 @@ export interface ClientDocumentKeys {
   serverToClient: Uint8Array
 }
 
-/** A client's part of the key schedule and of the frame. */
+/** A client's part of the key schedule and of the frame. This module is one, and node-client-crypto.ts another. */
 export interface ClientCrypto {
   createKeyPair(random: ClientRandom): KeyPair
   /** The keys of a document. Throws when the server's public key is a low-order point. */

@@ -4,7 +4,7 @@ export interface FetchRequest {
   method: 'POST'
   headers: Record<string, string>
   body: Bytes
-  /** The continuity cookie is another site's to the page. */
+  /** To a page the continuity cookie is one of another site, which is sent only then. */
   credentials: 'include'
 }
 
@@ -70,7 +70,7 @@ export interface Transport {
 export function createTransport(options: TransportOptions): Transport {
   const { attempts = 4, delayMs = 250, wait = sleep } = options.retry ?? {}
   const base = options.endpoint.replace(/\/+$/, '')
-  // Bound to nothing: a browser's fetch refuses to be called as a member of another object.
+  // A browser's fetch refuses to be called as a member of another object, so it is called as a function.
   const fetch = options.fetch
 
   async function post<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T> {

@@ -48,7 +48,7 @@ export interface CollectClientOptions {
   crypto?: ClientCrypto
   /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
   deflate?: Deflate
-  // Replaces `JSON.stringify`, which a page may have replaced by its own.
+  /** JSON in UTF-8. Replaces `JSON.stringify`, which a page may have replaced by its own. */
   encode?: Encode
   /** Awaited between the computations of `open`, so that a page can go on there. */
   pause?: () => Promise<void>
@@ -68,8 +68,8 @@ export interface HandoffAnswer {
 }
 
 /**
- * One document of a collect session. Bodies go out one at a time, in the order of the calls. A lost answer is asked
- * for again with the same bytes, if need be before the next body. So observations that were passed in once are not
+ * One document of a collect session. Bodies go out one at a time, in the order of the calls. A lost answer is requested
+ * again with the same bytes, if need be before the next body. So observations that were passed in once are not
  * passed in again. Every method rejects with a CollectError; after one whose `nextAction` is `new_session` make a new
  * client.
  */
@@ -96,11 +96,12 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
     const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = answer
     const keys = crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
     await pause?.()
-    const sender = createBodySender({
-      ...{ transport, random, crypto, deflate, encode },
-      document: { address: session, keys, publicKey: keyPair.publicKey, nonce },
-    })
-    return { session, sender }
+    const parts = { transport, random, crypto, deflate, encode }
+    const { publicKey } = keyPair
+    return {
+      session,
+      sender: createBodySender({ ...parts, address: session, keys, publicKey, firstNonce: nonce }),
+    }
   }
 
   async function sender() {
@@ -110,7 +111,7 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
 
   return {
     async open() {
-      // What was refused for now may be tried again later.
+      // A refusal may be temporary, so the next call tries again.
       opening ??= openDocument().catch((error) => {
         opening = undefined
         throw error
@@ -133,18 +134,10 @@ function openRequest(options: CollectClientOptions, clientPublicKey: string): Op
   }
 }
 
-export interface OpenDocument {
-  address: DocumentAddress
-  keys: ClientDocumentKeys
-  publicKey: string
-  nonce: string
-}
-
 /** Raw deflate (RFC 1951). */
 export type Deflate = (bytes: Bytes) => Bytes | Promise<Bytes>
 
-// JSON in UTF-8.
-export type Encode = (value: unknown) => Bytes
+type Encode = (value: unknown) => Bytes
 
 const encodeJson: Encode = (value) => utf8(JSON.stringify(value))
 
@@ -154,7 +147,11 @@ interface SenderOptions {
   crypto: ClientCrypto
   deflate: Deflate
   encode: Encode
-  document: OpenDocument
+  address: DocumentAddress
+  keys: ClientDocumentKeys
+  publicKey: string
+  /** For the first body. */
+  firstNonce: string
 }
 
 interface SealedBody {
@@ -165,9 +162,9 @@ interface SealedBody {
 
 // Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
 // whose answer never came is sent again before the next one, because the server may have accepted it.
-function createBodySender({ transport, random, crypto, deflate, encode, document }: SenderOptions) {
-  const { address, keys, publicKey } = document
-  let { nonce } = document
+function createBodySender(options: SenderOptions) {
+  const { transport, random, crypto, deflate, encode, address, keys, publicKey } = options
+  let nonce = options.firstNonce
   let unanswered: SealedBody | undefined
   let last: Promise<unknown> = Promise.resolve()
 

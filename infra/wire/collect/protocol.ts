@@ -15,7 +15,7 @@ export const ivBytes = 12
 export const tagBytes = 16
 export const keyBytes = 32
 
-/** Of the nonces that the server hands out; to clients they are opaque. */
+/** Length of the nonces that the server hands out; to clients they are opaque. */
 export const nonceBytes = 26
 /** From a session's creation until its documents and resume tokens stop working. */
 export const sessionLifetimeMs = 24 * 60 * 60 * 1000
@@ -59,27 +59,17 @@ export function saltInput({ sessionId, documentId }: DocumentAddress): string {
   return sessionId + documentId
 }
 
-interface FingerprintAnswer {
-  sessionId: string
-  stateId: string
-  timestamp: number
-}
-
+/** The text under a fingerprint's `integrity.responseHmac`; `nonce` is the answer's, `seq` the request's. */
 export function fingerprintText(
-  { sessionId, stateId, timestamp }: FingerprintAnswer,
+  { sessionId, stateId, timestamp }: { sessionId: string; stateId: string; timestamp: number },
   { seq, nonce }: { seq: number; nonce: string },
 ): string {
   return `fingerprint\n${seq}\n${nonce}\n${sessionId}\n${timestamp}\n${stateId}`
 }
 
-interface ResultAnswer {
-  sessionId: string
-  sealedToken: string
-}
-
-/** The text under a result's `integrity.responseHmac`; `nonce` is the answer's, `seq` the request's. */
+/** The same for a result. */
 export function resultText(
-  { sessionId, sealedToken }: ResultAnswer,
+  { sessionId, sealedToken }: { sessionId: string; sealedToken: string },
   { seq, nonce }: { seq: number; nonce: string },
 ): string {
   return `result\n${seq}\n${nonce}\n${sessionId}\n${sealedToken}`

@@ -6,12 +6,12 @@ import type { EngineAnswer } from './protocol.ts'
 // a key that only such a server makes and knows. Their proof stands among the answers, so that clients need no other
 // wire format.
 
-/** Bytes that `tidegate dev` and the scripts beside it share. */
+/** Bytes that `tidegate dev` shares with the scripts of this repository on the same machine. */
 export type SimulationKey = Uint8Array
 
 export const simulationKeyBytes = 32
 
-/** A document, by what only its own opening was given. */
+/** A document, by values that only its own opening was answered with. */
 interface ProvenDocument {
   sessionId: string
   challenge: string
@@ -20,7 +20,7 @@ interface ProvenDocument {
 // No question has this id.
 const proofId = 0
 
-/** Holds for this document and no other, so that what is recorded of it proves nothing elsewhere. */
+/** Valid for this document and no other, so that a recorded proof proves nothing elsewhere. */
 export function simulationProof(key: SimulationKey, { sessionId, challenge }: ProvenDocument): EngineAnswer {
   const mac = createHmac('sha256', key).update(`simulation\n${sessionId}\n${challenge}`).digest('base64url')
   return { id: proofId, answer: mac }

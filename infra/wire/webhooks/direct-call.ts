@@ -30,7 +30,7 @@ export interface DirectResponse {
 export type Judgement = { kind: 'accepted' } | { kind: 'retry' | 'refuse'; problem: string }
 
 export interface DirectAttempt extends DirectDelivery {
-  /** From 1. One that is made again after a crash, under the same number, is recorded once. */
+  /** From 1. An attempt that is made again after a crash, under the same number, is recorded once. */
   attempt: number
   timeoutMs: number
   isLast: boolean

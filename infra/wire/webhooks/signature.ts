@@ -13,7 +13,7 @@ export const standardHeaders = {
 
 /**
  * Both forms of signature. `timestamp`: Unix seconds of the attempt. `secrets`: the live ones, newest first. The first
- * form is made with the newest alone. The second has a signature for each, so that during a rotation a receiver verifies
+ * form is made with the newest only. The second has a signature for each, so that during a rotation a receiver verifies
  * with the old secret or the new.
  */
 export function signatureHeaders(options: {
@@ -56,14 +56,12 @@ function plainDigest({ timestamp, body, secret }: Signed): Buffer {
 // HMAC-SHA256 of `id.timestamp.body`; the key is what the secret is the base64 of.
 function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
-  // Given as bytes, Node takes three times as long.
+  // With bytes in place of a key object, Node takes three times as long.
   const key = createSecretKey(Buffer.from(text, 'base64'))
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
 }
 
 const toleranceSeconds = 300
-
-type Verification = { valid: true } | { valid: false; problem: string }
 
 type Headers = Record<string, string | string[] | undefined>
 
@@ -77,8 +75,10 @@ interface Received {
  * Signed with one of `secrets` at most 300 seconds from `now` (epoch milliseconds). One form of signature is enough: who
  * can make either has the secret. Header names may have any case.
  */
-export function verifySignature(options: Received & { headers: Headers }): Verification {
-  const { headers, ...received } = options
+export function verifySignature({
+  headers,
+  ...received
+}: Received & { headers: Headers }): { valid: true } | { valid: false; problem: string } {
   const forms = [plainForm(headers), standardForm(headers)].filter((form) => form !== undefined)
   if (forms.length === 0) return { valid: false, problem: 'There are no signature headers.' }
   const problems = forms.map((form) => problemOf(form, received))
@@ -133,8 +133,8 @@ function isEqual(digest: Buffer, expected: Buffer): boolean {
   return digest.length === expected.length && timingSafeEqual(digest, expected)
 }
 
-function headerValue(headers: Headers, wanted: string): string | undefined {
-  const name = wanted.toLowerCase()
+function headerValue(headers: Headers, header: string): string | undefined {
+  const name = header.toLowerCase()
   const values = Object.entries(headers).flatMap(([key, value]) =>
     key.toLowerCase() === name && value !== undefined ? value : [],
   )
@@ -142,7 +142,7 @@ function headerValue(headers: Headers, wanted: string): string | undefined {
 }
 
 const purpose = 'webhook-signing-secret'
-// Standard Webhooks asks for 24 to 64; a multiple of three leaves no padding in base64.
+// Standard Webhooks requires 24 to 64; a multiple of three leaves no padding in base64.
 const secretBytes = 33
 
 const secretPrefix = 'whsec_'

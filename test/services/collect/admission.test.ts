@@ -9,7 +9,7 @@ import { type CollectApp, clientOf, quiet, sendAgain, startCollectApp } from './
 const limits = { maxBacklogMs: 1000, maxInFlight: 100 }
 const late = [0, 1001]
 const none: number[] = []
-const some = { open: 50, decidedPerSecond: 20, quietMs: 0, ...limits }
+const some = { open: 50, decidedPerSecond: 20, sinceRefusalMs: 0, ...limits }
 
 describe('the window of sessions that are begun', () => {
   test('is none while nothing waits longer than the bound', () => {
@@ -28,14 +28,14 @@ describe('the window of sessions that are begun', () => {
     expect(nextWindow(20, { ages: none }, some)).toBe(21)
     expect(nextWindow(0.01, { ages: none }, some)).toBe(21)
     expect(nextWindow(0.01, { ages: none }, { ...some, decidedPerSecond: 0 })).toBe(8.4)
-    expect(nextWindow(20, { ages: none }, { ...some, quietMs: 3001 })).toBeUndefined()
-    expect(nextWindow(20, { ages: late }, { ...some, quietMs: 3001 })).toBe(20)
+    expect(nextWindow(20, { ages: none }, { ...some, sinceRefusalMs: 3001 })).toBeUndefined()
+    expect(nextWindow(20, { ages: late }, { ...some, sinceRefusalMs: 3001 })).toBe(20)
   })
 })
 
 describe('what is admissible', () => {
   const sofar = { asked: 1000, had: 200 }
-  const given = { window: undefined, open: 50, ages: [], inFlight: 0, ...limits }
+  const given = { window: undefined, open: 50, inFlight: 0, ...limits }
 
   test('is all that is asked for without a window', () => {
     expect(admissible(sofar, given)).toBe(1000)
