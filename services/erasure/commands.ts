@@ -62,7 +62,7 @@ export async function erase(deps: ErasureDeps, request: Erase): Promise<ErasureR
   await allScored(deps)
   const openIds = await hide(deps, request)
   await eraseKnown(deps, { ...request, openIds })
-  await waitUntilVisible(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
+  await waitUntilApplied(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
   return findErasure(deps.pool, scope, receiptKeysOf(deps.keyring, request))
 }
 
@@ -150,7 +150,7 @@ async function load(
 }
 
 /** Waits until the projections have applied all erasures that the log has. */
-export async function waitUntilVisible(
+export async function waitUntilApplied(
   { pool, log, applied }: Pick<ErasureDeps, 'pool' | 'log' | 'applied'>,
   projections: readonly string[],
 ): Promise<void> {

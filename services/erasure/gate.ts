@@ -5,7 +5,7 @@ import { type ErasableSession, erasableSessions } from '../../projections/gate/q
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventsAbout } from '../../projections/webhooks/told.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { type ErasureDeps, eraseKnown, userDigest, waitUntilVisible } from './commands.ts'
+import { type ErasureDeps, eraseKnown, userDigest, waitUntilApplied } from './commands.ts'
 import { decideErasure } from './decide.ts'
 
 export interface GateErasureDeps extends Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'> {
@@ -89,7 +89,7 @@ export async function eraseGateAccount(
     return owner.organizationId === organizationId && owner.environment === environment
   })
   await eraseGateSessions(deps, { sessions, name: gateAccountId })
-  await waitUntilVisible(deps, projections)
+  await waitUntilApplied(deps, projections)
   const userDigests = deps.keyring.all.map((master) => userDigest(master, scope, digested(gateAccountId)))
   return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
 }
@@ -101,6 +101,6 @@ export async function eraseGateSession(deps: GateErasureDeps, gateSessionId: str
   const { gate_account_id: gateAccountId } = session
   const sessions = gateAccountId === null ? [session] : await erasableSessions(deps.pool, { gateAccountId })
   await eraseGateSessions(deps, { sessions, name: gateAccountId })
-  await waitUntilVisible(deps, projections)
+  await waitUntilApplied(deps, projections)
   return true
 }
