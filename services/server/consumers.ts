@@ -21,6 +21,7 @@ import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { measureWebhooks } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
 import { type Core, projections } from './dependencies.ts'
+import type { Role } from './roles.ts'
 
 export interface Running {
   stop(): Promise<void>
@@ -30,7 +31,7 @@ export interface Running {
 }
 
 export interface WorkerParts {
-  starts: { projections: boolean; scoring: boolean; api: boolean; webhooks: boolean; collect: boolean }
+  roles: readonly Role[]
   network: NetworkSource
   registry: Registry
   /** Scripts that prove themselves by it count as the browsers that they play. */
@@ -40,31 +41,31 @@ export interface WorkerParts {
 
 /** Scoring is stopped before the projections, so that what it decided last is still applied. */
 export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
-  const { starts, network, registry, simulationKey, undo } = parts
-  const applying = starts.projections
+  const { roles, network, registry, simulationKey, undo } = parts
+  const applying = roles.includes('projections')
     ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
     : []
   undo.defer(() => stopTogether(applying))
-  const pruning = starts.projections ? projections.filter(({ createPrune }) => createPrune) : []
+  const pruning = roles.includes('projections') ? projections.filter(({ createPrune }) => createPrune) : []
   const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
-  const scoring = starts.scoring ? await startScoring(core, { network, simulationKey, undo }) : []
+  const scoring = roles.includes('scoring') ? await startScoring(core, { network, simulationKey, undo }) : []
   undo.defer(() => stopTogether(scoring))
   const oldCounts = 'keys that answers of months before were counted under'
   const tidying = [
-    ...(starts.api
+    ...(roles.includes('api')
       ? [
           runGraceScheduler(core),
           runRetentionScheduler(core),
           runPurge(core, 'expired Idempotency-Keys', purgeIdempotencyKeys),
         ]
       : []),
-    ...(starts.collect ? [runPurge(core, 'claims of documents that ended', purgeClaims)] : []),
-    ...(starts.scoring ? [runPurge(core, oldCounts, purgeCountingKeys)] : []),
+    ...(roles.includes('collect') ? [runPurge(core, 'claims of documents that ended', purgeClaims)] : []),
+    ...(roles.includes('scoring') ? [runPurge(core, oldCounts, purgeCountingKeys)] : []),
   ]
   undo.defer(() => stopTogether(tidying))
-  const sending = starts.webhooks ? await startWebhooks(core, registry) : []
+  const sending = roles.includes('webhooks') ? await startWebhooks(core, registry) : []
   undo.defer(() => stopTogether(sending))
   return [...applying, ...scoring, ...sending]
 }

@@ -230,7 +230,7 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.VisitorCorrected,
 ])
 
-// Observations are heavy and stay for days. Other events are light and stay for ever.
+/** Observations are heavy and stay for days. Other events are light and stay for ever. */
 export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000

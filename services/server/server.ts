@@ -85,11 +85,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
     const network = await networkFor(config, roles)
-    const starting = { starts: startsOf(roles), network, registry, simulationKey, undo }
-    const running = await startWorkers(core, starting)
-    const gate = roles.includes('gate')
-      ? startMeasuredGate(core, { publicUrl, registry, network })
-      : undefined
+    const running = await startWorkers(core, { roles, network, registry, simulationKey, undo })
+    const meter = roles.includes('gate') ? measureGate(registry) : undefined
+    const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
     undo.defer(() => gate?.stop())
     const demo = await prepare?.(core, publicUrl)
     const metrics = config.METRICS_PORT === undefined ? undefined : fastify()
@@ -106,7 +104,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate, collect })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
-    if (metrics) await listenForScrapes(metrics, config)
+    if (metrics)
+      await listen(metrics, { port: config.METRICS_PORT ?? 0, host: config.HOST, setting: 'METRICS_PORT' })
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
     const stop = async () => {
@@ -121,29 +120,10 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   }
 }
 
-function listenForScrapes(app: FastifyInstance, { METRICS_PORT: port = 0, HOST: host }: Config) {
-  return listen(app, { port, host, setting: 'METRICS_PORT' })
-}
-
-function startMeasuredGate(
-  core: Core,
-  { publicUrl, registry, network }: { publicUrl: string; registry: Registry; network: NetworkSource },
-): Gate {
-  return startGate({ ...gateOptions(core, { publicUrl, network }), meter: measureGate(registry) })
-}
-
 async function warnOfLog({ log, logger }: Core): Promise<void> {
   const notSeen = (error: Error) => [`whether the log keeps copies was not seen: ${error.message}`]
   for (const warning of await log.warnings().catch(notSeen)) logger.warn(warning)
 }
-
-const startsOf = (roles: readonly Role[]) => ({
-  projections: roles.includes('projections'),
-  scoring: roles.includes('scoring'),
-  api: roles.includes('api'),
-  webhooks: roles.includes('webhooks'),
-  collect: roles.includes('collect'),
-})
 
 /** Throws where DATABASE_MAX_CONNECTIONS is too small for the roles. */
 export function connectionsOfServer(config: Config, roles: readonly Role[]): Connections {
@@ -167,7 +147,7 @@ interface RouteParts {
   roles: readonly Role[]
   demo: Demo | undefined
   gate: Gate | undefined
-  // Present with the role collect.
+  /** Present with the role collect. */
   collect: CollectBasis | undefined
 }
 

@@ -1,21 +1,19 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Config } from '../../infra/config.ts'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { errorEnvelope, errorHeaders } from '../../infra/http/error-response.ts'
-import { type Random, requestId } from '../../infra/ids.ts'
+import { requestId } from '../../infra/ids.ts'
 import { corsHeaders, isCollect, preflightHeaders } from '../collect/cors.ts'
+import type { CoreOptions } from './dependencies.ts'
 import { publicUrlOf } from './http.ts'
-
-interface Starting {
-  config: Config
-  random: Random
-}
 
 /**
  * What a process answers until it can answer: 503 as the running server writes it, so that clients come back, and pages
  * may read it. Probes get it, too.
  */
-export function answerWhileStarting({ config, random }: Starting): RequestListener {
+export function answerWhileStarting({
+  config,
+  random,
+}: Pick<CoreOptions, 'config' | 'random'>): RequestListener {
   return (request, response) => {
     // A connection that ends before the body was read resets, and the sender may never see the answer.
     request.resume().once('end', () => {
@@ -24,27 +22,24 @@ export function answerWhileStarting({ config, random }: Starting): RequestListen
       const common = { ...cors, connection: 'close', 'x-request-id': requestId(random) }
       if (method === 'OPTIONS' && isCollect({ url }))
         response.writeHead(204, { ...common, ...preflightHeaders('GET, POST, OPTIONS') }).end()
-      else refuse(response, { common, publicUrl: publicUrlOf(config, portOf(request)) })
+      else refuse(response, common, publicUrlOf(config, request.socket.localPort ?? 0))
     })
   }
 }
 
-interface Refusal {
-  common: Record<string, string> & { 'x-request-id': string }
-  publicUrl: string
-}
-
-function refuse(response: ServerResponse, { common, publicUrl }: Refusal): void {
+function refuse(
+  response: ServerResponse,
+  headers: Record<string, string> & { 'x-request-id': string },
+  publicUrl: string,
+): void {
   const error = new ApiError('service.unavailable', { message: 'The server is starting.' })
-  const body = JSON.stringify(errorEnvelope(error, { requestId: common['x-request-id'], publicUrl }))
+  const body = JSON.stringify(errorEnvelope(error, { requestId: headers['x-request-id'], publicUrl }))
   response
     .writeHead(error.status, {
-      ...common,
+      ...headers,
       ...errorHeaders(error),
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),
     })
     .end(body)
 }
-
-const portOf = ({ socket }: IncomingMessage): number => socket.localPort ?? 0

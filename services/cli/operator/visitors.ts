@@ -81,9 +81,7 @@ function componentTable({ of_visitors, chosen, next }: LinkExplanation): string 
   return textTable(['component', 'visitors with it', 'chosen', 'next'], rows)
 }
 
-type Candidate = LinkExplanation['chosen']
-
-function comparisonOf(name: string, candidate: Candidate) {
+function comparisonOf(name: string, candidate: LinkExplanation['chosen']) {
   for (const [found, some] of Object.entries(candidate?.components ?? {})) {
     const component = some.find((one) => one.name === name)
     if (component) return { found, withIt: component.visitors_with_it }

@@ -99,7 +99,7 @@ export interface EnvPlace {
   /** As it was named. */
   file: string
   target: string
-  // The file as it was named, in the folder where that is.
+  /** The file as it was named, in the folder where that is. */
   named: string
 }
 

@@ -1,5 +1,4 @@
 import open from 'open'
-import yoctoSpinner from 'yocto-spinner'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
 import type { Waiting } from './decision.ts'
@@ -33,7 +32,6 @@ export interface SignupReport {
   claimRequired(codeFile: string): void
   warning(message: string): void
   approved(approval: Approval): void
-  end(): void
 }
 
 /** One line of `--json`. Every event of the command is printed by this. */
@@ -64,7 +62,6 @@ export function jsonReport(): SignupReport {
     claimRequired: (codeFile) => printEvent('claim_required', { code_file: codeFile }),
     warning: (message) => printEvent('warning', { message }),
     approved: (approval) => printEvent('approved', approvalJson(approval)),
-    end: () => {},
   }
 }
 
@@ -87,7 +84,7 @@ function approvalJson({ service, session, stored, envFile, ...approval }: Approv
 
 export function textReport({ loginCommand, ...flags }: PageFlags & { loginCommand: string }): SignupReport {
   const say = (text: string) => console.log(printable(text))
-  const progress = createProgress()
+  let state = ''
   return {
     async consentRequired(request) {
       say(consentText(request))
@@ -95,22 +92,16 @@ export function textReport({ loginCommand, ...flags }: PageFlags & { loginComman
       say(isOpen ? 'It was opened in your browser.\n' : 'Open it in a browser.\n')
     },
     waiting({ remainingMs, inProgress, isClaiming, problem }) {
-      // It would be drawn over what is typed.
-      if (isClaiming) return progress.end()
-      const left = inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision'
-      const until = performance.now() + remainingMs
-      progress.show(() => printable(`${problem ?? left}, ${clockText(until - performance.now())} left`))
+      const next =
+        problem ?? (inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision')
+      if (isClaiming || next === state || !process.stderr.isTTY) return
+      state = next
+      console.error(printable(`${state}, ${Math.ceil(remainingMs / 60_000)} minutes left.`))
     },
-    claimRequired(codeFile) {
-      progress.end()
-      say(`Approved. Type the six digits that the page shows, or write them to ${codeFile}:`)
-    },
-    warning(message) {
-      progress.end()
-      console.error(printable(message))
-    },
+    claimRequired: (codeFile) =>
+      say(`Approved. Type the six digits that the page shows, or write them to ${codeFile}:`),
+    warning: (message) => console.error(printable(message)),
     approved: (approval) => say(approvalText(approval, loginCommand)),
-    end: progress.end,
   }
 }
 
@@ -189,33 +180,4 @@ export async function openPage(url: string, flags: PageFlags): Promise<boolean> 
   } catch {
     return false
   }
-}
-
-function createProgress() {
-  if (!process.stderr.isTTY) return { show: () => {}, end: () => {} }
-  // Ctrl-C is this command's own: it cancels the signup.
-  const spinner = yoctoSpinner({ handleSignals: false })
-  let current = () => ''
-  let ticking: NodeJS.Timeout | undefined
-  const draw = () => {
-    spinner.text = current()
-  }
-  return {
-    show(text: () => string) {
-      current = text
-      draw()
-      ticking ??= setInterval(draw, 1000).unref()
-      if (!spinner.isSpinning) spinner.start()
-    },
-    end() {
-      clearInterval(ticking)
-      ticking = undefined
-      spinner.stop()
-    },
-  }
-}
-
-function clockText(ms: number): string {
-  const seconds = Math.max(0, Math.ceil(ms / 1000))
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }

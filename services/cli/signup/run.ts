@@ -54,10 +54,7 @@ async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Pr
   }
   const codes = createClaimCodes({ input: process.stdin, file: flags.codeFile })
   const parts = { api, report, codes, sleep, now: Date.now, ...stopSignals(flags) }
-  await signUp(options, parts).finally(() => {
-    report.end()
-    return codes.close()
-  })
+  await signUp(options, parts).finally(codes.close)
 }
 
 function repeated({ baseUrl: url, envFile }: Pick<SignupFlags, 'baseUrl' | 'envFile'>): string[] {

@@ -55,7 +55,6 @@ export async function signUp(
   )
   await report.consentRequired({ service, session, accountName })
   const approved = await approval(session, parts)
-  report.end()
   const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
   const { integrator, gate } = approved.delivery_bundle
   const [fromService, fromGate] = [open(integrator), open(gate)]

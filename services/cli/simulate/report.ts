@@ -22,8 +22,6 @@ export interface SimulationReport {
   verification: Verification | null
 }
 
-type Known = Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'>
-
 export function createReport({
   counts,
   recording,
@@ -31,7 +29,7 @@ export function createReport({
   waits,
   verification,
   ...source
-}: Known & {
+}: Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'> & {
   counts: Pick<SimulationReport, 'completed' | 'failed' | 'returning'>
   recording: Recording
 }): SimulationReport {

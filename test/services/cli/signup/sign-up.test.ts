@@ -118,7 +118,6 @@ async function run(world: World = {}) {
     approved: (told) => {
       approval = told
     },
-    end: () => {},
   }
   const codes = { open: async () => 'code.txt', next: async () => typed.shift(), close: async () => {} }
   const parts = {
