@@ -24,7 +24,7 @@ export function developmentDatabases(): { cityPath?: string } {
 }
 
 /**
- * The master keys of a development installation, made once and kept in DATA_DIR. Without them no key and no
+ * The master keys of a development installation, made once and stored in DATA_DIR. Without them no key and no
  * sealed value of the installation can be used. Production takes them from its own secret store.
  */
 export function developmentMasterKeys({ dataDir, random }: { dataDir: string; random: Random }): string {
@@ -44,7 +44,7 @@ export function readSimulationKey(dataDir: string): SimulationKey | undefined {
   return key?.length === simulationKeyBytes ? key : undefined
 }
 
-/** The same, made once. Nothing but `tidegate dev` may call this: whoever reads the file is human to the server. */
+/** The same, made once. Only `tidegate dev` may call this, because its server takes whoever has the key for human. */
 export function developmentSimulationKey({
   dataDir,
   random,

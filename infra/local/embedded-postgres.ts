@@ -19,7 +19,7 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>
 }
 
-// Sized for a laptop. Every commit is still flushed to disk: an acknowledged write survives a power cut.
+// Sized for a laptop. Every commit is still flushed to disk, so that an acknowledged write survives a power cut.
 const settings = {
   listen_addresses: '127.0.0.1',
   // The data directory, which other users cannot enter.
@@ -78,7 +78,7 @@ interface Place {
 
 const startTimeoutMs = 60_000
 
-// Another process may be starting the server, or stopping it: its clients are refused then.
+// Another process may be starting the server, or stopping it, and clients are refused meanwhile.
 async function startOrJoin(run: RunProgram, place: Place): Promise<void> {
   const end = performance.now() + startTimeoutMs
   while (performance.now() < end) {
@@ -128,7 +128,7 @@ async function isRunning(dataDir: string): Promise<boolean> {
   return false
 }
 
-// Empty where there is no such process. Small images have no ps, and a new container gives the same numbers again.
+// Empty where there is no such process. It is read from /proc on Linux, because small images have no ps.
 async function argumentsOf(pid: number): Promise<string> {
   if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)])
@@ -156,7 +156,7 @@ async function lockServer(url: string): Promise<pg.Client | undefined> {
 const readPassword = (dataDir: string): Promise<string | undefined> =>
   readFile(path.join(dataDir, 'tidegate-password'), 'utf8').catch(() => undefined)
 
-// Makes a data directory and returns its password. initdb runs beside it and the result is renamed, so that
+// Makes a data directory and returns its password. initdb works in a folder next to it, which is renamed at the end, so that
 // neither a crash nor a second process leaves a half-made directory.
 async function createDataDir(run: RunProgram, dataDir: string): Promise<string> {
   await mkdir(path.dirname(dataDir), { recursive: true })

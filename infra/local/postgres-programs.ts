@@ -17,7 +17,7 @@ export type RunProgram = (program: 'initdb' | 'pg_ctl', args: string[]) => Promi
 export async function findPostgresPrograms(
   folder = path.resolve(installed(), '../../native/bin'),
 ): Promise<RunProgram> {
-  // npm ignores the mode of packed files where a package is cached without it. Not every user may mend that.
+  // A package that npm has cached without file modes has programs that cannot be run. Not every user may mend that.
   for (const program of ['initdb', 'pg_ctl', 'postgres'])
     await chmod(path.join(folder, program), 0o755).catch(() => {})
   await linkLibraries(path.join(folder, '..'))
@@ -31,7 +31,7 @@ export async function findPostgresPrograms(
   }
 }
 
-// npm packs no links, and where it runs no scripts of packages nobody has made them.
+// npm packs no links. A script of the package makes them, unless npm was told to run none.
 async function linkLibraries(native: string): Promise<void> {
   const text = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   const links: { source: string; target: string }[] = JSON.parse(text)

@@ -11,7 +11,7 @@ const operator = z.strictObject({
   name: z.string(),
   category: operatorCategory,
   aliases: z.array(z.string()),
-  /** The operator runs these networks for itself alone: an address in one of them is the operator's. */
+  /** Networks that only this operator uses, so that an address in one of them is the operator's. */
   asns: z.array(z.int().positive()).default([]),
   source: z.string(),
 })
@@ -46,7 +46,7 @@ const byBareName = new Map(
   ),
 )
 
-/** Databases spell names in their own way: case, spaces and punctuation do not count. */
+/** Case, spaces and punctuation do not count, because each database spells names in its own way. */
 export function operatorNamed(name: string): Operator | undefined {
   return byBareName.get(bareName(name))
 }
@@ -60,7 +60,7 @@ export function nearestTags(text: string, count: number): string[] {
     .map(({ tag }) => tag)
 }
 
-// The time of a comparison grows with the length. Longer texts resemble no tag.
+// The time of a comparison grows with the length, and longer texts resemble no tag.
 const comparedCharacters = 64
 
 function editsTo(text: string, each: Operator): number {

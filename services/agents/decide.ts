@@ -76,7 +76,7 @@ function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts):
 
 type Listing = 'proxy' | 'residential_proxy'
 
-// Addresses of a category are these by their nature: being listed as one says nothing more.
+// What addresses of a category are by their nature. Where one is listed as such, that says nothing more.
 const explained: Record<OperatorCategory, Listing[]> = {
   residential_proxy: ['residential_proxy'],
   proxy_network: ['proxy', 'residential_proxy'],

@@ -23,7 +23,7 @@ const path = '/v1/agents/ip-rotation'
 // An organization without the capability gets 404.
 const capability = 'ip_rotation'
 
-// People replace the databases of addresses, which takes minutes.
+// An operator has to replace a database of addresses, which takes minutes.
 const retryAfterSeconds = 60
 
 export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger }: AgentOptions): void {
@@ -62,10 +62,10 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger
 
 const lacking = (missing: string[]) => `IP rotation needs an IP database for ${missing.join(', ')}`
 
-// Without one of the databases the answer would be `keep` for what only that one sees.
+// Without one of the databases the answer would be `keep` for an address that only this one tells about.
 function notConfigured(missing: string[]): ApiError {
   return new ApiError('service.unavailable', {
-    // The log has it. The caller can change nothing.
+    // The reason is only logged, because the caller can change nothing.
     cause: new Error(lacking(missing)),
     message: 'This server has no IP data to decide with; its operator has to provide it.',
     retryable: false,

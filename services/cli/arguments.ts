@@ -42,7 +42,7 @@ export function httpUrl(option: SecretOption): (text: string) => string {
   return (text) => {
     const url = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null
     if (!url) return refuse(option, 'It must be a URL that begins with http:// or https://.')
-    // fetch sends no request to such a URL.
+    // fetch refuses such a URL.
     if (url.username || url.password) return refuse(option, 'It must not have a user name or a password.')
     return url.href
   }
@@ -68,7 +68,7 @@ function refuse({ command, flag }: SecretOption, problem: string): never {
   return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
 }
 
-/** A number whose digits fit the pattern; `problem` is what is said of any other text. */
+/** A parser of a number whose digits fit the pattern; `problem` is the message for any other text. */
 export function numericArgument(pattern: RegExp, problem: string, most = Number.POSITIVE_INFINITY) {
   return (text: string): number => {
     if (pattern.test(text) && Number(text) <= most) return Number(text)

@@ -51,7 +51,7 @@ async function startDevelopment({ config, logger, undo }: DevelopmentStart): Pro
   const { url, socketUrl: databaseUrl } = config.DATABASE_URL
     ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
     : await startDatabase(dataDir, { logger, undo })
-  // Other commands and other clients find the database of this installation here.
+  // Where other commands and other clients find the database of this installation.
   await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
   const prepare = async (core: Core, baseUrl: string) => {

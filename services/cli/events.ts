@@ -51,7 +51,7 @@ export async function printEvents(
   const { topic, partition, offset, limit = Number.POSITIVE_INFINITY, follow } = options
   if (limit === 0) return
   const { promise: enough, resolve } = Promise.withResolvers<void>()
-  // Whoever reads what is printed, as `head` does, has seen enough.
+  // The reader of a pipe, as `head` is, has ended and needs no more.
   process.stdout.on('error', () => resolve())
   let left = limit
   function print({ records }: Batch): void {
@@ -66,7 +66,7 @@ export async function printEvents(
     ...{ log, topic, from: () => offset, endsThere: !follow },
     isRead: (place) => partition === undefined || place.partition === partition,
     async handle(batches) {
-      // For the keys. What cannot be read is printed as such.
+      // This fetches the keys of the events. What cannot be read is printed as unreadable.
       if (options.open)
         for (const { records } of batches) await decodeRecords({ codec, skips: passAll }, records)
       batches.forEach(print)
@@ -87,7 +87,7 @@ function isSelected(record: LogRecord, { key, since = 0, offset, organization }:
   )
 }
 
-// What cannot be read is printed, too: whoever looks for what stops a partition looks here.
+// What cannot be read is printed, too, because this is how one finds what stops a partition.
 function lineOf(
   record: LogRecord,
   { codec, type, open = false }: { codec: EventCodec } & Pick<EventsOptions, 'type' | 'open'>,

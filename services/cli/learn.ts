@@ -34,7 +34,7 @@ export function defineLearn(command: Command): void {
 
 const stopWithinMs = 10_000
 const weekMs = 7 * 24 * 60 * 60 * 1000
-// Questions are replaced week by week. Those of the next half year are answered as well, so that it holds for so long.
+// Questions are replaced week by week. Those of the next half year are answered as well, so that one run lasts that long.
 const ahead = 26 * weekMs
 
 async function learn(flags: { port: number; host: string; by: string }): Promise<void> {
@@ -43,7 +43,7 @@ async function learn(flags: { port: number; host: string; by: string }): Promise
     undo.defer(core.close)
     const script = await buildQuestions()
     const questions = questionsFrom(core.keyring.all, core.clock())
-    // Whoever else reaches the port does not know it, and what is answered here counts for everybody.
+    // What is answered here counts for everybody, so that others who reach the port must not be able to.
     const secret = randomBytes(16).toString('hex')
     const server = await serveLoopback({
       ...flags,

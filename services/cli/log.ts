@@ -77,7 +77,7 @@ export async function skip(
   console.log(`Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`)
 }
 
-// Throws for a record that can be read: what cannot deal with it is mended instead, and nothing is lost.
+// Throws for a record that can be read, because skipping it would lose what it says. What fails at it is to be mended.
 function unreadableBecause(codec: EventCodec, record: LogRecord): string {
   let type: string
   try {

@@ -8,7 +8,7 @@ interface NamedCommand {
   load(): Promise<(command: Command) => void>
 }
 
-// In the order of the help. Only the one that is named is loaded: all of them take longer than most take to run.
+// In the order of the help. Only the command that is named is loaded, because loading all takes longer than most of them.
 const commands: Record<string, NamedCommand> = {
   dev: {
     does: 'Run everything on this machine, with an embedded Postgres and a development organization',
@@ -107,5 +107,5 @@ try {
   else if (!isHelp) reportFailure(error, { json })
 }
 
-// A command that is done ends, whatever connection kafkajs still has: it kept one for ten minutes.
+// A command that is done ends, whatever connection kafkajs still has open. One stayed for ten minutes.
 setTimeout(() => process.exit(), 2000).unref()

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { allRoles } from '../server/roles.ts'
 
-// A server's modules take longer to load than help to print: actions load them.
+// A server's modules take longer to load than help takes to print, so that only actions load them.
 
 export function defineDev(command: Command): void {
   command.action(async () => (await import('./dev.ts')).runDev())

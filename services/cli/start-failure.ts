@@ -7,8 +7,8 @@ import { createLogger } from '../../infra/telemetry.ts'
 import { errorMessage } from './thrown.ts'
 
 /**
- * One JSON line, whatever LOG_LEVEL is: nobody reads the start of a server, or `tidegate migrate` before it, but
- * through its log. `what` failed: "the server did not start".
+ * Logs one JSON line, whatever LOG_LEVEL is, because the start of a server, and `tidegate migrate` before it, are read
+ * through their logs. `what` says what failed, as "the server did not start".
  */
 export function logStartFailure(what: string, error: unknown): void {
   createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `${what}: ${errorMessage(error)}`)
@@ -24,7 +24,7 @@ export class DataDirUnusable extends Error {
 // Their messages say what to do.
 const explainedErrors = [WrongLog, MayNotMakeTables, UnreleasedTables, BehindPooler, DataDirUnusable]
 
-/** For who started it by hand: two lines, the second says which setting to look at. */
+/** Two lines for who started it by hand. The second says which setting to check. */
 export function startFailureText(error: unknown): string {
   return `The server did not start: ${errorMessage(error)}\n  ${hintOf(error)}`
 }

@@ -51,12 +51,12 @@ function folded(text: string, width: number): string[] {
   return lines
 }
 
-/** Names are the customers': whatever steers a terminal must not reach it. Lists have a line for each entry. */
+/** Replaces what would steer a terminal, because names are the customers'. Line ends stay: a list has one for each entry. */
 export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
-/** A table of the rows with these columns, by their names in the head. */
+/** A table of the rows, whose columns are named in its head. */
 export function tableOf<Row>(rows: readonly Row[], columns: Record<string, (row: Row) => Cell>): string {
   const cells = Object.values(columns)
   return textTable(

@@ -1,4 +1,4 @@
-// Nothing in it means anything to a shell.
+// Characters that mean nothing to a shell.
 const plain = /^[\w./:@%+=,-]+$/
 
 /** How this program was called: by the script of a clone, by npx, or as an installed command. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** Whether the arguments ask for JSON. Known before they are parsed, since they may be what is wrong. */
+/** Whether --json is among the arguments, which may be wrong otherwise and are therefore not parsed yet. */
 export function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end < 0 ? undefined : end).includes('--json')

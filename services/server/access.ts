@@ -41,7 +41,7 @@ export function createAccessControl(
   return { auth, idempotency: createIdempotency(core) }
 }
 
-// The limiter has connections of its own: a limit must not wait for commands that use all others.
+// The limiter has connections of its own, so that a limit does not wait for commands that use all others.
 function createLimiter({ databaseUrl, random }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())

@@ -32,7 +32,7 @@ export function openCollect(core: Core, parts: BasisParts): CollectBasis {
   return { claims: openClaims(core, parts.undo), admission: openAdmission(core, parts) }
 }
 
-// Claims have connections of their own: every batch waits for one, and for nothing else in the database.
+// Claims have connections of their own, so that a batch, which waits for its claim, waits for nothing else.
 function openClaims({ databaseUrl }: Core, undo: AsyncDisposableStack): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())
@@ -64,7 +64,7 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
   return admission
 }
 
-// The read model reads other topics, too.
+// The read model has read offsets of other topics, too.
 async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {
   const positions = await liveOffsets(pool, 'sessions')
   return positions.filter(({ topic }) => topic === eventTopics.SessionScored)

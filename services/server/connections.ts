@@ -26,7 +26,7 @@ const readsOfApi = 8
 // With several roles in one process more would only wait for the same processor.
 const largestPool = 20
 const fewestReads = 2
-// Decisions take half of the pool and may need one connection more. Up to three schedulers hold one each, and decide.
+// Commands take half of the pool and may need one connection more. Up to three schedulers have one each, and run commands.
 const fewestOf = (roles: readonly Role[]) => (roles.length > 1 ? 8 : 6)
 
 const answering: Role[] = ['collect', 'api', 'gate']

@@ -34,7 +34,7 @@ export interface WorkerParts {
   roles: readonly Role[]
   network: NetworkSource
   registry: Registry
-  /** Scripts that prove themselves by it count as the browsers that they play. */
+  /** The key by which scripts of development prove that they are simulated, so that they count as what they play. */
   simulationKey?: SimulationKey | undefined
   undo: AsyncDisposableStack
 }

@@ -92,7 +92,7 @@ export interface CoreOptions {
   random: Random
   /** Queries have no time limit, as when a read model is built. */
   longQueries?: boolean
-  /** LOG_WAIT_MS counts: a server's start. */
+  /** Whether LOG_WAIT_MS counts, as it does for a server's start. */
   waitsForLog?: boolean
   /** How many connections the two shared pools of a server have; a command has its own numbers. */
   connections?: Pick<Connections, 'pool' | 'reads'>
@@ -156,7 +156,7 @@ export async function prepareStores(options: PrepareOptions): Promise<void> {
   await whileUnavailable(bind, { waitMs, logger })
 }
 
-// A broker that is starting, or has much to do, answers late or not yet. What is made by then is found the next time.
+// A broker that is starting, or has much to do, answers late or not yet. A next try finds what an earlier one has made.
 async function whileUnavailable(
   attempt: () => Promise<void>,
   { waitMs, logger }: { waitMs: number; logger: Logger },

@@ -70,8 +70,8 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
 }
 
 /**
- * Whether Gate's consent pages can be opened from elsewhere. They work at one address only, which links to them,
- * their key and their proofs name.
+ * Whether Gate's consent pages can be opened from another machine. They work at one address only, because the links to
+ * them, their key and their proofs name it.
  */
 export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {
   if (PUBLIC_URL === undefined) return !listensEverywhere(HOST)
@@ -80,7 +80,7 @@ export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {
 }
 
 function listensEverywhere(host: string): boolean {
-  // Node takes none for all, too.
+  // Node listens on all addresses where none is named.
   if (host === '') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'unspecified'
 }

@@ -64,7 +64,7 @@ export function createLags(core: Core): Lags {
   const ages = new Map<string, ReturnType<typeof createAge>>()
 
   async function lagsOf({ name, topics, done }: Group): Promise<Lag[]> {
-    // What is done is read first: an end is never before it.
+    // What is done is read before the ends, so that no lag is negative.
     const nextOf = new Map((await done()).map((position) => [placeName(position), position.offset]))
     const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
     return ends.map((end) => {

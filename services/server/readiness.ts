@@ -6,8 +6,8 @@ import type { Core } from './dependencies.ts'
 import { probeRecord, writeProbe } from './write-probe.ts'
 
 /**
- * What a process needs to serve. Whether the log and the database can be written to is tried every five seconds at
- * most: a full disk, and a Kafka with too few brokers, still answer questions.
+ * What a process needs to serve. It tries to write to the log and the database, every five seconds at most. A full
+ * disk, and a Kafka with too few brokers, can still be read from.
  */
 export function readinessChecks(core: Core, running: Running[]): ReadinessCheck[] {
   const { pool, log } = core

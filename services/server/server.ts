@@ -194,7 +194,7 @@ export function erasureParts(core: Core) {
 const proofTimeoutMs = 5000
 const proofBytes = 16 * 1024
 
-// A person who has approved waits so long for one answer of the service (open-points.md 37).
+// A person who has approved waits at most so long for one answer of the service.
 const integratorTimeoutMs = 10_000
 
 /** `publicUrl` has no path, and no slash at its end. */

@@ -2,7 +2,7 @@ import type { NewRecord, TopicSpec } from '../../infra/log/port.ts'
 import type { Migrations } from '../../infra/postgres/migrations.ts'
 
 export const probeTopic = 'tidegate.probe.v1'
-/** Nobody reads what is written to see whether it can be. */
+/** What is written there only shows that it can be, and nobody reads it. */
 export const probeTopicSpec: TopicSpec = { topic: probeTopic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
 export const probeMigrations: Migrations = {

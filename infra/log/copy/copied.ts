@@ -24,7 +24,7 @@ export function original(record: LogRecord): LogRecord {
   return offset === undefined ? record : { ...record, headers, offset: Number(offset) }
 }
 
-/** Throws where the target has anything but the beginning of the source. Nothing was written then. */
+/** Throws where the target has anything but the beginning of the source, before anything is written. */
 export async function refuseOtherRecords(place: CopyPlace): Promise<void> {
   const { source, target, topic, expires } = place
   const [sourceEnds, ends, firsts] = await Promise.all([
@@ -55,6 +55,6 @@ const elsewhere = 'Choose another KAFKA_TOPIC_PREFIX, or delete the topics that 
 const foreign = (topic: Topic) =>
   new Error(`${topic} on Kafka has records that are not of this embedded log. ${elsewhere}`)
 
-// Headers have the id of the event.
+// Headers have the id of the event, so that these name a record.
 const identityOf = ({ key, timestamp, headers }: LogRecord) =>
   JSON.stringify([key, timestamp, Object.entries(headers).sort()])

@@ -39,7 +39,7 @@ async function offsetsSoFar({ target, topic, expires }: CopyPlace): Promise<Offs
   return offsets
 }
 
-// Read models say at which offset a decision was, and have read up to an offset.
+// Read models name the offset of a decision, and that up to which they have read. So no record may get another one.
 function refuseGap({ topic, partition, records }: Batch, offsets: OffsetMap): void {
   const next = offsets.nextInSource(partition)
   const at = records.findIndex(({ offset }, i) => offset !== next + i)

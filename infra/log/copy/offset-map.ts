@@ -12,7 +12,7 @@ export type OffsetMap = ReturnType<typeof createOffsetMap>
 /**
  * Where the records of one topic went. Topics whose records expire need it, because scoring's offsets and the decisions to
  * skip name their records. Without it a move to Kafka would score sessions under way twice or not at all. `ends` are those
- * of the copy; `isEqual` = all up to there was carried, at its own offset.
+ * of the copy; with `isEqual` all records up to there were copied at their own offsets.
  */
 export function createOffsetMap(ends: Position[], { isEqual }: { isEqual: boolean }) {
   const equal = ends.map(({ partition, offset }): [number, Run[]] => [

@@ -97,7 +97,7 @@ const placeOf = ({ source, target }: CopyDeps, spec: TopicSpec) => ({
   expires: expires(spec),
 })
 
-// Decisions to skip name records of the others.
+// Decisions to skip name records of the other topics, so that these are copied first.
 const inOrder = (specs: TopicSpec[]) => [
   ...specs.filter(({ topic }) => topic !== skipTopic),
   ...specs.filter(({ topic }) => topic === skipTopic),

@@ -39,7 +39,7 @@ export async function runCopy(flags: CopyFlags): Promise<void> {
   const target = await openKafka({ config, logger })
   stack.defer(() => target.close())
   await refuseOthers(pool, await target.identity(), flags)
-  // What expires meanwhile would be missing in one of the two.
+  // Expired records stay meanwhile, since one of the two logs would lack them.
   const source = await openPostgresLog({ pool, url, logger, keepsExpired: true })
   stack.defer(() => source.close())
   const report = await copyFrom(source, { config, url, pool, target, logger }, flags)
@@ -90,7 +90,7 @@ async function copyFrom(
   return { log: await target.identity(), bound: bind, topics }
 }
 
-// With the partitions that the source has: keys stay where they are.
+// Topics get as many partitions as the source has, so that keys stay where they are.
 function specsOf(source: EventLog, config: Config): Promise<TopicSpec[]> {
   return Promise.all(
     topicSpecs(config).map(async (spec) => {

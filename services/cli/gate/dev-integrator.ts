@@ -78,7 +78,8 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   tell(`To sign up for it: ${typed('signup', serviceId)}\n`)
 }
 
-// By the operator of the running server, who is whoever runs this. Each start has another address, which ends it.
+// Whoever runs this operates the running server, and may verify a service. Each start has to, because another address
+// ends the verification.
 async function vouchFor(serviceId: string): Promise<void> {
   await withCore((core) =>
     verifyService(asOperator(core, 'gate dev-integrator'), { serviceId, verified: true }),

@@ -113,7 +113,7 @@ export function page(status: number, { title, text }: { title: string; text: str
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'cache-control': 'no-store',
-      // The address holds a code.
+      // The address has a code in it.
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     },

@@ -9,7 +9,7 @@ import { root } from './program.ts'
 
 const run = promisify(execFile)
 
-// What is compiled on its own; the rest of the SDK is in one bundle, and its types are not public.
+// Files that are compiled one by one. The rest of the SDK is in one bundle, and its types are not public.
 const compiled = ['package.d.ts', 'api.d.ts', 'react.js', 'react.d.ts']
 
 /** Writes the modules of the browser SDK's package, and their types. */

@@ -26,7 +26,7 @@ async function buildProgram(folder: string): Promise<void> {
       description: manifest.description,
       type: 'module',
       bin: { tidegate: 'tidegate.cjs' },
-      // Raw keys of node:crypto came with it.
+      // The first version whose node:crypto has raw keys.
       engines: { node: '>=24.15' },
       dependencies: only(dependencies, (name) => unbundled.includes(name)),
       // `tidegate dev` needs the one of its platform, and no other command.

@@ -5,10 +5,10 @@ import { buildQuestions, buildSdk } from '../../web/build-sdk.ts'
 
 export const root = path.resolve(import.meta.dirname, '../../..')
 
-/** Node resolves them beside the bundle: parts of kafkajs are replaced as it runs. */
+/** Packages that stay outside the bundle, because parts of kafkajs are replaced as it runs. */
 export const unbundled = ['kafkajs']
 
-// What modules read beside themselves as they run.
+// Files that modules read as they run.
 const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',

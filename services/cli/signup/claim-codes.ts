@@ -13,7 +13,7 @@ export interface ClaimCodes {
   close(): Promise<void>
 }
 
-// Longer text is something else.
+// A longer text is no code.
 const longest = 40
 
 /** `file`: by default one in a folder that nobody else can write to. */

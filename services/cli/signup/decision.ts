@@ -87,7 +87,7 @@ export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patien
   }
 }
 
-// Without an answer it counts as cancelled: it ends by itself.
+// Without an answer it counts as cancelled, because a signup that nobody decides ends by itself.
 async function isCancelled({ cancel }: Awaiting): Promise<boolean> {
   return cancel().then(
     () => true,

@@ -36,7 +36,7 @@ interface AdditionOptions {
 }
 
 /**
- * How values that can be `quoted` go to the end of a `.env` file. Of a variable that is there twice readers take the
+ * How values that can be `quoted` go to the end of a `.env` file. Where a variable is there twice, readers take the
  * last one.
  */
 export function additionTo(
@@ -77,7 +77,7 @@ function isSame(one: Values, other: Values): boolean {
   return one.size === other.size && [...other].every(([name, value]) => one.get(name) === value)
 }
 
-// Nothing in it means anything to any reader of such files.
+// Characters that mean nothing to any reader of such files.
 const bare = /^[\w./:@%+=,-]+$/
 
 /**
@@ -94,7 +94,7 @@ export async function readText(file: string): Promise<string> {
   return (await readFile(file, 'utf8').catch(missing)) ?? ''
 }
 
-/** An env file, with the links to it followed once: one that comes later is not. */
+/** An env file. Links to it were followed once, so that one that is made later leads nowhere else. */
 export interface EnvPlace {
   /** As it was named. */
   file: string
@@ -130,7 +130,7 @@ const unlinked =
   constants.O_NONBLOCK |
   (constants.O_NOFOLLOW ?? 0)
 
-// What was opened is looked at, and not what the name meant a moment before.
+// What was opened is checked, and not what the name meant a moment before.
 async function openTarget(target: string, user: number): Promise<FileHandle> {
   const handle = await open(target, unlinked, ownerOnly)
   try {

@@ -61,7 +61,7 @@ export function failureText(error: unknown, options: Record<string, string> = si
     const option = options[name.split('.')[0] ?? '']
     return option ? [`${option}: ${issue}${expected ? `; expected ${expected}` : ''}`] : []
   })
-  // What no option says needs the message that names it.
+  // A field that no option sets is only named by the message.
   return fields.length > 0 && lines.length === fields.length ? lines.join('\n') : errorText(error)
 }
 
@@ -69,7 +69,7 @@ export function failureText(error: unknown, options: Record<string, string> = si
 export function tellSignupFailure(error: unknown, { json }: { json: boolean }): void {
   process.exitCode = 1
   if (json) printEvent('failed', failureJson(error))
-  // Servers have a say in it.
+  // Parts of it come from a server, which must not steer the terminal.
   else console.error(printable(failureText(error)))
 }
 

@@ -50,7 +50,7 @@ const pollSchema = z.discriminatedUnion('status', [
     account_name: z.string(),
     delivery_bundle: z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema }),
     docs_url: z.string().optional(),
-    // Without it nobody was asked.
+    // A server that does not send it has let the person accept none.
     accepted_env_vars: z.array(z.string()).default([]),
   }),
   z.object({

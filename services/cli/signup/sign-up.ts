@@ -140,7 +140,7 @@ const tooLate =
 const retryFileMs = 3000
 const filePatienceMs = 2 * 60 * 1000
 
-// Only this process can open the delivery: when the file cannot be written, there is time to mend that.
+// Only this process can open the delivery. So it leaves time to mend a file that cannot be written.
 async function storePatiently(
   storing: Storing,
   { report, sleep, now, stop }: SignupParts,

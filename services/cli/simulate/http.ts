@@ -9,8 +9,8 @@ export interface HttpAnswer {
 export type HttpClient = ReturnType<typeof createHttpClient>
 
 /**
- * HTTP over kept connections. undici's own request rather than the global fetch, which takes twice the processor time:
- * the generator shares the machine with the server that it measures.
+ * HTTP over persistent connections, by undici's own request. The global fetch takes twice the processor time, and the
+ * generator shares the machine with the server that it measures.
  */
 export function createHttpClient({ connections }: { connections: number }) {
   const agent = new Agent({ connections, headersTimeout: 30_000, bodyTimeout: 30_000 })

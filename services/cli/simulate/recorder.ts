@@ -120,7 +120,7 @@ function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: 
 
 const refusal = z.object({ error: z.object({ code: z.string() }) })
 
-// By its status where something other than Tidegate answered.
+// The status stands for the code where something other than Tidegate answered.
 function errorCode({ status, body }: HttpAnswer): string {
   return refusal.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
 }

@@ -123,7 +123,7 @@ function waitLines(waits: SimulationReport['waits'], organization: string): stri
   })
 }
 
-// Why no session is human, where that is so.
+// What proofs the sessions brought, and why none is human where that is so.
 function proofLines({ hasKey, verification }: SimulationReport): string[] {
   if (hasKey && !verification) return ['The sessions carried proofs by the simulation key of DATA_DIR.']
   if (hasKey && verification?.proven)

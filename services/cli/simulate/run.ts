@@ -32,7 +32,7 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
   const showsProgress = !flags.json && process.stderr.isTTY
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
-  // What must be in the log whatever happens to the server, a JSON line for each body.
+  // A JSON line for each acknowledged body, which must be in the log whatever happens to the server.
   const acks = flags.acks ? createWriteStream(flags.acks) : undefined
   const report = await simulate({
     ...options,

@@ -17,7 +17,7 @@ export interface SimulationOptions {
   publishableKeys: ClientKeys
   /** Without it, and to any server but its own, no session is human. */
   simulationKey?: SimulationKey | undefined
-  /** In place of a script's own, so that a measure has what browsers send; default: the proof, if there is a key. */
+  /** What sessions answer, where a measure needs what browsers send. Default: the proof, if there is a key. */
   answers?: Answering
   sessions: number
   concurrency: number
@@ -85,7 +85,7 @@ async function sendAll(target: SessionTarget, options: SimulationOptions) {
 
   async function work(): Promise<void> {
     for (const index of indexes) {
-      // By the time of the start, so that a slow answer now does not lower the rate later.
+      // Counted from the start of the run, so that a slow answer now does not lower the rate later.
       if (rate) await until(start + (index * 1000) / rate, signal)
       if (signal?.aborted) return
       await sendOne(index).catch((error) => {

@@ -82,7 +82,7 @@ function answering(flags: Flags, secrets: string[]): (received: LoopbackRequest)
   return async (received) => {
     if (received.method !== 'POST') return { status: 405 }
     const inspection = inspect(received, { secrets, now: Date.now(), seen })
-    // As a receiver must: anybody on this machine can post here.
+    // A receiver must refuse what is not signed, because anybody on this machine can post here.
     const answer = isGenuine(inspection) ? await answerOf(received, flags) : { status: 401 }
     if (flags.json) console.log(JSON.stringify({ ...inspection, answered: answer.status }))
     else console.log(printable(inspectionText(inspection, answer.status)))

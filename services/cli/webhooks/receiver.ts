@@ -28,7 +28,7 @@ interface Inspection {
   type: string | null
   /** How often this event came since the start: 2 and above are retries or repetitions. */
   times_seen: number
-  /** 'valid', or what is wrong, by the header of each form. */
+  /** For the header of each form of signature: 'valid', or what is wrong. */
   signatures: Record<string, string>
   payload: unknown
 }

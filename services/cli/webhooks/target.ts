@@ -17,7 +17,7 @@ export interface Target {
   secretKey: string
   publishableKey: string | undefined
   organizationId: string
-  /** The key's: an endpoint gets the events of one environment only. */
+  /** The environment of the key, whose events alone an endpoint gets. */
   environment: Environment
 }
 

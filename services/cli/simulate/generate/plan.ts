@@ -9,7 +9,7 @@ import { deviceSnapshot } from './snapshot.ts'
 export interface TrafficMix {
   clients: Record<Client, number>
   bots: number
-  /** Sessions of a visitor that was there before and presents what it was handed then. */
+  /** Sessions of a visitor that was there before, and presents the continuity token that it got then. */
   returning: number
 }
 
@@ -19,7 +19,7 @@ export const defaultMix: TrafficMix = {
   returning: 0.2,
 }
 
-/** As far as a browser key goes. */
+/** The mix for who has only a key of browsers. */
 export const webOnly: TrafficMix = { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } }
 
 export interface SessionPlan {
