@@ -1,5 +1,5 @@
 import type { Form } from './lenient.ts'
-import { behaviorMeanings, snapshotMeanings } from './observation-meanings.ts'
+import { behaviorMeanings, snapshotMeanings, timing } from './observation-meanings.ts'
 import { behaviorSchema, snapshotSchema } from './observations.ts'
 
 const intro = `# What is observed
@@ -8,9 +8,9 @@ The members of \`snapshot\` and \`behavior\` in the [collect protocol](collect-p
 
 - Every member may be absent or null, which means "not observed". A count of behaviour is then 0, a list empty.
 - A value of another type, or a longer one, reads as not observed, and costs no other.
-- "text of 512" has at most as many UTF-16 units. A count is an integer of 32 bits from 0 on, and a size a number from 0 on. "up to 100" is a list, and a longer one reads as empty.
-- A hash is a text of 128 at most, or a number, of the client's own choosing: the same for the same input, on every visit. The browser SDK sends the first 32 hexadecimal digits of a SHA-256, of bytes or of JSON.
-- Times and deviations of the browser SDK are by \`event.timeStamp\`, and have three decimals. A mean is null without a value, a deviation with fewer than two.
+- A text has at most 512 UTF-16 units, or as many as the type says. A count is an integer of 32 bits from 0 on, a size a number from 0 on. "up to 100" is a list, and a longer one reads as empty.
+- A hash is a text of at most 128 or a number, of the client's own choosing, but always the same for the same input. The browser SDK sends 32 hexadecimal digits of a SHA-256.
+- Times of the browser SDK are by \`event.timeStamp\`, with three decimals. A mean is null without a value, a deviation with fewer than two.
 - Never send what a person typed, the names or values of fields, or which keys.
 `
 
@@ -21,7 +21,11 @@ const page = [
 
 const about: Record<string, string> = {
   Snapshot: 'The state of page and device as the document begins. It comes in the first body.',
-  Behaviour: 'What happened since the last body. A group with nothing in it has counts of 0.',
+  Behaviour: `What happened since the last body. A group with nothing in it has counts of 0. Each has these members, too:
+
+${Object.entries(timing)
+  .map(([member, meaning]) => `- \`${member}\`: ${meaning}`)
+  .join('\n')}`,
   native: 'Of an app; a page that sends it is taken for a script. Absent = null as a whole.',
 }
 
@@ -38,12 +42,19 @@ interface Described {
   meanings: Record<string, Record<string, string> | undefined>
 }
 
+// Groups with equal members have one table.
 function groups(form: Form, { named, meanings }: Described): string[] {
-  return Object.entries(form).map(([name, members]) => {
-    const rows = Object.entries(members).map(
+  const tables = Object.entries(form).map(([name, members]) => {
+    const own = Object.entries(members).filter(([member]) => !(member in timing))
+    const rows = own.map(
       ([member, kind]) => `| \`${member}\` | ${kind} | ${meanings[name]?.[member] ?? ''} |\n`,
     )
     const note = about[name] ? `${about[name]}\n\n` : ''
-    return `### \`${named}.${name}\`\n\n${note}| member | type | what it says |\n|-|-|-|\n${rows.join('')}`
+    return { name: `\`${named}.${name}\``, text: `${note}${head}${rows.join('')}` }
   })
+  return [...Map.groupBy(tables, ({ text }) => text)].map(
+    ([text, alike]) => `### ${alike.map(({ name }) => name).join(', ')}\n\n${text}`,
+  )
 }
+
+const head = '| member | type | what it says |\n|-|-|-|\n'

@@ -2,23 +2,23 @@ import type { Behavior, Snapshot } from './observations.ts'
 
 type Meanings<Groups> = { [G in keyof Groups]: { [Member in keyof NonNullable<Groups[G]>]: string } }
 
-// What each member says, its unit, and how the browser SDK finds it: docs/reference/observations.md is made of this by
-// `npm run schemas`. A client of another kind sends what comes closest, or leaves the member out.
+// What each member says, its unit, and how the browser SDK finds it. `npm run schemas` makes
+// docs/reference/observations.md of this. A client of another kind sends what comes closest, or leaves the member out.
 
-const realm = (where: string) => ({
-  available: `whether ${where} could be asked at all`,
+const realm = {
+  available: 'whether it could be read at all',
   user_agent: '`navigator.userAgent` there',
   platform: '`navigator.platform` there',
   languages: '`navigator.languages` there',
   hardware_concurrency: '`navigator.hardwareConcurrency` there, processors',
   webgl_renderer: 'as `webgl.renderer`, by a context made there',
-})
+}
 
 export const snapshotMeanings: Meanings<Snapshot> = {
   collection: {
     mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](../guide/privacy.md#minimising)',
     withheld:
-      'parts that are not there, and why. Parts: `worker`, `iframe`, `webgl`, `canvas`, `fonts`, `audio`. Reasons: `blocked` (it was refused or failed), `unsupported` (the browser has no such interface), `late` (it was not ready in time)',
+      'parts (`worker`, `iframe`, `webgl`, `canvas`, `fonts`, `audio`) that are not there, and why: `blocked` (refused or failed), `unsupported` (there is no such interface), `late` (not ready in time)',
   },
   navigator: {
     user_agent: '`navigator.userAgent`',
@@ -35,8 +35,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     cookie_enabled: '`navigator.cookieEnabled`',
     mime_types_count: '`navigator.mimeTypes.length`',
     plugins: 'the `name` of each of `navigator.plugins`',
-    plugins_genuine:
-      'whether plugins and MIME types have their own prototypes. Where there is a plugin, also: `item(2^32)` is the first, whose first type refers back to it',
+    plugins_genuine: 'whether plugins and MIME types have their own prototypes, and refer to each other',
     connection_rtt: '`navigator.connection.rtt`, milliseconds',
     brands: '`navigator.userAgentData.brands`',
     ua_data_platform: '`navigator.userAgentData.platform`',
@@ -45,7 +44,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     ua_data_model: '`model` of `getHighEntropyValues`',
     ua_data_mobile: '`navigator.userAgentData.mobile`',
     ua_full_version:
-      'of `fullVersionList` of `getHighEntropyValues`: the version of the first brand that is neither the odd one nor Chromium, else of Chromium',
+      'the version in `fullVersionList` of `getHighEntropyValues`, of a product rather than of Chromium',
   },
   environment: {
     outer_width: '`window.outerWidth`, CSS pixels',
@@ -74,45 +73,43 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     webdriver: '`navigator.webdriver`',
     webdriver_iframe: '`navigator.webdriver` in an empty frame of the page',
     webdriver_worker:
-      '`navigator.webdriver` in a worker; null where it could not be asked, which is no evidence',
+      '`navigator.webdriver` in a worker; null where it could not be read, which is no evidence',
     webdriver_own_property: 'whether `navigator` itself has a property `webdriver`; its prototype always has',
     globals:
-      'names in `window` or `document` that drivers leave there, by an exact list, and markers of chromedriver (`cdc_..._Array`)',
+      'names in `window` or `document` that drivers leave there, and markers of chromedriver (`cdc_..._Array`)',
     document_attributes: 'attributes of the root element that are called `selenium`, `webdriver` or `driver`',
     cdp_runtime: 'whether `console_readers` has any: developer tools or a driver listen',
     console_readers:
-      'ways in which something is seen to read a logged error, as `worker.stack`. `stack`: its stack is formatted as it is logged; `getter`: its name is read more often than its message',
+      'how something was seen to read a logged error: `stack` is formatted, or a `getter` is read; as `worker.stack`',
     sequentum: 'whether `window.external` names Sequentum',
     electron: 'whether `process` or the user agent says Electron',
   },
   tamper: {
     examined: 'how many functions and primitives were looked at for the two lists that follow',
-    patched_functions:
-      'of a list of built-in functions and getters those whose source is not native, as `navigator.userAgent` or `Date.getTimezoneOffset`',
+    patched_functions: 'of a list of built-in functions and getters those whose source is not native',
     foreign_primitives:
-      'of a list of primitives those that are not native, as `JSON.stringify`, and `frame.JSON.stringify` in a fresh frame. Looked at: source text, own properties, constructibility, the stack of a wrong call',
+      'of a list of primitives those that are not native, as `JSON.stringify`, and `frame.JSON.stringify` in a fresh frame',
     realm_differences:
-      'names of values that a fresh frame or a worker says otherwise than the page: `frame.userAgent`, `worker.languages`',
+      'values of a fresh frame or a worker that differ from the page: `frame.userAgent`, `worker.languages`',
     realm_available: 'whether a fresh frame could be opened to take primitives from',
     navigator_own_properties:
       '`Object.getOwnPropertyNames(navigator)`; empty in a browser that is left alone',
-    iframe_srcdoc_proxy:
-      'whether a frame that is not in the document has a window, as where a tool answers for it',
+    iframe_srcdoc_proxy: 'whether a frame outside of the document has a window, as where a tool imitates it',
     chrome_runtime_faked:
-      'whether `chrome.runtime.sendMessage` or `connect` has a prototype, which the native ones have not; null without `window.chrome`',
+      'whether `chrome.runtime.sendMessage` or `connect` is an imitation; null without `window.chrome`',
     webgl_parameter_mismatch: 'whether WebGL and WebGL 2 differ in renderer or limits that they share',
     timezone_mismatch: 'whether the wall clock of `environment.timezone` differs from `getTimezoneOffset()`',
     brave: 'whether there is a `navigator.brave`',
     timer_precision_reduced:
-      'whether two steps of `performance.now()` in a row are 5 milliseconds or longer; null where it is not seen to step',
+      'whether steps of `performance.now()` are 5 milliseconds or longer; null where none was seen',
   },
   engine: {
     eval_length: 'the length of the source text of `eval`, characters',
     null_property_message: 'what the error says when a property of `null` is read',
     name: '`V8`, `SpiderMonkey` or `JavaScriptCore`, by that message',
   },
-  worker: realm('a worker'),
-  iframe: realm('an empty frame of the page'),
+  worker: realm,
+  iframe: realm,
   storage: {
     cookies: 'whether a cookie that is set is there',
     local_storage: 'whether what is stored in `localStorage` is there',
@@ -134,8 +131,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     geometry_hash: 'of the pixels of overlapping circles, drawn on a canvas of 122 by 110',
     text_hash: 'of the pixels of two lines of text with an emoji, drawn on a canvas of 240 by 60',
     winding: 'whether the rule `evenodd` leaves a hole in a path',
-    noise_detected:
-      'whether a filled square or an empty canvas reads back as something else than what was drawn',
+    noise_detected: 'whether a filled square or an empty canvas reads back as something else',
     offscreen_consistent: 'whether the same circles on an `OffscreenCanvas` have the same pixels',
   },
   webgl: {
@@ -157,7 +153,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     limits_hash: 'of the limits of the adapter with their names, sorted',
   },
   audio: {
-    hash: 'of the samples from 4500 on that an `OfflineAudioContext` makes of a triangle at 10 kHz through a compressor; nothing is played',
+    hash: 'of the samples that an `OfflineAudioContext` makes of a triangle wave through a compressor; nothing is played',
     sample_rate: 'of that sound, hertz',
     channel_count: 'of that sound, channels',
     voice_count: 'how many voices `speechSynthesis.getVoices()` has',
@@ -168,8 +164,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
   fonts: {
     detected_count: 'how many of the tested fonts are there',
     tested_count: 'how many were tested',
-    detected:
-      'the names of those that are there: a text is wider or narrower with the font than with a generic one',
+    detected: 'their names: a text has another width with the font than with a generic one',
     enumeration_hash: 'of these names',
     metrics_hash: 'of width, ascent and descent of a text in the generic fonts',
     preferences_hash: 'of the fonts of the system, as `caption` and `menu`, with size and weight',
@@ -209,14 +204,15 @@ export const snapshotMeanings: Meanings<Snapshot> = {
   },
 }
 
-// Of events since the last body.
-const channel = (which: string) => ({
-  events: `how many there were: ${which}`,
-  untrusted: 'those of them that a script made (`isTrusted` is false)',
-  duration_ms: 'from the first to the last of them, milliseconds',
-  interval_mean: 'mean of the time from one to the next, milliseconds',
+/** What each group of behaviour says of its events. */
+export const timing = {
+  untrusted: 'events that a script made (`isTrusted` is false)',
+  duration_ms: 'from the first event to the last one, milliseconds',
+  interval_mean: 'mean of the time from one event to the next, milliseconds',
   interval_std: 'standard deviation of that time, of the sample, milliseconds',
-})
+}
+
+const channel = (events: string) => ({ events, ...timing })
 
 export const behaviorMeanings: Meanings<Behavior> = {
   mouse: {
@@ -227,9 +223,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     clicks_without_move: 'genuine clicks more than 3 CSS pixels from the last known position, or without one',
     clicks_exact_center: 'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
     screen_equals_client:
-      'genuine moves whose screen position is the position in the page, though the window is not at the top of the screen or has a bar',
-    frameless:
-      'genuine moves whose screen position leaves no room for the bars of the window, though it has some',
+      'genuine moves whose screen position is that in the page, though the window has an offset or a bar',
+    frameless: 'genuine moves whose screen position leaves no room for the bars of the window',
     coalesced: 'genuine moves that the browser made of several (`getCoalescedEvents`)',
     single: 'genuine moves that the browser made of one, where it says so',
     off_clock:
@@ -238,8 +233,7 @@ export const behaviorMeanings: Meanings<Behavior> = {
       'genuine presses of a mouse button: `mousedown` after `pointerdown`, but not by assistive technology',
     instant_presses: 'those of them that were released within 8 milliseconds',
     pressureless: 'genuine presses and moves with a button down, whose `pressure` is 0; only of a mouse',
-    jumps:
-      'presses that one genuine move brought the pointer to over more than 200 CSS pixels. Moves that came late or made of several do not count, nor those after the pointer was out of the page or the window without focus',
+    jumps: 'presses after one genuine move over more than 200 CSS pixels, within the page and with focus',
     straightness:
       'path over distance, 1 for a straight line; mean over movements. One ends with a click or 120 milliseconds of rest, and counts from 4 points and 30 CSS pixels on',
     speed_std: 'standard deviation of the speed between two moves, CSS pixels for a millisecond',
@@ -251,18 +245,15 @@ export const behaviorMeanings: Meanings<Behavior> = {
     hold_std: 'standard deviation of that time, milliseconds',
     rollovers: 'keys of a character that were pressed while another such key was down',
     corrections: 'Backspace and Delete',
-    shiftless:
-      'genuine capitals without Shift or Caps Lock next to a small letter, and `@` of the key `Digit2` without a modifier',
+    shiftless: 'genuine capitals without Shift or Caps Lock, and `@` of the key `Digit2` without a modifier',
     malformed: 'genuine keys whose `keyCode` is 0 or whose `location` is 0, though their `code` says more',
     unkeyed: 'genuine `keypress` events with no `keydown` since the one before',
     off_clock:
       'genuine presses and releases of keys whose `timeStamp` is no whole number of milliseconds after that of the one before',
     abutting:
-      'keys of a character that are pressed less than 8 milliseconds after the one before was released, while no key is down',
-    hasty:
-      'genuine keys of a character that are pressed within 60 milliseconds after a mouse button was released',
-    letters:
-      'genuine keys of a to z that have a number of their own, which those of a keyboard on the screen have not',
+      'keys of a character that are pressed within 8 milliseconds after the release of the one before',
+    hasty: 'genuine keys of a character within 60 milliseconds after the release of a mouse button',
+    letters: 'genuine keys of a to z with a number of their own, unlike those of a keyboard on the screen',
   },
   touch: {
     ...channel('`touchstart`, `touchmove`, `touchend`'),
@@ -270,32 +261,29 @@ export const behaviorMeanings: Meanings<Behavior> = {
     radius_std: 'standard deviation of `radiusX` of the contacts, CSS pixels',
     instant: 'genuine contacts that ended within 8 milliseconds',
     plain: 'genuine contacts that begin with both radii and the force at 1, whatever the page is zoomed to',
-    displaced:
-      'genuine contacts that begin 4 or more CSS pixels beside their place in the page, though the window is as wide as the screen',
+    displaced: 'genuine contacts that begin 4 or more CSS pixels off their place in the page',
   },
   scroll: {
     ...channel('`wheel` and `scroll`'),
     wheel: '`wheel` events',
     distance: 'up and down together, CSS pixels',
     uneven_wheel:
-      'genuine turns of the wheel by whole notches that scroll another distance for a notch than the turn before',
-    uncaused:
-      'times that scrolling began with no wheel, key, touch, press, change of focus or of size in the second before',
+      'genuine turns of the wheel by whole notches whose distance for a notch is not that of the turn before',
+    uncaused: 'times that scrolling began with no input or change of focus or size in the second before',
   },
   form: {
     ...channel('`focusin`, `input` of text fields, `change`, `submit`'),
     focuses: 'fields that got the focus',
     changes: '`change` events',
     submits: '`submit` events',
-    silent_changes:
-      'inputs of a text field with no key, paste, drop or composition in the second before; nor by a menu or autofill',
+    silent_changes: 'inputs of a text field with no key, paste, drop, composition, menu or autofill',
     inserted: 'those of them that are genuine and insert two or more characters at once',
     autofills: "inputs by the browser's own autofill",
     uncaused_focuses:
-      'fields that got the focus with no genuine press, key, touch, click or submit in the second before, nor a return to the window',
+      'fields that got the focus with no genuine input in the second before, nor a return to the window',
     unfocused_inputs: "inputs of a text field that has not the focus, without the browser's own autofill",
     time_to_submit_ms:
-      'from the first focus in the form, or the start of the document where there was none, to its last `submit`, milliseconds',
+      'from the first focus in the form, or else the start of the document, to its last `submit`, milliseconds',
   },
   clipboard: {
     ...channel('`copy`, `cut` and `paste`'),

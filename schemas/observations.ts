@@ -18,9 +18,9 @@ import {
 // What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
 // Text has no U+0000 and counts fit an Avro int: Postgres and Avro store neither a larger one nor that character,
 // and one such value would halt every reader of the event.
-const text = stringUpTo(512)
+const text = { ...stringUpTo(512), form: 'text' }
 const longText = stringUpTo(2048)
-const hash = either(stringUpTo(128), number)
+const hash = { ...either(stringUpTo(128), number), form: 'hash' }
 const texts = listUpTo(stringUpTo(200), 100)
 
 const navigator = group({
@@ -228,7 +228,7 @@ const native = group({
   code_signing_invalid: bool,
 })
 
-// By name, so that a client cannot fill it with anything else.
+/** By name, so that a client cannot fill it with anything else. */
 export const withheldGroups = ['worker', 'iframe', 'webgl', 'canvas', 'fonts', 'audio'] as const
 export const withheldReasons = ['blocked', 'unsupported', 'late'] as const
 export interface Withheld {

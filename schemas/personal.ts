@@ -49,7 +49,7 @@ export const personalFields = {
   WebhookDeliveryAttempted: ['response_body'],
 } as const satisfies FieldsByEvent
 
-// Members of personal records that stay readable, as decisions refer to them.
+/** Members of personal records that stay readable, as decisions refer to them. */
 export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
   SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
 }

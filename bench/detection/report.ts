@@ -91,9 +91,9 @@ function verdicts(rows: JudgedRow[]): string[] {
 }
 
 const attackers = [
-  'A determined attacker drives a real browser on a machine with fonts and sound, and moves its mouse and keyboard below the browser along recorded paths of people. `xdotool-human` is such a case, and it is human. So is a farm of phones, and so are people who are paid. Nothing in a page tells them from the visitors that a site wants. What is left are repeats, addresses and rates, and what a site knows of its accounts.',
-  'Nor is it caught who lets a real engine answer the questions for sessions that a script invents, or who claims an engine that nobody has taught. Where nothing is learned yet, a script that has read this repository looks like a person. A recorded visit that is sent again is found where its numbers are changed by a few percent. It is not found where all of them are changed by a tenth or more, and durations are computed anew. Visits at random gaps, from many addresses, with hands that vary as much as people do are not found either.',
-  'A browser that nobody has touched yet may be indistinguishable from one that a person has just opened: most automation that stays human only loads the page. `patchright-careful` waits and halts as people do, and little but the clock of X11 tells it. On Windows and macOS that clock tells nothing, so it would be human there. Remote debugging is seen in one way, a logged error that is serialised, and Patchright silences that. A rejected promise would show it, too, but it breaks the tests that customers run with Playwright on their own pages.',
+  'A determined attacker drives a real browser on a machine with fonts and sound, and moves its mouse and keyboard below the browser along recorded paths of people. `xdotool-human` is such a case, and it is human. So is a farm of phones, and so are people who are paid. Nothing in a page tells them from the visitors that a site wants, so only repeats, addresses, rates and what a site knows of its accounts are left.',
+  'Sessions that a script invents are not caught either, where a real engine answers their questions, or where they claim an engine that nobody has taught. Where nothing is learned yet, a script that has read this repository looks like a person. A recorded visit that is sent again is found where its numbers are changed by a few percent. It is not found where all of them are changed by a tenth or more, and durations are computed anew. Visits at random gaps, from many addresses, with hands that vary as much as people do are not found either.',
+  'A browser that nobody has touched yet may be indistinguishable from one that a person has just opened: most automation that stays human only loads the page. `patchright-careful` pauses as people do, and little but the clock of X11 reveals it. On Windows and macOS that clock reveals nothing, so it would be human there. Remote debugging is seen in one way, a logged error that is serialised, and Patchright silences that. A rejected promise would show it, too, but it breaks the tests that customers run with Playwright on their own pages.',
 ]
 
 function people(rows: JudgedRow[]): string[] {
@@ -116,13 +116,11 @@ function people(rows: JudgedRow[]): string[] {
 const isThrottled = ({ case: name }: Row) => name.endsWith('-throttled')
 
 function leftOutVerdicts(rows: JudgedRow[]): string[] {
-  return [
-    'The points of signals are fitted to these rows (`bench/detection/fit.ts`). Here each row is judged by points that were fitted without its framework, and people by points that were fitted without their browser.',
-    countTable(
-      '',
-      countVerdicts(leftOut(rows), ({ kind }) => kinds[kind]),
-    ),
-  ]
+  const about =
+    'The points of signals are fitted to these rows (`bench/detection/fit.ts`). Each row is judged once more, by points that were fitted without its framework, and people by points that were fitted without their browser.'
+  const byKind = (some: JudgedRow[]) => countVerdicts(some, ({ kind }) => kinds[kind])
+  const [own, others] = [byKind(rows), byKind(leftOut(rows))].map((counts) => countTable('', counts))
+  return [about, own === others ? 'All counts are those of [verdicts](#verdicts) then, too.' : `${others}`]
 }
 
 function countTable(title: string, counts: Counts[]): string {
@@ -154,9 +152,17 @@ function tools(rows: JudgedRow[]): string[] {
       return row ? `${row.verdict} ${row.score}` : ''
     }
     const [{ framework = '', version = '' } = {}] = moments
-    return [name, `${framework} ${version}`.trim(), at(false), at(true)]
+    return [name, `${framework} ${version.replace(/ built on .*/, '')}`.trim(), at(false), at(true)]
   })
-  return [table(['case', 'by', 'loads', 'acts'], cells)]
+  const short = cells.map(([name = '', by = '', ...rest], i) => [
+    name,
+    by === cells[i - 1]?.[1] ? '' : by,
+    ...rest,
+  ])
+  return [
+    'An empty cell of the second column is as the one above.',
+    table(['case', 'by', 'loads', 'acts'], short),
+  ]
 }
 
 function peerCatches(rows: JudgedRow[]): string[] {

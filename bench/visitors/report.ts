@@ -30,8 +30,8 @@ export async function writeVisitors(results: ReplayResults): Promise<void> {
 export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayResults): string {
   return [
     title,
-    'Written by `make replay` (`bench/visitors/`), which calls the code that scoring runs. Looks come from the public generator `fingerprint-generator`, each browser visits once a week, and its attributes change as often as a study found (Vastel et al., FP-STALKER, IEEE S&P 2018). Drawings, networks, voices and media devices are in neither; how they vary is assumed in `looks.ts` and `evolution.ts`.',
-    `Seed ${seed}, commit ${commit}. Beside ours are the rules of that study on the same visits. They know no storage, so they are run where all of it is lost, and on at most 2,000 browsers.`,
+    'Written by `make replay` (`bench/visitors/`), which calls the code that scoring runs. The browsers come from the public generator `fingerprint-generator`. Each visits once a week, and its attributes change as often as a study found (Vastel et al., FP-STALKER, IEEE S&P 2018). How drawings, networks, voices and media devices vary is assumed in `looks.ts` and `evolution.ts`.',
+    `Seed ${seed}, commit ${commit}. The rules of that study see the same visits. They know no storage, so they run where all of it is lost, and on at most 2,000 browsers.`,
     '- **ids**: visitors a browser has, 1 is best. **ownership**: how much of a visitor is its main browser, the mean of all visitors.',
     '- **precision**, **recall**: BCubed, over visits. **mixed**: visitors with more than one browser. **days**: the longest time that a browser had one visitor, the mean.',
     table(
@@ -48,14 +48,16 @@ export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayR
         'mixed',
         'days',
       ],
-      scenarios.flatMap(({ name, browsers, visits, loss, ours, rules }) => {
-        const about = [name, browsers, visits, loss === 1 ? 'always' : `${loss * 100} of 100`]
-        return [[...about, 'us', ...cells(ours)], ...(rules ? [[...about, 'rules', ...cells(rules)]] : [])]
+      scenarios.flatMap(({ name, browsers, visits, loss, ours, rules }, i) => {
+        const isAgain = scenarios[i - 1]?.name === name && scenarios[i - 1]?.browsers === browsers
+        const about = isAgain ? ['', '', ''] : [name, browsers, visits]
+        const own = [...about, loss === 1 ? 'always' : `${loss * 100} of 100`, 'us', ...cells(ours)]
+        return [own, ...(rules ? [['', '', '', '', 'rules', ...cells(rules)]] : [])]
       }),
     ),
     ...peoplePart(people),
     '### Twins',
-    'Machines that are equal in all that is compared, in one network and in several, minutes and hours apart. Each comes without storage, and later comes back with what it was given. Counted are visitors after all first visits, after all second ones, and those that have two machines.',
+    'Machines that are equal in all that is compared, in one network and in several, minutes and hours apart. Each comes without storage, and comes back with it. Counted are visitors after all first visits, after all second ones, and those that have two machines.',
     table(
       ['machines', 'visitors at first', 'after each came back', 'with two machines'],
       [...Map.groupBy(twins, ({ count }) => count)].map(([count, runs]) => [
@@ -74,15 +76,15 @@ function range(values: number[]): string {
 }
 
 function peoplePart(people: JudgedRun[]): string[] {
+  const judged = people.filter(({ half }) => half === 'judged')
   return [
     '### Homes and offices',
-    'Eight weeks of 400 homes, 16 offices, seven countries and their carriers (`population.ts`, `journeys.ts`). Phones of one model are equal, in a third of the homes all are of one model, and the machines of an office are one image. Storage is lost at 5 of 100 visits, 10 for Safari, and always by the 6 of 100 people whose windows are private. The rules were fitted on one half of the homes. The judged half is of another seed, and nothing was changed after it was measured. The desktops of the first table were looked at while fitting, so they are no blind test.',
-    '- **wrong**: visits that were answered with a visitor whose oldest session is of another device. **mixed**: visitors with more than one device in the end.\n- **ids**: visitors a device has in the end. **bound**: the same for a matcher that knows which looks only one device ever has.',
+    'Eight weeks of 400 homes, 16 offices, seven countries and their carriers (`population.ts`, `journeys.ts`). Phones of one model are equal, in a third of the homes all are of one model, and the machines of an office are one image. Storage is lost at 5 of 100 visits, 10 for Safari, and always by the 6 of 100 people whose windows are private. The rules were fitted on other homes, and nothing was changed after these were measured. The desktops of the first table were seen while fitting, so they are no blind test.',
+    '- **wrong**: visits that were answered with a visitor whose oldest session is of another device. **mixed**: visitors with more than one device in the end.\n- **ids**: visitors a device has in the end. **bound**: the same for a matcher that knows which traits only one device ever has.',
     table(
-      ['storage lost', 'half', 'devices', 'of', 'visits', 'wrong', 'mixed', 'ids', 'bound'],
-      people.map(({ name, half, group, judgement: j }) => [
-        name,
-        half,
+      ['storage lost', 'devices', 'of', 'visits', 'wrong', 'mixed', 'ids', 'bound'],
+      judged.map(({ name, group, judgement: j }, i) => [
+        name === judged[i - 1]?.name ? '' : name,
         group,
         j.devices,
         j.visits,

@@ -12,7 +12,7 @@ import { pickPlaces, timesReplaced } from './pick.ts'
 /** So many questions there are at a time. */
 export const bankSize = 2048
 /**
- * So many of them, in the first places, are asked fifty times as often as the others. Some 200 visitors teach their
+ * So many of them, in the first places, are used fifty times as often as the others. Some 200 visitors teach their
  * answers, and some thousands those of all.
  */
 export const frequentSize = 40
@@ -51,12 +51,12 @@ const made = new LRUCache<number, EngineQuestion>({ max: 2 * bankSize })
 /** What a number asks. Every process with the master key makes the same question of it. */
 export function bankQuestion(number: number, master: MasterKey): EngineQuestion {
   const id = bankIdOf(number, master)
-  const question = made.get(id) ?? { id, ...asked(number, master) }
+  const question = made.get(id) ?? { id, ...questionAt(number, master) }
   made.set(id, question)
   return question
 }
 
-function asked(number: number, master: MasterKey): Omit<EngineQuestion, 'id'> {
+function questionAt(number: number, master: MasterKey): Omit<EngineQuestion, 'id'> {
   const bytes = createHmac('sha512', master.secretKey('question-bank')).update(String(number)).digest()
   let drawn = 0
   // Of two bytes each, the same ones again where a question has more than 32 parts.

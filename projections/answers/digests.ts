@@ -1,7 +1,7 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 import { networkPrefix } from '../../infra/ip/network.ts'
 
-// A client can fill both with a text of its own, which is on the log for ever: so neither stands there as it is.
+// A client can fill classes and answers with texts of its own. The log has hashes of them, because it is never deleted.
 export const classDigest = (name: string): string => digest('class', name)
 export const answerDigest = (answer: string): string => digest('answer', answer)
 

@@ -27,6 +27,7 @@ export const answers = table('answers', {
   environment: column.text<Environment>(),
   /** `classDigest` of an engine and its version, or of what draws. */
   class: foreign(column.text()),
+  /** The id of a question, or `canvas` and the seed of a drawing. */
   asked: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
@@ -48,7 +49,7 @@ export interface Seen {
   networks: string[]
 }
 
-const mostKept = 32
+const mostVisitors = 32
 // As many as an organization needs to learn by itself.
 const mostOfOrganization = { visitors: 20, networks: 10 }
 const mostOrganizations = 8
@@ -69,9 +70,9 @@ export const answersProjection: Projection = {
 
 // The smallest of all hashes are the same in whatever order events come, and however often.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
-  const given = mergeAnswers(events.flatMap(rowsOf))
-  const stored = await loadRows(tx, answers, { by: 'id', ids: [...given.keys()] })
-  const changed = [...given.values()].flatMap((row) => {
+  const merged = mergeAnswers(events.flatMap(rowsOf))
+  const stored = await loadRows(tx, answers, { by: 'id', ids: [...merged.keys()] })
+  const changed = [...merged.values()].flatMap((row) => {
     const known = stored.get(row.id)
     const next = known ? together(known, row) : row
     return known && isSame(known, next) ? [] : [next]
@@ -85,10 +86,10 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
 }
 
 /** Of an operator's browser, which answers for both environments. */
-function learnedRows({ engine_family, answers: given }: EngineAnswersLearned): AnswerRow[] {
+function learnedRows({ engine_family, answers: learned }: EngineAnswersLearned): AnswerRow[] {
   const by = { visitors: [], organizations: {}, by_operator: true }
   return environments.flatMap((environment) =>
-    Object.entries(given).map(([asked, answer]) => ({
+    Object.entries(learned).map(([asked, answer]) => ({
       ...answerOf({ environment, class: classDigest(engine_family), asked, answer }),
       ...by,
     })),
@@ -97,20 +98,20 @@ function learnedRows({ engine_family, answers: given }: EngineAnswersLearned): A
 
 /** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
 export function answerRows(data: SessionScored): AnswerRow[] {
-  const given = data.given_answers
-  if (!given?.is_consistent) return []
-  const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
+  const said = data.given_answers
+  if (!said?.is_consistent) return []
+  const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = said
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
-  const visitor = given.visitor_digest.slice(0, digestLength)
-  const seen = { visitors: [visitor], networks: [given.network_digest.slice(0, digestLength)] }
+  const visitor = said.visitor_digest.slice(0, digestLength)
+  const seen = { visitors: [visitor], networks: [said.network_digest.slice(0, digestLength)] }
   const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, by_operator: false }
   const row = (of: string, asked: string, answer: string): AnswerRow => ({
     ...answerOf({ environment, class: of, asked, answer }),
     ...by,
   })
   const family = engine_family && classDigest(engine_family)
-  const toQuestions = Object.entries(given.engine_answers).flatMap(([id, answer]) => {
+  const toQuestions = Object.entries(said.engine_answers).flatMap(([id, answer]) => {
     const of = bankNumberOf(Number(id)) === undefined ? engine : family
     return of === null ? [] : [row(of, id, answer)]
   })
@@ -134,7 +135,7 @@ function digest(...parts: string[]): string {
   return hash('sha256', parts.join('\0')).slice(0, 16)
 }
 
-/** What several sessions gave, by the id of the row. */
+/** Answers of several sessions, by the id of the row. */
 export function mergeAnswers(rows: AnswerRow[]): Map<string, AnswerRow> {
   const merged = new Map<string, AnswerRow>()
   for (const row of rows) {
@@ -147,7 +148,7 @@ export function mergeAnswers(rows: AnswerRow[]): Map<string, AnswerRow> {
 function together(one: AnswerRow, other: AnswerRow): AnswerRow {
   return {
     ...one,
-    visitors: smallest([...one.visitors, ...other.visitors], mostKept),
+    visitors: smallest([...one.visitors, ...other.visitors], mostVisitors),
     organizations: seenTogether(one.organizations, other.organizations),
     by_operator: one.by_operator || other.by_operator,
   }
@@ -170,9 +171,9 @@ const isSame = (one: AnswerRow, other: AnswerRow) =>
   one.visitors.join() === other.visitors.join() &&
   JSON.stringify(one.organizations) === JSON.stringify(other.organizations)
 
-/** How many there were: exact below 32, beyond that by how small the hashes are that were kept. */
-export function distinct(kept: string[]): number {
-  const largest = kept.at(-1)
-  if (kept.length < mostKept || largest === undefined) return kept.length
-  return Math.round(((mostKept - 1) * 2 ** 48) / Number.parseInt(largest.slice(0, digestLength), 16))
+/** How many visitors there were, by the smallest of their hashes: exact below 32, and an estimate beyond. */
+export function distinct(smallest: string[]): number {
+  const largest = smallest.at(-1)
+  if (smallest.length < mostVisitors || largest === undefined) return smallest.length
+  return Math.round(((mostVisitors - 1) * 2 ** 48) / Number.parseInt(largest.slice(0, digestLength), 16))
 }

@@ -23,20 +23,23 @@ export interface NearRepeats {
   gap_deviation: number | null
 }
 
-const inHour = `filter (where opened_at > asked.at - ${windows.hour})`
+const inHour = `filter (where opened_at > target.at - ${windows.hour})`
 /** What is counted of the newest sessions of the address, whose `gap` is the time to the next one. */
 export const ofAddress = {
   pace_visitors: `count(distinct visitor)
-    filter (where pace = asked.pace and visitor <> coalesce(asked.visitor, ''))::integer as pace_visitors`,
+    filter (where pace = target.pace and visitor <> coalesce(target.visitor, ''))::integer as pace_visitors`,
   gap_seconds: `round(avg(gap) ${inHour} / 1000)::integer as gap_seconds`,
   gap_deviation: `round(100 * stddev_samp(gap) ${inHour} / nullif(avg(gap) ${inHour}, 0))::integer as gap_deviation`,
 }
 
-// Whose hands may be nearly the same, each as a text: what of them is the same is said before their numbers.
+/**
+ * SQL: sessions whose hands may be nearly the same. Each is a text of its id, `m` for the same machine and `a` for the same
+ * address, and the numbers of its hands.
+ */
 export const candidates = `cross join lateral (select coalesce(string_agg(session_id || ' ' ||
-      (case when machine = asked.machine then 'm' else '' end) || (case when address = asked.address then 'a' else '' end)
+      (case when machine = target.machine then 'm' else '' end) || (case when address = target.address then 'a' else '' end)
       || ' ' || encode(hands, 'hex'), ','), '') as near from (
-    ${nearNames.map((name) => newestOthers(`r.${name} = asked.${name}`)).join(' union all ')}
+    ${nearNames.map((name) => newestOthers(`r.${name} = target.${name}`)).join(' union all ')}
   ) one) by_hands`
 
 interface Likeness {

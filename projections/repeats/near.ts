@@ -54,7 +54,7 @@ const numbersInDigest = 8
 export const digestCount = 3
 // As wide as a number grows by a third: noise of 3 % seldom leaves it.
 const cell = 0.3
-// Of the logarithms that are kept.
+// Of the stored logarithms.
 const unit = 0.001
 // Two copies with noise of 3 % each are 6 % apart.
 const farthest = 0.065

@@ -14,7 +14,9 @@ import {
   windows,
 } from './tables.ts'
 
-// What scoring counts repeats in: each session of the last day, and what it may have in common with others.
+/**
+ * What scoring counts repeats in: each session of the last day, and what it may have in common with others.
+ */
 export const repeatsProjection: Projection = {
   name: 'repeats',
   version: 1,

@@ -26,7 +26,7 @@ type Countable = Extract<KeyName, 'address' | 'network' | 'visitor' | 'snapshot'
 type WindowName = keyof WindowCounts
 const windowNames: WindowName[] = ['five_minutes', 'hour', 'day']
 
-// By what others are found, what is counted of them, and what this session adds to each count.
+// By what others are found, and what is counted of them: sessions, or distinct values of a column.
 const counted = {
   address: { address_sessions: '*', address_visitors: 'visitor' },
   network: { network_sessions: '*' },
@@ -36,17 +36,17 @@ const counted = {
   client_user: { user_visitors: 'visitor' },
 } as const
 
-// Where the session's own value is, against which others are distinct.
-const own = (column: string) => (column === 'client_user' ? 'own.client_user' : `asked.${column}`)
+// The session's own value, from which others have to differ.
+const own = (column: string) => (column === 'client_user' ? 'own.client_user' : `target.${column}`)
 
 // Three counts in one number: each fits into three digits.
-const packed = `1 + case when opened_at > asked.at - ${windows.hour} then 1000 else 0 end
-  + case when opened_at > asked.at - ${windows.five_minutes} then 1000000 else 0 end`
+const packed = `1 + case when opened_at > target.at - ${windows.hour} then 1000 else 0 end
+  + case when opened_at > target.at - ${windows.five_minutes} then 1000000 else 0 end`
 
 function countOf(member: string, what: string): string {
   if (what === '*') return `coalesce(sum(${packed}), 0)::integer as ${member}`
   const counts = windowNames.map((name) => {
-    const isRecent = name === 'day' ? '' : ` and opened_at > asked.at - ${windows[name]}`
+    const isRecent = name === 'day' ? '' : ` and opened_at > target.at - ${windows[name]}`
     return `count(distinct ${what}) filter (where ${what} <> coalesce(${own(what)}, '')${isRecent})::integer as ${member}_${name}`
   })
   return counts.join(', ')
@@ -62,13 +62,13 @@ function countsBy(by: string, members: Record<string, string>): string {
     ) one) by_${by}`
 }
 
-const askedColumns: Column<CountedRow>[] = [
+const targetColumns: Column<CountedRow>[] = [
   { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
   { name: 'at', type: 'bigint', of: ({ at }) => at },
   ...keyNames.map((name): Column<CountedRow> => ({ name, type: 'bytea', of: (row) => row[name] })),
 ]
 
-const askedNames = askedColumns.map(({ name }) => name).join(', ')
+const targetNames = targetColumns.map(({ name }) => name).join(', ')
 const countedNames = Object.values(counted).flatMap((members) =>
   Object.entries(members).flatMap(([member, what]) =>
     what === '*' ? [member] : windowNames.map((name) => `${member}_${name}`),
@@ -79,12 +79,12 @@ const nearCounts = Object.keys(ofAddress)
 const placeOf = new Map([...countedNames, ...nearCounts].map((name, i) => [name, i]))
 
 /**
- * What repeats, for each of the decisions, counted by one statement. Sessions of the same call that the read model does
- * not show yet are counted among each other.
+ * What repeats, for each session, by one statement. Sessions of the same call that the read model does not have yet are
+ * counted among each other.
  */
-export async function countRepeats(db: Db, asked: CountedSession[]): Promise<Counted[]> {
-  const rows = asked.map((one) => ({ ...one, ...repeatKeys(one) }))
-  const { source, values } = unnest(askedColumns, rows)
+export async function countRepeats(db: Db, sessions: CountedSession[]): Promise<Counted[]> {
+  const rows = sessions.map((one) => ({ ...one, ...repeatKeys(one) }))
+  const { source, values } = unnest(targetColumns, rows)
   const found = await db.query<FoundRow>({ name: 'count-repeats', text: countText(source), values })
   const unseen = unseenOf(rows, found.rows)
   return rows.map((row, i) => {
@@ -96,15 +96,15 @@ export async function countRepeats(db: Db, asked: CountedSession[]): Promise<Cou
   })
 }
 
-// As sub-selects, arrays do not tell their length: so Postgres takes one plan for all, and need not make it each time.
+// Arrays are sub-selects, so that Postgres does not see their length, and takes one plan for all.
 const planned = (source: string) => source.replace(/\$\d+::\w+\[\]/g, (array) => `(select ${array})`)
 
 function countText(source: string): string {
   const laterals = Object.entries(counted).map(([by, members]) => countsBy(by, members))
   return `select array[${[...countedNames, ...nearCounts].join(', ')}]::text as counts, near, own.session_id is not null as known, own.client_user is not null as has_user,
-      own.behavior is not distinct from asked.behavior as known_behavior
-    from ${planned(source)} with ordinality as asked (${askedNames}, n)
-    left join read.repeats own on own.session_id = asked.session_id
+      own.behavior is not distinct from target.behavior as known_behavior
+    from ${planned(source)} with ordinality as target (${targetNames}, n)
+    left join read.repeats own on own.session_id = target.session_id
     ${laterals.join('\n')} ${candidates} order by n`
 }
 
@@ -150,15 +150,15 @@ function unpacked(counts: number): WindowCounts {
   return { day: at(0), hour: at(1), five_minutes: at(2) }
 }
 
-// Counts within scoring's transaction; null for each while there is no read model of this version yet.
-export type RepeatCounter = (db: Db, asked: CountedSession[]) => Promise<(Counted | null)[]>
+/** Each is null while there is no read model of this version yet. */
+export type RepeatCounter = (db: Db, sessions: CountedSession[]) => Promise<(Counted | null)[]>
 
-// A process that only scores may start before any other has made the read model.
+/** Looks for the read model first, because a process that only scores may start before any that makes it. */
 export function createRepeatCounter(): RepeatCounter {
   let has = false
-  return async (db, asked) => {
+  return async (db, sessions) => {
     has ||= await hasRepeats(db)
-    return has ? countRepeats(db, asked) : asked.map(() => null)
+    return has ? countRepeats(db, sessions) : sessions.map(() => null)
   }
 }
 

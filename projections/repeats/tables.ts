@@ -4,7 +4,7 @@ import { networkPrefix } from '../../infra/ip/network.ts'
 import { column, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import type { Environment } from '../../schemas/events.ts'
 
-// The windows that repeats are counted over, in milliseconds.
+/** The windows that repeats are counted over, in milliseconds. */
 export const windows = {
   five_minutes: 5 * 60 * 1000,
   hour: 60 * 60 * 1000,
@@ -33,7 +33,7 @@ export const inputNames = ['behavior', ...nearNames, 'pace'] as const
 export const keyNames = ['address', 'network', 'visitor', 'snapshot', 'machine', ...inputNames] as const
 export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
 
-// One row a session. Times are epoch milliseconds.
+/** One row a session. Times are epoch milliseconds. */
 export const repeats = table('repeats', {
   session_id: primaryKey(column.id()),
   // The newest session of the same partition decides how old rows may get.

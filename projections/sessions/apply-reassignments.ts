@@ -8,7 +8,7 @@ import { requestTexts, saveTexts, visitorRow } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 import { type LinkedVisitor, sessionEvents, visitors } from './tables.ts'
 
-/** A session was given another visitor. */
+/** What is said of a session that is another visitor's from now on. */
 export type SessionReassignment = VisitorSplit | VisitorMerged
 type ReassignmentType = 'VisitorSplit' | 'VisitorMerged'
 export type ReassignmentEvent = Extract<RecordedEvent, { type: ReassignmentType }>
@@ -19,27 +19,27 @@ export const isReassignment = <E extends DomainEvent>(
   event.type === 'VisitorSplit' || event.type === 'VisitorMerged'
 
 /** Epoch milliseconds. */
-export const reassignedAt = (move: SessionReassignment): number =>
-  'merged_at' in move ? move.merged_at : move.split_at
+export const reassignedAt = (reassignment: SessionReassignment): number =>
+  'merged_at' in reassignment ? reassignment.merged_at : reassignment.split_at
 
 /** What the session's decisions say of its visitor from then on. */
-export function reassignedLink(move: SessionReassignment): LinkedVisitor {
-  const { visitor_id: id, confidence } = move
-  const method = 'merged_at' in move ? 'existing' : 'new'
-  return { id, confidence, identified_at: reassignedAt(move), method, basis: null }
+export function reassignedLink(reassignment: SessionReassignment): LinkedVisitor {
+  const { visitor_id: id, confidence } = reassignment
+  const method = 'merged_at' in reassignment ? 'existing' : 'new'
+  return { id, confidence, identified_at: reassignedAt(reassignment), method, basis: null }
 }
 
 /** The event that notifies receivers again of who the session's visitor is. */
 export const reassignedEventId = ({ event_id }: SessionReassignment): string =>
   webhookEventId('session.fingerprint.calculated', event_id)
 
-// One partition has all of a session's events, so its decisions of before are there.
+/** One partition has all of a session's events, so its earlier decisions are stored already. */
 export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): Promise<void> {
   const touched = new Map<string, Visitor>()
-  for (const moves of inTurns(events.map(({ data }) => data))) {
+  for (const reassignments of inTurns(events.map(({ data }) => data))) {
     for (const { organization_id, environment, visitor_id, earlier_visitor_id } of await reassignSessions(
       tx,
-      moves,
+      reassignments,
     ))
       for (const id of [visitor_id, earlier_visitor_id])
         touched.set(`${organization_id} ${environment} ${id}`, {
@@ -52,42 +52,45 @@ export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): P
 }
 
 // No session is in a turn twice.
-function inTurns(moves: SessionReassignment[]): SessionReassignment[][] {
+function inTurns(reassignments: SessionReassignment[]): SessionReassignment[][] {
   const turns: Map<string, SessionReassignment>[] = []
-  for (const move of moves) {
-    const last = turns.findLastIndex((turn) => turn.has(move.session_id))
+  for (const reassignment of reassignments) {
+    const last = turns.findLastIndex((turn) => turn.has(reassignment.session_id))
     const turn = turns[last + 1] ?? new Map()
-    turns[last + 1] = turn.set(move.session_id, move)
+    turns[last + 1] = turn.set(reassignment.session_id, reassignment)
   }
   return turns.map((turn) => [...turn.values()])
 }
 
 type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
-const movedColumns: Column<SessionReassignment>[] = [
-  { name: 'session_id', type: 'text', of: (move) => move.session_id },
-  { name: 'organization_id', type: 'text', of: (move) => move.organization_id },
-  { name: 'environment', type: 'text', of: (move) => move.environment },
-  { name: 'from_id', type: 'text', of: (move) => move.earlier_visitor_id },
-  { name: 'to_id', type: 'text', of: (move) => move.visitor_id },
-  { name: 'link', type: 'text', of: (move) => JSON.stringify(reassignedLink(move)) },
+const reassignedColumns: Column<SessionReassignment>[] = [
+  { name: 'session_id', type: 'text', of: (reassignment) => reassignment.session_id },
+  { name: 'organization_id', type: 'text', of: (reassignment) => reassignment.organization_id },
+  { name: 'environment', type: 'text', of: (reassignment) => reassignment.environment },
+  { name: 'from_id', type: 'text', of: (reassignment) => reassignment.earlier_visitor_id },
+  { name: 'to_id', type: 'text', of: (reassignment) => reassignment.visitor_id },
+  { name: 'link', type: 'text', of: (reassignment) => JSON.stringify(reassignedLink(reassignment)) },
 ]
 
-// Returns those whose session was of the earlier visitor, who may have outlived it.
-async function reassignSessions(tx: Tx, moves: SessionReassignment[]): Promise<SessionReassignment[]> {
-  const { names, source, values } = unnest(movedColumns, moves)
+// Returns the reassignments whose session was of the earlier visitor, who may have outlived it.
+async function reassignSessions(
+  tx: Tx,
+  reassignments: SessionReassignment[],
+): Promise<SessionReassignment[]> {
+  const { names, source, values } = unnest(reassignedColumns, reassignments)
   const { rows } = await tx.query<{ session_id: string; event_id: string | null }>(
-    `with moved as (select * from ${source} as m (${names})),
-     shown as (
-       update sessions s set visitor_id = to_id, visitor = link from moved m
+    `with reassignments as (select * from ${source} as m (${names})),
+     reassigned as (
+       update sessions s set visitor_id = to_id, visitor = link from reassignments m
        where s.session_id = m.session_id and s.visitor_id = from_id returning s.session_id, s.event_id
      ),
      decided as (
-       update decisions d set visitor_id = to_id from moved m
+       update decisions d set visitor_id = to_id from reassignments m
        where d.session_id = m.session_id and d.visitor_id = from_id returning d.session_id
      ),
      gone as (
-       delete from visitor_sessions v using moved m
+       delete from visitor_sessions v using reassignments m
        where v.organization_id = m.organization_id and v.environment = m.environment
          and v.visitor_id = from_id and v.session_id = m.session_id
        returning v.organization_id, v.environment, to_id, v.session_id
@@ -96,7 +99,7 @@ async function reassignSessions(tx: Tx, moves: SessionReassignment[]): Promise<S
        insert into visitor_sessions (organization_id, environment, visitor_id, session_id)
        select * from gone on conflict do nothing
      )
-     select session_id, event_id from shown full join gone using (session_id)`,
+     select session_id, event_id from reassigned full join gone using (session_id)`,
     values,
   )
   const found = new Map(rows.map(({ session_id, event_id }) => [session_id, event_id]))
@@ -104,22 +107,27 @@ async function reassignSessions(tx: Tx, moves: SessionReassignment[]): Promise<S
     tx,
     insertRows(
       sessionEvents,
-      moves.flatMap((move) => told(move, found.get(move.session_id))),
+      reassignments.flatMap((reassignment) => eventsOf(reassignment, found.get(reassignment.session_id))),
     ),
   )
-  return moves.filter(({ session_id }) => found.has(session_id))
+  return reassignments.filter(({ session_id }) => found.has(session_id))
 }
 
-function told(
-  move: SessionReassignment,
+function eventsOf(
+  reassignment: SessionReassignment,
   decision_id: string | null | undefined,
 ): RowOf<typeof sessionEvents>[] {
   if (!decision_id) return []
-  const { session_id, organization_id, environment } = move
+  const { session_id, organization_id, environment } = reassignment
   const type = 'session.fingerprint.calculated' as const
   const about = { session_id, organization_id, environment, type, decision_id }
   return [
-    { ...about, id: reassignedEventId(move), created_at: reassignedAt(move), visitor: reassignedLink(move) },
+    {
+      ...about,
+      id: reassignedEventId(reassignment),
+      created_at: reassignedAt(reassignment),
+      visitor: reassignedLink(reassignment),
+    },
   ]
 }
 
@@ -131,8 +139,8 @@ interface Gathered {
 }
 
 /**
- * From all of its decisions, as if they had come under it. Where all have ended or were erased, nothing is shown of it
- * until it comes again: what was shown may be another's.
+ * Makes the visitor's row from all of its decisions, as if they had been about it from the first. Where all have ended or
+ * were erased there is no row until it comes again, because the one before may be of another's sessions.
  */
 export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor

@@ -144,7 +144,7 @@ export function userText({ data, type }: ClientUserEvent): SearchText | null {
   return type === 'ClientUserAttached' ? textOf(data, data.client_user_id) : null
 }
 
-// Where changes of a session's user refer to it.
+/** Where changes of a session's user refer to it. */
 export function userTextId({ organizationId, environment }: DataScope, clientUserId: string): Buffer {
   return textOf({ organization_id: organizationId, environment }, clientUserId).id
 }

@@ -4,7 +4,7 @@ import { remakeVisitor } from './apply-reassignments.ts'
 import { requestTexts } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 
-// Deletes the rows of erased sessions. A visitor of whom others are left is made anew of these.
+/** Deletes the rows of erased sessions. A visitor with other sessions is made anew of those. */
 export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<void> {
   for (const { organization_id, environment, ...named } of erased) {
     const { visitors, texts } = await deleteSessions(tx, named)
@@ -18,19 +18,15 @@ export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<vo
   }
 }
 
-interface Deleted {
-  visitors: string[]
-  // Ids of what searches found the sessions by.
-  texts: Buffer[]
-}
-
-type Named = Pick<VisitorErased, 'session_ids' | 'erased_visitor_ids' | 'changed_visitor_ids'>
-
-async function deleteSessions(tx: Tx, named: Named): Promise<Deleted> {
+// Returns the visitors of the sessions, and ids of texts by which searches found them.
+async function deleteSessions(
+  tx: Tx,
+  named: Pick<VisitorErased, 'session_ids' | 'erased_visitor_ids' | 'changed_visitor_ids'>,
+): Promise<{ visitors: string[]; texts: Buffer[] }> {
   const sessionIds = named.session_ids
   const decisions = await tx.query<{ event: Buffer; visitor_id: string | null }>(
     `with gone as (delete from decisions where session_id = any($1) returning event_id, event, visitor_id),
-      told as (delete from session_events
+      events as (delete from session_events
         where decision_id in (select event_id from gone) or session_id = any($1))
      select event, visitor_id from gone`,
     [sessionIds],
@@ -49,7 +45,6 @@ async function deleteSessions(tx: Tx, named: Named): Promise<Deleted> {
   }
 }
 
-// Where the text is found: sessions and visitors refer to it, and so do changes of a session's user.
 const references = [
   ['sessions', 'page_text'],
   ['sessions', 'agent_text'],
@@ -69,9 +64,6 @@ async function deleteUnusedTexts(tx: Tx, texts: Buffer[]): Promise<void> {
   )
 }
 
-/**
- * Texts that a row refers to. Others are of pages that sessions have left: no search finds anything by them, and whether
- * one is there says nothing.
- */
+/** SQL: a row refers to the text `t`. Others are of pages that sessions have left, and no search finds anything by them. */
 export const isUsedText = (schema: string): string =>
   `t.id in (${references.map(([table, column]) => `select ${column} from ${schema}.${table} where ${column} is not null`).join(' union all ')})`

@@ -41,9 +41,9 @@ export async function listSessions(
 
 interface SessionsQuery extends Omit<ListSessions, 'search'> {
   from: string
-  // The fourth parameter of `matching`.
+  /** The fourth parameter of `matching`. */
   searched?: string
-  // A condition on the session `s`.
+  /** A condition on the session `s`. */
   matching?: string
 }
 
@@ -97,9 +97,9 @@ function foundBy(search: string): string {
 interface Searched {
   table: string
   key: string
-  // A parameter: what `like` compares with.
+  /** A parameter: what `like` compares with. */
   pattern: string
-  // Columns with the id of a text.
+  /** Columns with the id of a text. */
   texts: string[]
   ids: string[]
 }

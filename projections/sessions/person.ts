@@ -4,16 +4,16 @@ import { userTextId } from './apply-visitors.ts'
 import type { DataScope } from './scope.ts'
 import { readEvent } from './stored-event.ts'
 
-// A visitor, a customer's user, or whoever had the sessions.
+/** Named as a visitor, as a customer's user, or by sessions. */
 export type Person = { visitorId: string } | { clientUserId: string } | { sessionIds: string[] }
 
 export interface PersonSession {
   session_id: string
-  // null where nobody was recognised.
+  /** null where nobody was recognised. */
   visitor_id: string | null
 }
 
-// All sessions of a visitor; those that were ever attached to a user.
+/** All sessions of a visitor, or those that were ever attached to a user. */
 export async function sessionsOf(db: Db, scope: DataScope, person: Person): Promise<PersonSession[]> {
   const { rows } = await db.query<PersonSession>(queryOf(scope, person))
   return rows
@@ -29,12 +29,11 @@ function queryOf(scope: DataScope, person: Person) {
   }
 }
 
-// These sessions, with the visitors that they have by now.
 export async function withVisitors(db: Db, sessionIds: string[]): Promise<PersonSession[]> {
   if (sessionIds.length === 0) return []
   const { rows } = await db.query<PersonSession>(
-    `select asked.session_id, s.visitor_id from unnest($1::text[]) as asked (session_id)
-     left join read.sessions s on s.session_id = asked.session_id`,
+    `select named.session_id, s.visitor_id from unnest($1::text[]) as named (session_id)
+     left join read.sessions s on s.session_id = named.session_id`,
     [sessionIds],
   )
   return rows
@@ -57,22 +56,22 @@ const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
   values: [userTextId(scope, clientUserId), clientUserId],
 })
 
-// Of the visitors, those who have sessions beside these.
+/** Those of the visitors that have sessions other than these. */
 export async function visitorsWithOtherSessions(
   db: Db,
   { organizationId, environment }: DataScope,
   { visitorIds, sessionIds }: { visitorIds: string[]; sessionIds: string[] },
 ): Promise<Set<string>> {
   const { rows } = await db.query<{ visitor_id: string }>(
-    `select visitor_id from unnest($3::text[]) as asked (visitor_id)
+    `select visitor_id from unnest($3::text[]) as named (visitor_id)
      where exists (select from read.sessions s where s.organization_id = $1 and s.environment = $2
-       and s.visitor_id = asked.visitor_id and s.session_id <> all($4))`,
+       and s.visitor_id = named.visitor_id and s.session_id <> all($4))`,
     [organizationId, environment, visitorIds, sessionIds],
   )
   return new Set(rows.map(({ visitor_id }) => visitor_id))
 }
 
-// How many rows there are of the sessions, by kind.
+/** By table. */
 export async function countRows(db: Db, sessionIds: string[]): Promise<Record<string, number>> {
   const { rows } = await db.query<{ decisions: number; client_user_changes: number }>(
     `select (select count(*) from read.decisions where session_id = any($1))::float8 as decisions,
@@ -82,7 +81,7 @@ export async function countRows(db: Db, sessionIds: string[]): Promise<Record<st
   return { ...rows[0] }
 }
 
-// Every decision as the log has it, oldest first, by session.
+/** All decisions as the log has them, oldest first, by session. */
 export async function decisionsOf(db: Db, sessionIds: string[]): Promise<Map<string, SessionScored[]>> {
   const { rows } = await db.query<{ session_id: string; event: Buffer }>(
     'select session_id, event from read.decisions where session_id = any($1) order by session_id, log_offset',
@@ -94,11 +93,11 @@ export async function decisionsOf(db: Db, sessionIds: string[]): Promise<Map<str
 interface UserChange {
   session_id: string
   event_id: string
-  // null = it was cleared.
+  /** null = it was cleared. */
   client_user_id: string | null
 }
 
-// Whom each session was attached to, oldest first.
+/** By session, oldest first. */
 export async function usersOf(db: Db, sessionIds: string[]): Promise<Map<string, UserChange[]>> {
   const { rows } = await db.query<UserChange>(
     `select session_id, event_id, client_user_id from read.client_user_changes where session_id = any($1)

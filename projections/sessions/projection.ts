@@ -56,25 +56,25 @@ export const sessionsProjection: Projection = {
 async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
   const events = all.filter(({ isErased }) => !isErased)
   const changes = events.filter(isClientUserEvent)
-  const scored = await writeUpToLastMove(tx, events)
+  const scored = await writeUpToLastReassignment(tx, events)
   if (changes.length === 0) return scoredWrites(scored)
   // They change the sessions that the decisions make.
   await runTogether(tx, scoredWrites(scored))
   return clientUserWrites(changes)
 }
 
-// Moves change what the decisions before them made, and no other. Returns the decisions after the last.
-async function writeUpToLastMove(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
-  let [scored, moves]: [ScoredEvent[], ReassignmentEvent[]] = [[], []]
+// A reassignment changes rows of the decisions before it, and no other. Returns the decisions after the last one.
+async function writeUpToLastReassignment(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
+  let [scored, reassignments]: [ScoredEvent[], ReassignmentEvent[]] = [[], []]
   async function write(): Promise<void> {
-    if (moves.length === 0) return
+    if (reassignments.length === 0) return
     await runTogether(tx, scoredWrites(scored))
-    await applyReassignments(tx, moves)
+    await applyReassignments(tx, reassignments)
     scored = []
-    moves = []
+    reassignments = []
   }
   for (const event of events) {
-    if (isReassignment(event)) moves.push(event)
+    if (isReassignment(event)) reassignments.push(event)
     if (event.type !== 'SessionScored') continue
     await write()
     scored.push(event)
@@ -121,7 +121,7 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
   return { ...commonColumns(event), log_offset: event.position.offset, observed_at, event: event.value }
 }
 
-// One for each thing that a decision tells; the first decision that tells it counts.
+// The first decision of a type counts: ids of events follow from type and session.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
   const about = { organization_id, environment, created_at, decision_id, visitor: null, session_id: null }

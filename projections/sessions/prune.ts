@@ -71,10 +71,10 @@ async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
 }
 
 async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
-  const told = sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
+  const eventIds = sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
   await deleteDecisions(tx, sessionIds)
   await tx.query('delete from client_user_changes where session_id = any($1)', [sessionIds])
-  await tx.query('delete from session_events where event_id = any($1)', [told])
+  await tx.query('delete from session_events where event_id = any($1)', [eventIds])
   await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
 }
 
@@ -154,7 +154,7 @@ const namesOfTexts = {
 
 interface Searched {
   schema?: string
-  // Which rows `u` of visitors count.
+  /** Which rows `u` of visitors count. */
   visitors?: string
 }
 
@@ -177,7 +177,7 @@ const hasAllDecisions = (schema: string, visitor: string) =>
     and l.environment = ${visitor}.environment and l.visitor_id = ${visitor}.visitor_id
     and not ${hasDecisions(schema, 'l')})`
 
-// What made a visitor anew while it had all of its decisions says more than what did later.
+/** What made a visitor anew while it had all of its decisions says more than what did later. */
 export const comparedRows: NonNullable<Projection['comparedRows']> = {
   [visitors.name]: { ofEnded: (schema) => hasAllDecisions(schema, 't') },
   [visitorSessions.name]: { ofEnded: (schema) => hasDecisions(schema, 't') },

@@ -37,8 +37,8 @@ export async function listSessionEvents(
 ): Promise<SessionEventRow[]> {
   const { rows } = await db.query<StoredSessionEvent>(
     // The newest of each type are the next entries of an index; of those, few have to be sorted.
-    `select ${sessionEventFields} from unnest($5::text[]) as wanted(type) cross join lateral (
-       select * from read.session_events where organization_id = $1 and environment = $2 and type = wanted.type
+    `select ${sessionEventFields} from unnest($5::text[]) as requested(type) cross join lateral (
+       select * from read.session_events where organization_id = $1 and environment = $2 and type = requested.type
          and created_at >= $3 order by created_at desc, event_id desc limit $4
      ) e ${eventJoins} order by e.created_at desc, e.event_id desc limit $4`,
     [organizationId, environment, since, limit, types],

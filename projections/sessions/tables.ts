@@ -11,7 +11,7 @@ import type {
   VisitorStorage,
 } from '../../schemas/events.ts'
 
-/** A client may ask for results without end, each time with a decision. A session shows this many earlier ones. */
+/** The newest ones that a session's answer has, because a client can request results without end. */
 export const maxEarlierDecisions = 100
 
 /** The webhook events that decisions give rise to. */
@@ -23,7 +23,7 @@ export type SessionEventType = (typeof sessionEventTypes)[number]
 
 export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-/** What hand-offs, webhook events and visitor activity say of a decision, beside its few fields. */
+/** What hand-offs, webhook events and visitor activity say of a decision, in addition to its row. */
 export interface DecisionEvidence
   extends Pick<SessionScored, 'request' | 'score_breakdown' | 'signals_fired' | 'attribution' | 'hand_off'> {
   visitor: LinkedVisitor | null
@@ -58,8 +58,10 @@ export const sessions = table('sessions', {
   user_text: nullable(column.bytea()),
 })
 
-// A decision is stored once, as its event: 2.3 KB of Avro instead of 6.5 KB of JSON that is written anew each time.
-// Reading it from the log would not do, because Kafka gives no single record quickly and drops it after its retention.
+/**
+ * A decision is stored once, as its event: 2.3 KB of Avro instead of 6.5 KB of JSON that is written anew each time.
+ * Reading it from the log would not do, because Kafka gives no single record quickly and drops it after its retention.
+ */
 export const decisions = table('decisions', {
   event_id: primaryKey(column.id()),
   session_id: column.id(),
@@ -145,7 +147,7 @@ export const searchTexts = table('search_texts', {
   text: column.text(),
 })
 
-/** What the decision says first of its session: who the visitor is, or the final result. */
+/** Webhook events by the first decision of the session that has a visitor, or is final. */
 export const sessionEvents = table('session_events', {
   id: primaryKey(column.id(), 'event_id'),
   organization_id: column.id(),
@@ -153,9 +155,9 @@ export const sessionEvents = table('session_events', {
   type: column.text<SessionEventType>(),
   created_at: column.bigint(),
   decision_id: column.id(),
-  /** Where the session was given another visitor than the decision names. */
+  /** Set where the session is another visitor's than the decision names. */
   visitor: nullable(column.json<LinkedVisitor>()),
-  // Of that session.
+  /** Likewise. */
   session_id: nullable(column.id()),
 })
 

@@ -17,12 +17,12 @@ import {
 
 /** Who visitors are, as scoring knows them. */
 export interface LinkedVisitors {
-  /** Nobody links a session before the end of the transaction. */
+  /** No session is linked before the end of the transaction. */
   hold(tx: Tx): Promise<void>
   /** Sessions of the visitor, at most `limit`. */
   sessionsOf(tx: Tx, visitor: { scope: DataScope; visitorId: string; limit?: number }): Promise<string[]>
-  /** Gives sessions of one visitor to another, and learns why. */
-  move(tx: Tx, moves: SessionReassignment[]): Promise<void>
+  /** Gives sessions of one visitor to another. */
+  reassign(tx: Tx, reassigned: SessionReassignment[]): Promise<void>
 }
 
 export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
@@ -31,7 +31,7 @@ export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
 
 export type SaidSplit = Pick<CorrectionRow, 'other_visitor_id' | 'session_ids' | 'reason' | 'corrected_at'>
 
-/** Returns when read models show it. A repetition returns what was said the first time. */
+/** Resolves once read models have it. A repetition returns the first one. */
 export async function splitVisitor(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<SplitVisitor, 'now'>,
@@ -40,7 +40,7 @@ export async function splitVisitor(
   const newVisitorId = splitVisitorId(visitorId, sessionIds)
   let before: SaidSplit | undefined
   const events = await decide({
-    ...moving(visitors, scope),
+    ...reassigning(visitors, scope),
     alsoReads: [
       { projection: 'corrections', topic: eventTopics.VisitorCorrected, key: scope.organizationId },
     ],
@@ -57,34 +57,34 @@ export async function splitVisitor(
   return said
 }
 
-/** Returns the moved sessions when read models show it. */
+/** Returns the reassigned sessions once read models have them. */
 export async function mergeVisitors(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<MergeVisitors, 'now'>,
 ): Promise<string[]> {
   const { scope, visitorId, otherId } = command
   const events = await decide({
-    ...moving(visitors, scope),
+    ...reassigning(visitors, scope),
     async load(tx) {
       await visitors.hold(tx)
-      const [kept] = await visitors.sessionsOf(tx, { scope, visitorId, limit: 1 })
+      const [known] = await visitors.sessionsOf(tx, { scope, visitorId, limit: 1 })
       const sessions = await visitors.sessionsOf(tx, { scope, visitorId: otherId, limit: maxReassigned + 1 })
-      return { isKnown: kept !== undefined, sessions }
+      return { isKnown: known !== undefined, sessions }
     },
     decide: (state) => decideMerger(state, { ...command, now: clock() }),
   })
   return events.flatMap((event) => (event.type === 'VisitorMerged' ? [event.data.session_id] : []))
 }
 
-// The state is scoring's, which is held: no read model has to be read up to anywhere before.
-function moving(visitors: LinkedVisitors, { organizationId }: DataScope) {
+// The state is scoring's own, which is locked, so no read model has to catch up before.
+function reassigning(visitors: LinkedVisitors, { organizationId }: DataScope) {
   return {
     locks: [`visitors:${organizationId}`],
     topic: eventTopics.VisitorSplit,
     key: organizationId,
     projection: 'sessions',
     write: (tx: Tx, events: DomainEvent[]) =>
-      visitors.move(
+      visitors.reassign(
         tx,
         events.filter(isReassignment).map(({ data }) => data),
       ),

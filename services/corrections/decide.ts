@@ -5,12 +5,12 @@ import { derivedId } from '../../infra/ids.ts'
 import { reassignedAt, type SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
-/** As many are moved at once. */
+/** Of one correction. */
 export const maxReassigned = 1000
 
 export interface Correction {
   scope: DataScope
-  /** Why, in the words of who asks. */
+  /** In the operator's words. */
   reason: string
   /** Epoch milliseconds. */
   now: number
@@ -23,16 +23,16 @@ export interface SplitVisitor extends Correction {
 }
 
 export interface MergeVisitors extends Correction {
-  /** Who stays. */
+  /** The visitor that stays. */
   visitorId: string
-  /** Who is no more. */
+  /** The visitor whose sessions it gets. */
   otherId: string
 }
 
 export interface SplitState {
   /** All sessions of the visitor. */
   sessions: string[]
-  /** Those that it lost in the same way before. */
+  /** Sessions that an earlier split with the same sessions gave to the new visitor. */
   parted: string[]
 }
 
@@ -47,12 +47,12 @@ export function decideSplit({ sessions, parted }: SplitState, command: SplitVisi
   if (sessionIds.length === sessions.length)
     throw invalidField({ name: 'session_ids', issue: 'leaves the visitor no session' })
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
-  const moves = sessionIds.map((session_id) => {
+  const reassigned = sessionIds.map((session_id) => {
     const between = { session_id, visitor_id, earlier_visitor_id, cause: 'operator' as const, split_at }
-    return decidedReassignment({ type: 'VisitorSplit', data: { ...moved(between, command), ...between } })
+    return decidedReassignment({ type: 'VisitorSplit', data: { ...common(between, command), ...between } })
   })
   const between = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
-  return [corrected(command, { kind: 'split', session_ids: sessionIds, ...between }), ...moves]
+  return [corrected(command, { kind: 'split', session_ids: sessionIds, ...between }), ...reassigned]
 }
 
 /** A repetition gives the same visitor. */
@@ -60,13 +60,13 @@ export const splitVisitorId = (visitorId: string, sessionIds: string[]): string 
   derivedId('vid', 'split', visitorId, ...sessionIds.toSorted())
 
 export interface MergeState {
-  /** Whether the one that stays is known. */
+  /** The visitor that stays has a session. */
   isKnown: boolean
-  /** All sessions of the other, or one more than are moved at once. */
+  /** All sessions of the other, or one more than can be reassigned. */
   sessions: string[]
 }
 
-/** 404 where one of both has no session, 422 where both are the same or there are too many to move. */
+/** 404 where one of both has no session, 422 where both are the same or there are too many. */
 export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVisitors): DecidedEvent[] {
   const { visitorId: visitor_id, otherId: earlier_visitor_id, now: merged_at } = command
   if (visitor_id === earlier_visitor_id)
@@ -76,12 +76,12 @@ export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVi
     const issue = `has more than ${maxReassigned} sessions: name it in the path, and the other one here`
     throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
   }
-  const moves = sessions.map((session_id) => {
+  const reassigned = sessions.map((session_id) => {
     const between = { session_id, visitor_id, earlier_visitor_id, merged_at }
-    return decidedReassignment({ type: 'VisitorMerged', data: { ...moved(between, command), ...between } })
+    return decidedReassignment({ type: 'VisitorMerged', data: { ...common(between, command), ...between } })
   })
   const between = { visitor_id, other_visitor_id: earlier_visitor_id }
-  return [corrected(command, { kind: 'merge', session_ids: sessions, ...between }), ...moves]
+  return [corrected(command, { kind: 'merge', session_ids: sessions, ...between }), ...reassigned]
 }
 
 const noSuchVisitor = () =>
@@ -89,8 +89,8 @@ const noSuchVisitor = () =>
 
 type Between = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
 
-// Somebody said so: nothing is surer.
-function moved(
+// An operator said so, hence the confidence.
+function common(
   { session_id, visitor_id, earlier_visitor_id }: Between,
   { scope: { organizationId, environment }, now }: Correction,
 ) {

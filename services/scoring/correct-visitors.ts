@@ -11,8 +11,8 @@ interface WhoseSessions {
 }
 
 /**
- * Who visitors are, for those who correct it. They hold scoring for as long as they move sessions, because a consumer of
- * corrections could not answer what became of one, and would need an order between two topics.
+ * The visitors of sessions, for corrections. These stop scoring for as long as they reassign sessions, because a consumer
+ * of corrections could not answer what became of one, and would need an order between two topics.
  */
 export const linkedVisitors = {
   hold: stopScoring,
@@ -26,12 +26,12 @@ export const linkedVisitors = {
     return rows.map(({ session_id }) => session_id)
   },
 
-  async move(tx: Tx, moves: SessionReassignment[]): Promise<void> {
-    const [first] = moves
+  async reassign(tx: Tx, reassigned: SessionReassignment[]): Promise<void> {
+    const [first] = reassigned
     if (!first) return
     const { earlier_visitor_id: from, visitor_id: to } = first
-    const sessionIds = moves.map(({ session_id }) => session_id)
+    const sessionIds = reassigned.map(({ session_id }) => session_id)
     await reassignSessions(tx, { sessionIds, from, to, rule: ruleOf(first) })
-    await reassignStates(tx, moves)
+    await reassignStates(tx, reassigned)
   },
 }

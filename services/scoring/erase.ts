@@ -3,7 +3,7 @@ import type { VisitorErased } from '../../schemas/events.ts'
 import { type KnownBy, openSessionsOf } from './open-sessions.ts'
 import { forgetVisitors, remakeFromLinks } from './visitors/links.ts'
 
-// Deletes what scoring knows of erased sessions. Visitors of whom others are left are made anew of these.
+/** Deletes what scoring knows of erased sessions. Visitors with other sessions are made anew of those. */
 export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void> {
   await stopScoring(tx)
   const sessionIds = erased.flatMap(({ session_ids }) => session_ids)
@@ -16,8 +16,10 @@ export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void
   await tx.query('delete from scoring.sessions where session_id = any($1)', [sessionIds])
 }
 
-// Before their sessions are erased: those that come meanwhile are given to others. Returns those that are theirs by now
-// and have no decision that says so.
+/**
+ * Before the visitors' sessions are erased: from here on no session is linked to them. Returns ids of sessions that are
+ * theirs already, and have no decision that says so.
+ */
 export async function hideVisitors(tx: Tx, known: KnownBy): Promise<string[]> {
   await stopScoring(tx)
   const open = await openSessionsOf(tx, known)
@@ -25,7 +27,7 @@ export async function hideVisitors(tx: Tx, known: KnownBy): Promise<string[]> {
   return open
 }
 
-// Whoever scores locks a row of it first, and writes what it found before.
+/** Scoring locks a row of the table first, so it waits until the transaction ends. */
 export async function stopScoring(tx: Tx): Promise<void> {
   await tx.query('lock table scoring.offsets in exclusive mode')
 }

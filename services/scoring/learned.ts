@@ -19,23 +19,24 @@ import type { AnswerClass, LearnedAnswers } from './session/answers.ts'
 
 // An answer counts once this many visitors from this many networks gave it.
 const least = { visitors: 20, networks: 10 }
-// It counts for everybody where so many organizations have so many of those visitors each; else only for who has enough.
+// It counts for all where so many organizations have so many of those visitors each, else only for those that have
+// enough by themselves.
 const agreeing = { organizations: 3, visitors: 5 }
-// The share of a class that may answer otherwise before nothing is known of it: so many honest ones may be wronged.
+// Where a larger share of a class answers otherwise nothing is known of it, because as many honest ones may be wronged.
 const mayDiffer = 0.02
-// A document is asked six frequent questions of the deployment's own and six others, and may miss a quarter. So what differs between versions of
-// an engine may all be right, and what only some invented, each in another way, is left out.
+// A document has six frequent questions of the deployment's own and six others, and may miss a quarter. So all answers
+// that differ between versions of an engine can count, while what a few invented, each in another way, does not.
 const leastOfBank = 0.1
 // An engine proves itself by the deployment's own questions once the answers to such a share of the frequent ones are
-// known. Of the six that a document is asked fewer than three are then known to one document in 700.
+// known. Of the six in a document fewer than three are then known for one document in 700.
 const mostOfFrequent = 0.9
 
-/** An answer that was given. */
+/** An answer of a class to one question. */
 interface Known {
   answer: string
   /** About how many visitors gave it. */
   by: number
-  /** Whether several organizations, or the operator, say so: then it is there for everybody. */
+  /** Several organizations gave it, or the operator, so that it counts for all. */
   isEverybodys: boolean
   byOperator: boolean
   counts: boolean
@@ -52,12 +53,12 @@ interface Bank {
 }
 
 /**
- * What counts as an answer of a class: many of it gave it, from many networks and at several organizations, or a
- * browser of the operator. Where such answers are not those of nearly all, nothing is known of the class. Answers of one
- * or two organizations move nobody else, neither to what they say nor to nothing.
+ * An answer counts for a class where many of the class gave it, from many networks and at several organizations, or a
+ * browser of the operator did. Where nearly all of the class gave other answers, nothing is known of the class. Answers
+ * of one or two organizations change nothing for others.
  */
-export function learnFrom(given: readonly ClassAnswer[], { now, keys }: Bank): LearnedAnswers {
-  const byQuestion = [...Map.groupBy(given, keyOf)]
+export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): LearnedAnswers {
+  const byQuestion = [...Map.groupBy(rows, keyOf)]
   const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
   const right = new LRUCache<string, { digests: ReadonlySet<string> | null }>({ max: 100_000 })
   const known = new Map<string, boolean>()
@@ -115,11 +116,11 @@ interface Question {
   isSameForAll: boolean
 }
 
-function questionOf(given: ClassAnswer[]): Question {
-  const answers = given.map(knownOf)
+function questionOf(rows: ClassAnswer[]): Question {
+  const answers = rows.map(knownOf)
   return {
     answers,
-    isOfBank: given.some(({ asked }) => bankNumberOf(Number(asked)) !== undefined),
+    isOfBank: rows.some(({ asked }) => bankNumberOf(Number(asked)) !== undefined),
     isSameForAll: answers.every(({ isEverybodys }) => isEverybodys),
   }
 }
@@ -136,7 +137,7 @@ function knownOf({ answer, visitors, organizations, by_operator: byOperator }: C
   }
 }
 
-// What one or two other organizations alone answered is not there for an organization.
+// An answer of one or two other organizations does not exist for an organization.
 function countFor(tag: string, known: Known): Counted[] {
   if (known.isEverybodys) return [known]
   const own = known.organizations[tag]
@@ -180,7 +181,7 @@ const everyMs = 5 * 60_000
 
 /** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): Learning {
-  const learn = (given: ClassAnswer[]) => learnFrom(given, { now: clock(), keys: keyring.all })
+  const learn = (rows: ClassAnswer[]) => learnFrom(rows, { now: clock(), keys: keyring.all })
   let current = learn([])
   const { stop } = runPeriodically({
     intervalMs: everyMs,
@@ -188,8 +189,7 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
       current = learn(await readAnswers(pool, least.visitors))
       return false
     },
-    onError: (err) =>
-      logger.warn({ err }, 'what was learned of answers was not read; the next look tries again'),
+    onError: (err) => logger.warn({ err }, 'learned answers were not read; the next poll tries again'),
   })
   const learned: LearnedAnswers = {
     ownIds: (number) => current.ownIds(number),
@@ -199,6 +199,6 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
   return { learned, stop }
 }
 
-// Of months that are over: from then on nobody finds out what a digest was made of.
+/** Deletes the keys of months that are over, so that nobody can find out what a digest was made of. */
 export const purgeCountingKeys = (db: Db, now: number): Promise<number> =>
   deleteDataKeys(db, { from: countingKeyPrefix, before: countingKeyId(now) })

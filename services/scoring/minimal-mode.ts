@@ -28,7 +28,7 @@ export async function followMinimalMode({ pool, applied, logger }: MinimalModeOp
       allowing = await read()
       return false
     },
-    onError: (err) => logger.warn({ err }, 'data policies were not read; the next look tries again'),
+    onError: (err) => logger.warn({ err }, 'data policies were not read; the next poll tries again'),
   })
   const stopListening = applied.onChange('policies', following.wake)
   return {

@@ -12,24 +12,24 @@ import { gatheredKeys } from './visitors/links.ts'
 export interface KnownBy {
   scope: DataScope
   visitorIds: string[]
-  // Ids that were given to their clients, beside those that their links have.
+  /** Continuity ids of their clients, in addition to those of their links. */
   continuityIds: string[]
 }
 
 /**
- * Sessions that nothing was decided about yet, and whose clients show what they kept of these visitors. All open
- * sessions of the organization are looked through: those of half an hour.
+ * Sessions without a decision whose clients present ids of these visitors. All open sessions of the scope are read, which
+ * are those of half an hour.
  */
 export async function openSessionsOf(
   tx: Tx,
   { scope, visitorIds, continuityIds }: KnownBy,
 ): Promise<string[]> {
   const about = { organization_id: scope.organizationId, environment: scope.environment }
-  const given = visitorKeysOf({ ...about, presented: continuityIds, issued: null, install: null }, null)
-  const known = new Set([...given.presented, ...(await linkedKeys(tx, visitorIds))])
+  const named = visitorKeysOf({ ...about, presented: continuityIds, issued: null, install: null }, null)
+  const known = new Set([...named.presented, ...(await linkedKeys(tx, visitorIds))])
   if (known.size === 0) return []
   const { rows } = await tx.query<StoredStateRow>(
-    // Whoever scores waits meanwhile: states are large, so most of them are not even sent.
+    // Scoring waits meanwhile, and states are large, so most of them are not even sent.
     `select session_id, state, constants from scoring.sessions
      where final_at is null and organization_id = $1 and environment = $2 and state like '%"decisions":0,%'
      order by session_id`,
@@ -38,8 +38,8 @@ export async function openSessionsOf(
   return rows.flatMap((row) => {
     const state = parsedState(row)
     if (state.decisions > 0) return []
-    const shown = presentedKeys(visitorKeysOf(clientIdsOf(state), null))
-    return shown.some((key) => known.has(key)) ? [state.session_id] : []
+    const presented = presentedKeys(visitorKeysOf(clientIdsOf(state), null))
+    return presented.some((key) => known.has(key)) ? [state.session_id] : []
   })
 }
 

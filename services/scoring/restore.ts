@@ -24,14 +24,14 @@ export interface RebuiltVisitors {
   sessions: number
   visitors: number
   keys: number
-  /** Rows of visitors and of their keys that are not the same in the tables and on the log. */
+  /** Rows of visitors and of their keys that differ between the tables and the log. */
   differences: number
   switched: boolean
 }
 
 /**
- * Makes scoring's visitors anew from the log, where they are kept for ever, and replaces its own when both
- * are equal or differences are accepted. Scoring goes on meanwhile, and waits for the last part.
+ * Makes scoring's visitors anew from the log, which has them for ever, and replaces its own when both are equal or
+ * differences are accepted. Scoring goes on meanwhile, and waits for the last part.
  */
 export function rebuildVisitors(
   sources: VisitorSources,
@@ -46,8 +46,8 @@ export function rebuildVisitors(
 }
 
 /**
- * Where scoring has never read anything, as after a loss of the database: makes its visitors from the log before it
- * begins. undefined = there is nothing to do.
+ * Makes scoring's visitors from the log before it begins, where it has never read anything, as after a loss of the
+ * database. undefined = there is nothing to do.
  */
 export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitors | undefined> {
   return transaction(sources.pool, async (tx) => {
@@ -75,7 +75,7 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
   return counts.parse(rows)[0]
 }
 
-// Links, what moved them later, and what was erased.
+// Of links, their later reassignments, and erasures.
 const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored, eventTopics.VisitorErased] as const
 type LinkTopic = (typeof topics)[number]
 
@@ -92,14 +92,14 @@ const counts = z.tuple([
 
 // By session: scoring may have tried more than once to link it, and then the last try is what it knows.
 const temporaryTables = `create temporary table rebuilt_links (like scoring.links, primary key (session_id)) on commit drop;
-  create temporary table rebuilt_moves (
+  create temporary table rebuilt_reassignments (
     session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint
   ) on commit drop;
   create temporary table rebuilt_erased (session_id text primary key) on commit drop`
 
 const gathering = `delete from rebuilt_links where session_id in (select session_id from rebuilt_erased);
   update rebuilt_links l
-    set visitor_id = m.visitor_id, apart_from = m.apart_from, merged_at = m.merged_at from rebuilt_moves m
+    set visitor_id = m.visitor_id, apart_from = m.apart_from, merged_at = m.merged_at from rebuilt_reassignments m
     where m.session_id = l.session_id;
   create index on rebuilt_links (visitor_id);
   create temporary table rebuilt_visitors on commit drop as ${gatheredVisitors('rebuilt_links')};
@@ -145,7 +145,7 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
     async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
       await runTogether(tx, putLinks([...links.values()]))
-      await putMoves(tx, events)
+      await putReassignments(tx, events)
       await noteErased(tx, events)
       // A transaction that says nothing for long is ended.
       if (links.size === 0) await tx.query('select')
@@ -153,24 +153,24 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
   })
 }
 
-// A session's moves are in one partition, so the last one counts.
-async function putMoves(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const moved = new Map(events.filter(isReassignment).map(({ data }) => [data.session_id, data]))
+// A session's reassignments are in one partition, so the last one counts.
+async function putReassignments(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const newest = new Map(events.filter(isReassignment).map(({ data }) => [data.session_id, data]))
   const written = writeRows(
-    { name: 'rebuilt_moves', key: linkTable.key },
+    { name: 'rebuilt_reassignments', key: linkTable.key },
     {
       ...{
-        as: 'put_moves',
-        columns: moveColumns,
-        conflict: replacing({ ...linkTable, columns: moveColumns }),
+        as: 'put_reassignments',
+        columns: reassignmentColumns,
+        conflict: replacing({ ...linkTable, columns: reassignmentColumns }),
       },
-      rows: [...moved.values()].map((move) => ({ ...move, ...ruleOf(move) })),
+      rows: [...newest.values()].map((one) => ({ ...one, ...ruleOf(one) })),
     },
   )
   await runTogether(tx, written)
 }
 
-const moveColumns = linkTable.columnsOf('session_id', 'visitor_id', 'apart_from', 'merged_at')
+const reassignmentColumns = linkTable.columnsOf('session_id', 'visitor_id', 'apart_from', 'merged_at')
 
 async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const erased = events.filter(isErasure).flatMap(({ data }) => data.session_ids)

@@ -31,13 +31,13 @@ export function runSessionScheduler(options: SchedulerOptions): { stop(): Promis
   return runPeriodically({
     intervalMs,
     look: async () => (await endSessions(options)) === maxSessions,
-    onError: (err) => logger.error({ err }, 'sessions were not ended; the next look tries again'),
+    onError: (err) => logger.error({ err }, 'sessions were not ended; the next poll tries again'),
   })
 }
 
 /**
- * One look; how many sessions it ended, at most 500. The lock lasts as long as the transaction, so that a scheduler
- * that dies holds up nobody.
+ * Polls once, and returns how many sessions it ended, at most 500. The lock lasts as long as the transaction, so that a
+ * scheduler that dies holds up nobody.
  */
 export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<number> {
   const now = clock()
@@ -52,8 +52,8 @@ export async function endSessions({ log, pool, codec, clock }: SchedulerOptions)
 }
 
 // By the log's time, not by the clock: where scoring is days behind, or replays them, records of a session that is
-// over by now are still to come. Rows that scoring holds are left for the next look, since either could wait for the
-// other.
+// over by now are still to come. Rows that scoring holds are left for the next poll, because either could wait for
+// the other.
 async function forget(tx: Tx): Promise<void> {
   await tx.query(
     `delete from scoring.sessions where session_id in (
@@ -72,7 +72,7 @@ interface Due {
   last_activity_at: string
 }
 
-// The sessions to end, marked so that the next look leaves them out unless they come alive again.
+// Sessions to end, marked so that the next poll leaves them out unless they come alive again.
 async function takeDue(tx: Tx, now: number): Promise<Due[]> {
   const { rows } = await tx.query<Due>(
     `update scoring.sessions set idled_at = $1

@@ -100,7 +100,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
 function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecision): GivenAnswers | null {
   const { facts, fired } = evaluation
   const { snapshot, document, answers, userAgent, agent } = facts
-  if (!snapshot || !document || answers.given !== 'keyed' || facts.platform !== 'web') return null
+  if (!snapshot || !document || answers.proof !== 'keyed' || facts.platform !== 'web') return null
   if (answers.engineBy === 'simulated') return null
   if (!visitor || !countingKey) return null
   const { organization_id } = state

@@ -14,7 +14,7 @@ export interface Opened {
   /** Of the transaction: the `xmin` of the rows that it writes. */
   transactionId: string
   states: Map<string, SessionState>
-  // Of the sessions, those that were erased.
+  /** Ids of the sessions that were erased. */
   erased: Set<string>
 }
 
@@ -32,7 +32,7 @@ const mostWritten = 2000
 
 export const createWrittenStates = (): WrittenStates => new LRUCache({ max: mostWritten })
 
-/** What is written of a session after its end is seldom read again. */
+/** Remembers written states, but for those of ended sessions, which are seldom read again. */
 export function noteWritten(
   written: WrittenStates,
   { states, transactionId: xmin }: { states: SessionState[]; transactionId: string },
@@ -111,7 +111,7 @@ export function parsedState(row: Pick<StoredStateRow, 'state' | 'constants'>): S
   return { ...JSON.parse(row.state), ...constants }
 }
 
-// What is remembered of the sessions, by id.
+/** States of the sessions, by id; one that was forgotten is missing. */
 export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<Map<string, object>> {
   const { rows } = await db.query<StoredStateRow>(
     'select session_id, state, constants from scoring.sessions where session_id = any($1)',
@@ -159,7 +159,7 @@ export function saveOffsets(rows: RowOf<typeof offsets>[]): Part[] {
 export interface ChangedStates {
   states: SessionState[]
   partitions: Map<string, number>
-  /** As they were before, by id: what is stored apart is written where it is another. */
+  /** As they were before, by id, so that their constants are written only where they changed. */
   known: Map<string, SessionState>
 }
 

@@ -38,7 +38,7 @@ export const sessionStates = table(
   { indexes: ['(last_activity_at) where final_at is null', '(opened_at)'] },
 )
 
-// A state is written with nearly each event: it stays on its page as it is. What seldom changes is put apart.
+// A state is written with nearly each event: it stays on its page as it is. What seldom changes is stored in a column of its own.
 const sessionStorage = `
 alter table scoring.sessions alter column state set storage main, alter column constants set storage external,
   set (toast_tuple_target = 4080);

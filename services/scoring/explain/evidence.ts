@@ -130,10 +130,10 @@ const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
 
 function uncheckedRuntime(facts: Facts, found: RuntimeIntegrity): string[] {
   const names = Object.keys(found).filter((name): name is RuntimeName => name in found)
-  return names.filter((name) => found[name] === 'clean' && !wasAsked(name, facts))
+  return names.filter((name) => found[name] === 'clean' && !wasChecked(name, facts))
 }
 
-function wasAsked(name: RuntimeName, facts: Facts): boolean {
+function wasChecked(name: RuntimeName, facts: Facts): boolean {
   if (name === 'outdated_environment') return hasKnownAge(facts)
   const { snapshot } = facts
   if (!snapshot) return false
@@ -154,8 +154,8 @@ const unknownNetworkMembers = [
 ]
 
 function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
-  const wasAsked = sources.includes('anonymity_database')
-  const flags = wasAsked ? [] : listedFlags.filter((flag) => !anonymity[flag])
+  const wasChecked = sources.includes('anonymity_database')
+  const flags = wasChecked ? [] : listedFlags.filter((flag) => !anonymity[flag])
   return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
 }
 

@@ -181,16 +181,16 @@ export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null)
   const [unseen, why] = [missing(facts), boundary(bound)]
   const around = context.flatMap((theme) => highlight(theme, 'context', { fired, facts }))
   const left = maxHighlights - unseen.length - why.length - Math.min(1, around.length)
-  const shown = sorted.slice(0, left)
+  const likeliest = sorted.slice(0, left)
   const speaks = trust.flatMap((theme) => highlight(theme, 'reduces_risk', { fired, facts }))
   const all = [
     ...unseen,
-    ...shown,
+    ...likeliest,
     ...why,
-    ...[...speaks, ...returning(facts)].slice(0, left - shown.length),
+    ...[...speaks, ...returning(facts)].slice(0, left - likeliest.length),
     ...around,
   ]
-  return all.slice(0, maxHighlights).map(({ weight: _, ...shown }) => shown)
+  return all.slice(0, maxHighlights).map(({ weight: _, ...highlight }) => highlight)
 }
 
 type Weighted = Highlight & { weight: number }

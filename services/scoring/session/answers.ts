@@ -25,7 +25,7 @@ import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
 import type { DocumentState } from './state.ts'
 
-/** Whose answers are asked for. */
+/** Browsers that are expected to answer alike. */
 export interface AnswerClass {
   environment: Environment
   organizationId: string
@@ -34,6 +34,7 @@ export interface AnswerClass {
 }
 
 export interface AnswerQuery extends AnswerClass {
+  /** The id of a question, or `canvas` and the seed of a drawing. */
   asked: string
 }
 
@@ -56,23 +57,23 @@ export const nothingLearned: LearnedAnswers = {
 /** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
 export interface AnswerFacts {
   /** `echoed`: as SDKs before 0.2 did, which give the document's texts back in clear. */
-  given: 'keyed' | 'echoed' | 'wrong' | 'none'
+  proof: 'keyed' | 'echoed' | 'wrong' | 'none'
   engine: EngineVerdict
   /**
-   * What that was compared with: what was recorded for the repository, or what the deployment learned. `simulated`: with
-   * nothing, since a script beside `tidegate dev` proved itself.
+   * What the engine was compared with: the repository's recorded answers, or those that the deployment learned.
+   * `simulated`: with nothing, because a script that `tidegate dev` trusts proved itself.
    */
   engineBy: 'recorded' | 'learned' | 'simulated'
-  /** What was answered to the questions that the document was asked, the deployment's own included. */
+  /** Answers to the document's questions, the deployment's own included. */
   toQuestions: readonly EngineAnswer[]
   canvas: 'as_others' | 'otherwise' | 'unknown'
 }
 
-/** `unrecorded`: nobody knows what the engine answers, as with Apple's, and it does not answer as another one. */
+/** `unrecorded`: its answers are not known, as with Apple's engine, and they are not those of another one. */
 export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unrecorded' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
-  ...{ given: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown', toQuestions: [] },
+  ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown', toQuestions: [] },
 }
 
 interface AnswersInput {
@@ -88,12 +89,12 @@ interface AnswersInput {
 }
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
-  const given = proofOf(input.snapshot, input.document)
-  if (isSimulated(input)) return { ...noAnswers, given, engine: 'as_claimed', engineBy: 'simulated' }
+  const proof = proofOf(input.snapshot, input.document)
+  if (isSimulated(input)) return { ...noAnswers, proof, engine: 'as_claimed', engineBy: 'simulated' }
   const toBank = answersToBank(input)
   const toQuestions = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
   return {
-    ...{ given, canvas: canvasOf(input), toQuestions },
+    ...{ proof, canvas: canvasOf(input), toQuestions },
     ...engineOf(input, toBank),
   }
 }
@@ -109,7 +110,7 @@ export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): 
   return isSameText(own, mac)
 }
 
-function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['given'] {
+function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['proof'] {
   const { challenge, timing_nonce: timingNonce } = document
   // A document whose opening was forgotten has nothing to compare with.
   if (challenge === '') return 'keyed'
@@ -137,15 +138,15 @@ function engineOf(
 
 function byRecorded({ snapshot, document, userAgent, ...known }: AnswersInput): EngineVerdict {
   const answers = new Map(snapshot.proofs.engine_answers.map(({ id, answer }) => [id, answer]))
-  const asked = document.challenge === '' ? [] : askedOf(document.challenge)
-  if (asked.some(({ id }) => !answers.has(id))) return 'unanswered'
+  const questions = recordedQuestions(document)
+  if (questions.some(({ id }) => !answers.has(id))) return 'unanswered'
   const version = engineVersionOf(userAgent)
   if (!version) return 'unknown'
-  const isRight = asked.map(({ id }) =>
+  const isRight = questions.map(({ id }) =>
     isExpected(answers.get(id) ?? '', { version, question: id, ...known }),
   )
   const judged = verdictOf(isRight)
-  return judged === 'unknown' && !isRecorded(version) && asked.length > 0
+  return judged === 'unknown' && !isRecorded(version) && questions.length > 0
     ? unrecorded(answersToRecorded({ snapshot, document }))
     : judged
 }
@@ -157,14 +158,14 @@ function answersToRecorded({
   snapshot,
   document,
 }: Pick<AnswersInput, 'snapshot' | 'document'>): EngineAnswer[] {
-  const asked = new Set(document.challenge === '' ? [] : askedOf(document.challenge).map(({ id }) => id))
-  return snapshot.proofs.engine_answers.filter(({ id }) => asked.has(id))
+  const ids = new Set(recordedQuestions(document).map(({ id }) => id))
+  return snapshot.proofs.engine_answers.filter(({ id }) => ids.has(id))
 }
 
 // What an SDK answers to a kind of question that it does not know.
 const unknownKind = 'object null'
 
-// For each question of the bank that the document was asked. Ids of other keys are not ours, whatever they answer.
+// For each of the document's questions of the bank. Ids of other deployments' keys are left out.
 function answersToBank({ snapshot, document, learned }: AnswersInput): (EngineAnswer | undefined)[] {
   if (document.challenge === '') return []
   const answers = new Map(
@@ -195,7 +196,7 @@ function byBank(
 // Fewer comparable answers decide nothing.
 const enough = 3
 
-/** Of answers that are right, wrong or, where it is undefined, not known. */
+/** By answers that are right, wrong, or not known (undefined). */
 function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
   const judged = answers.filter((isRight) => isRight !== undefined)
   if (judged.length < enough) return 'unknown'
@@ -203,12 +204,13 @@ function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
   return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'otherwise' : 'unknown'
 }
 
-// Each batch of a document asks for its questions again.
-const questions = new LRUCache<string, EngineQuestion[]>({ max: 2000 })
+// By challenge, because each batch of a document needs its questions again.
+const cachedQuestions = new LRUCache<string, EngineQuestion[]>({ max: 2000 })
 
-export function askedOf(challenge: string): EngineQuestion[] {
-  const known = questions.get(challenge) ?? questionsOf(challenge)
-  questions.set(challenge, known)
+function recordedQuestions({ challenge }: DocumentState): EngineQuestion[] {
+  if (challenge === '') return []
+  const known = cachedQuestions.get(challenge) ?? questionsOf(challenge)
+  cachedQuestions.set(challenge, known)
   return known
 }
 

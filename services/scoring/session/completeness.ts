@@ -118,7 +118,7 @@ export function refusals(withheld: Withheld[]): number {
   return new Set(refusedParts.map(({ group }) => owed[group].cause)).size
 }
 
-// Whether the page says that it left fingerprints out.
+/** Whether the page says that it left fingerprints out. */
 export function saysMinimal(snapshot: Snapshot | null): boolean {
   return snapshot?.collection.mode === 'minimal'
 }

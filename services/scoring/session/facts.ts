@@ -37,9 +37,9 @@ export interface Facts {
   unreadable: number
   conflicts: number
   identityChanges: number
-  /** It shows an id or a token that another device was given. */
+  /** It presents an id or a token that was issued to another device. */
   isCopied: boolean
-  /** How many sessions of the visitor are known, this one included; 0 = none that kept an id. */
+  /** How many sessions of the visitor are known, this one included; 0 = no id speaks for the visitor. */
   visitorSessions: number
   /** What it has in common with other sessions; null = nothing was counted. */
   repeats: Repeats | null
@@ -47,7 +47,7 @@ export interface Facts {
   near: NearRepeats | null
 }
 
-// Whether pages of the organization may leave fingerprints out.
+/** Whether pages of the organization may leave fingerprints out. */
 export type AllowsMinimal = (organizationId: string) => boolean
 
 const nobody: AllowsMinimal = () => false
@@ -151,8 +151,8 @@ export function clientHint({ document }: Facts, name: string): string | null {
   return document?.client_hints[name]?.replaceAll('"', '') || null
 }
 
-/** Whether the snapshot answers its document, keyed or in clear. One whose opening was forgotten asked nothing. */
+/** Whether the snapshot answers its document, keyed or in clear. Never where the document's opening was forgotten. */
 export function isAnswered({ answers, document }: Facts): boolean {
-  const { given } = answers
-  return document !== null && document.challenge !== '' && (given === 'keyed' || given === 'echoed')
+  const isProven = answers.proof === 'keyed' || answers.proof === 'echoed'
+  return document !== null && document.challenge !== '' && isProven
 }

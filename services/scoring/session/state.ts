@@ -50,7 +50,7 @@ export interface SessionState {
   /** Second, different bodies for a sequence number that was already taken. */
   conflicts: number
   identity_changes: number
-  /** It shows an id or a token that another device was given. */
+  /** It presents an id or a token that was issued to another device. */
   copied_id?: boolean
   last_activity_at: number
   decisions: number
@@ -96,7 +96,7 @@ function opened(event: SessionOpened): SessionState {
   }
 }
 
-// What is known of a session before any event of it.
+/** What is known of a session before any event of it. */
 export function forgotten(
   event: Pick<SessionOpened, 'session_id' | 'organization_id' | 'environment'>,
   at: number,

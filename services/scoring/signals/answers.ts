@@ -1,8 +1,8 @@
 import { refusals } from '../session/completeness.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
 
-// What has to be earned: until then a session is not human.
-const unearned = 45
+// Required evidence: as long as it is missing, a session is not human.
+const unproven = 45
 
 export const answerSignals = signals(
   { role: 'risk', category: 'integrity' },
@@ -12,22 +12,22 @@ export const answerSignals = signals(
       name: 'Snapshot answers another document',
       strength: 'strong',
       score: 55,
-      atLeast: unearned,
-      looksAt: 'the answers of a snapshot are not keyed by what its document was given',
-      falsePositives: 'none known',
-      fires: snapshot((_, { answers, platform }) => platform === 'web' && answers.given === 'wrong'),
+      atLeast: unproven,
+      looksAt: "the answers of a snapshot are not keyed by its document's challenge",
+      falsePositives: 'none',
+      fires: snapshot((_, { answers, platform }) => platform === 'web' && answers.proof === 'wrong'),
     },
     proofs_missing: {
       channel: 'protocol',
       name: 'Snapshot answers no document',
       strength: 'strong',
       score: 60,
-      atLeast: unearned,
-      looksAt: 'the snapshot of a page has neither keyed answers nor the texts that its document was given',
-      falsePositives: 'none known; every SDK sends them',
+      atLeast: unproven,
+      looksAt: 'the snapshot of a page has neither keyed answers nor the texts of its document',
+      falsePositives: 'none; every SDK sends them',
       fires: snapshot(
         (_, { answers, platform, document }) =>
-          platform === 'web' && document !== null && answers.given === 'none',
+          platform === 'web' && document !== null && answers.proof === 'none',
       ),
     },
     engine_contradicted: {
@@ -36,9 +36,9 @@ export const answerSignals = signals(
       category: 'fingerprint',
       strength: 'strong',
       score: 55,
-      atLeast: unearned,
+      atLeast: unproven,
       looksAt:
-        'more than half of the questions about the engine are answered otherwise than the claimed browser answers',
+        'more than half of the questions about the engine are answered otherwise than by the claimed browser',
       falsePositives: 'user agent switchers',
       fires: inBrowser((_, { answers }) => answers.engine === 'otherwise'),
     },
@@ -47,11 +47,11 @@ export const answerSignals = signals(
       name: 'Engine not proven',
       strength: 'moderate',
       score: 20,
-      atLeast: unearned,
+      atLeast: unproven,
       looksAt:
-        'the questions about the engine are not answered, or not as the claimed browser does, or nobody knows how it does',
+        'questions about the engine are not answered as the claimed browser does, or nobody knows how it does',
       falsePositives:
-        'an SDK before 0.2 from a cache, browsers with an engine of their own, versions far from any that is known',
+        'browsers with an engine of their own, versions far from any that is known, an SDK before 0.2',
       fires: inBrowser(
         (_, { answers, platform }) => platform === 'web' && /^(unanswered|unknown)$/.test(answers.engine),
       ),
@@ -62,10 +62,8 @@ export const answerSignals = signals(
       category: 'fingerprint',
       strength: 'moderate',
       score: 30,
-      looksAt:
-        'the drawing of the document is none that sessions of the same renderer, system and browser made of it',
-      falsePositives:
-        'at most 2 in 100 of a class whose machines draw alike; a canvas with noise is not looked at',
+      looksAt: 'the drawing is none that sessions of the same renderer, system and browser made',
+      falsePositives: 'at most 2 in 100 of a class whose machines draw alike',
       fires: inBrowser((_, { answers }) => answers.canvas === 'otherwise'),
     },
     telemetry_incomplete: {
@@ -73,9 +71,9 @@ export const answerSignals = signals(
       name: 'Incomplete telemetry',
       strength: 'moderate',
       score: 35,
-      atLeast: unearned,
+      atLeast: unproven,
       looksAt:
-        'a member that the SDK always sends is missing, without a reason that its browser may have; `evidence.missing` names it',
+        '`evidence.missing` names a member, which the SDK always sends unless its browser has a reason',
       falsePositives: 'an SDK before 0.3 from a cache, in a browser that blocks a part',
       fires: ({ missing }) => missing.length > 0,
     },
@@ -84,7 +82,7 @@ export const answerSignals = signals(
       name: 'Several parts withheld',
       strength: 'moderate',
       score: 15,
-      atLeast: unearned,
+      atLeast: unproven,
       looksAt: 'two or more parts of the snapshot are blocked or unsupported; `evidence.withheld` names them',
       falsePositives: 'people who block workers, graphics, canvas and sound at once',
       fires: ({ withheld }) => refusals(withheld) > 1,
@@ -95,9 +93,8 @@ export const answerSignals = signals(
       strength: 'weak',
       score: 2,
       atLeast: 40,
-      looksAt:
-        'parts of the snapshot were not ready when the result was asked for; a later hand-off decides anew',
-      falsePositives: 'slow machines: it says nothing against a person, only that nothing is earned yet',
+      looksAt: 'parts of the snapshot were not ready at the hand-off; a later one decides anew',
+      falsePositives: 'slow machines: it is no evidence against a person, but required evidence is missing',
       fires: ({ withheld }) => withheld.some(({ reason }) => reason === 'late'),
     },
     impossible_values: {
@@ -105,7 +102,7 @@ export const answerSignals = signals(
       name: 'Impossible values',
       strength: 'moderate',
       score: 38,
-      atLeast: unearned,
+      atLeast: unproven,
       looksAt: 'a value that no browser has; `evidence.impossible` names its member',
       falsePositives:
         'tools that change brands or sizes without care; a time zone newer than the data of the server',

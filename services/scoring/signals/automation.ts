@@ -31,8 +31,8 @@ export const automationSignals = [
       channel: 'webdriver',
       name: 'WebDriver detected',
       score: 100,
-      looksAt: '`navigator.webdriver` is true in the page or an iframe; workers of no engine have it',
-      falsePositives: 'none known but people who drive their own browser with WebDriver',
+      looksAt: '`navigator.webdriver` is true in the page or an iframe',
+      falsePositives: 'people who drive their own browser with WebDriver',
       fires: snapshot(
         ({ automation: a }) =>
           a.webdriver === true || a.webdriver_iframe === true || a.webdriver_worker === true,
@@ -43,7 +43,7 @@ export const automationSignals = [
       name: 'Selenium globals',
       score: 98,
       looksAt: 'globals that Selenium and its recorders define',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: seleniumGlobals,
     },
     chromedriver_markers: {
@@ -51,8 +51,8 @@ export const automationSignals = [
       name: 'ChromeDriver markers',
       score: 98,
       looksAt:
-        'properties that ChromeDriver adds to the document or window: `cdc_` or three letters, 22 random characters, a type',
-      falsePositives: 'none known',
+        'properties that ChromeDriver adds, by their form: `cdc_` or three letters, 22 random characters, a type',
+      falsePositives: 'none',
       fires: chromedriverMarkers,
     },
     playwright_globals: {
@@ -60,7 +60,7 @@ export const automationSignals = [
       name: 'Playwright globals',
       score: 98,
       looksAt: 'globals that Playwright injects (`__pwInitScripts`, `__playwright__binding__`)',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: playwrightGlobals,
     },
     puppeteer_globals: {
@@ -68,7 +68,7 @@ export const automationSignals = [
       name: 'Puppeteer globals',
       score: 98,
       looksAt: 'evaluation and binding names that Puppeteer leaves in the page',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: puppeteerGlobals,
     },
     phantom_globals: {
@@ -76,7 +76,7 @@ export const automationSignals = [
       name: 'PhantomJS globals',
       score: 97,
       looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
-      falsePositives: 'none known; the Phantom wallet sets `phantom`, which is not looked at',
+      falsePositives: 'none; the Phantom wallet sets `phantom`',
       fires: globals(phantom),
     },
     driver_globals: {
@@ -92,7 +92,7 @@ export const automationSignals = [
       name: 'Driver attributes on the document',
       score: 97,
       looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: snapshot((s) =>
         s.automation.document_attributes.some((name) => /^(selenium|webdriver|driver)$/.test(name)),
       ),
@@ -102,7 +102,7 @@ export const automationSignals = [
       name: 'Sequentum host object',
       score: 97,
       looksAt: '`window.external` names Sequentum',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: snapshot((s) => s.automation.sequentum === true),
     },
   }),
@@ -130,8 +130,7 @@ export const automationSignals = [
       name: 'Developer tools or remote debugging',
       strength: 'moderate',
       score: 34,
-      looksAt:
-        'a logged error is serialised in page, frame or worker, as the DevTools protocol does when its Runtime domain is on',
+      looksAt: 'a logged error is serialised in page, frame or worker, as by the Runtime domain of DevTools',
       falsePositives: 'a person with developer tools open; some extensions',
       fires: snapshot((s) => s.automation.cdp_runtime === true),
     },
@@ -142,7 +141,7 @@ export const automationSignals = [
       score: 4,
       atLeast: 45,
       looksAt: 'remote debugging is on, and no natural movement or typing has come',
-      falsePositives: 'a person with developer tools open, until they move the pointer or type',
+      falsePositives: 'a person with developer tools open, before any input',
       fires: inBrowser((s, facts) => s.automation.cdp_runtime === true && !actsNaturally(facts)),
     },
     cdp_driven_input: {
@@ -150,9 +149,8 @@ export const automationSignals = [
       name: 'Input sent through remote debugging',
       strength: 'strong',
       score: 62,
-      looksAt:
-        'remote debugging is on and every click hits the exact centre of its element or carries protocol coordinates',
-      falsePositives: 'none known; developer tools alone do not aim clicks',
+      looksAt: 'remote debugging is on, and every click hits an exact centre or carries protocol coordinates',
+      falsePositives: 'none; developer tools do not aim clicks',
       fires: snapshot(
         (s, { behavior }) =>
           s.automation.cdp_runtime === true && behavior !== null && hasSyntheticClicks(behavior),
@@ -178,7 +176,7 @@ export const tamperSignals = signals(
       strength: 'definitive',
       score: 92,
       looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
-      falsePositives: 'none known; nothing but hiding automation needs it',
+      falsePositives: 'none; nothing but hiding automation needs it',
       fires: inBrowser(
         (s) =>
           s.automation.webdriver_own_property === true ||
@@ -226,7 +224,7 @@ export const tamperSignals = signals(
       strength: 'strong',
       score: 65,
       looksAt: 'an iframe with `srcdoc` has a content window before it is attached',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: inBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
     },
     faked_chrome_runtime: {
@@ -235,7 +233,7 @@ export const tamperSignals = signals(
       strength: 'strong',
       score: 60,
       looksAt: 'functions of `chrome.runtime` that can be constructed or have a prototype',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: inBrowser((s) => s.tamper.chrome_runtime_faked === true),
     },
     imitated_plugins: {
@@ -243,8 +241,8 @@ export const tamperSignals = signals(
       name: 'Imitated plugins',
       strength: 'strong',
       score: 55,
-      looksAt: '`navigator.plugins` is not a real PluginArray or its members do not refer to each other',
-      falsePositives: 'none known',
+      looksAt: '`navigator.plugins` is no real PluginArray, or its members do not refer to each other',
+      falsePositives: 'none',
       fires: inBrowser((s) => s.navigator.plugins_genuine === false),
     },
     native_claims_in_browser: {
@@ -253,7 +251,7 @@ export const tamperSignals = signals(
       strength: 'strong',
       score: 60,
       looksAt: 'a session of a page sends `native`, which only an app can observe',
-      falsePositives: 'none known; what it says is not looked at',
+      falsePositives: 'none',
       fires: ({ claimsNative }) => claimsNative,
     },
     webgl_parameters_spoofed: {
@@ -281,7 +279,7 @@ export const tamperSignals = signals(
       strength: 'moderate',
       score: 0,
       looksAt: 'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
-      falsePositives: 'not evidence of risk; it lowers the weight of tamper signals',
+      falsePositives: 'no risk: tamper signals weigh less',
       fires: inBrowser((s, { privacyTool }) => privacyTool || noisy(s)),
     },
   },

@@ -13,7 +13,7 @@ import {
   pointerSignals,
   protocolCoordinates,
 } from './input.ts'
-import { inBrowser, input, shown, signals, snapshot } from './signal.ts'
+import { formatted, inBrowser, input, signals, snapshot } from './signal.ts'
 
 export function hasSyntheticClicks(behavior: Behavior): boolean {
   return exactClicks(behavior) || protocolCoordinates(behavior)
@@ -65,7 +65,7 @@ export const behaviorSignals = [
       name: 'Text inserted at once',
       strength: 'moderate',
       score: 20,
-      looksAt: 'in Chromium on a desktop, two or more texts came into fields as one, with no key or paste',
+      looksAt: 'in Chromium on a desktop, two or more texts came into fields at once, with no key or paste',
       falsePositives: 'dictation, panels for emoji',
       measured: ({ form: f }) => `${f.inserted} texts`,
       fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
@@ -77,7 +77,7 @@ export const behaviorSignals = [
       score: 10,
       looksAt: 'a form was submitted within half a second of its first change',
       falsePositives: 'autofill with submit, one-field forms',
-      measured: ({ form: f }) => `after ${shown(f.time_to_submit_ms)} ms`,
+      measured: ({ form: f }) => `after ${formatted(f.time_to_submit_ms)} ms`,
       fires: input(
         ({ form: f }) => f.submits > 0 && f.time_to_submit_ms !== null && f.time_to_submit_ms < 500,
       ),
@@ -144,7 +144,7 @@ export const trustSignals = signals(
       strength: 'moderate',
       score: 6,
       looksAt:
-        'page, worker and iframe agree, graphics are drawn by hardware, and nothing contradicts the claimed browser',
+        'page, worker and iframe agree, graphics are of hardware, and nothing contradicts the claimed browser',
       falsePositives: 'automation of a real browser on a real machine',
       fires: inBrowser(isConsistent),
     },
@@ -164,10 +164,10 @@ export const trustSignals = signals(
       category: 'behavioral',
       strength: 'moderate',
       score: 8,
-      looksAt: 'ten or more uneven moves, some of which the browser put together, with no trace of software',
+      looksAt: 'ten or more uneven moves, some coalesced by the browser, with no trace of software',
       falsePositives: 'tools that imitate pointer movement below the browser',
       measured: ({ mouse: m }) =>
-        `${m.moves} moves, ${m.coalesced} put together, line ${shown(m.straightness, 3)}`,
+        `${m.moves} moves, ${m.coalesced} put together, line ${formatted(m.straightness, 3)}`,
       fires: input(isNaturalMovement),
     },
     natural_typing: {
@@ -179,7 +179,7 @@ export const trustSignals = signals(
       looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
       falsePositives: 'tools that imitate typing below the browser',
       measured: ({ keyboard: k }) =>
-        `${k.keys} keys, ${k.rollovers} overlap, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms down`,
+        `${k.keys} keys, ${k.rollovers} overlap, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms down`,
       fires: input(isNaturalTyping),
     },
     natural_touch: {
@@ -189,9 +189,9 @@ export const trustSignals = signals(
       strength: 'moderate',
       score: 6,
       looksAt:
-        'three or more trusted touches at uneven times whose contact area varies, with no trace of emulation and remote debugging off',
+        'three or more trusted touches at uneven times with varying contact area, no trace of emulation, remote debugging off',
       falsePositives: 'emulators that vary the contact area and the times',
-      measured: ({ touch: t }) => `${t.touches} touches, radius ± ${shown(t.radius_std)} px`,
+      measured: ({ touch: t }) => `${t.touches} touches, radius ± ${formatted(t.radius_std)} px`,
       fires: input(isNaturalTouch),
     },
     returning_visitor_fingerprint: {

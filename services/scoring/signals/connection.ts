@@ -10,8 +10,7 @@ export const protocolSignals = signals(
       name: 'Unreadable observations',
       strength: 'strong',
       score: 45,
-      looksAt:
-        'an accepted body that is not the agreed JSON within the limits of docs/reference/collect-protocol.md',
+      looksAt: 'an accepted body is not the agreed JSON within its limits',
       falsePositives: 'a defective client build',
       fires: ({ unreadable }) => unreadable > 0,
     },
@@ -40,7 +39,7 @@ export const protocolSignals = signals(
       score: 45,
       looksBack: true,
       looksAt:
-        'a kept id or a resume token was given to a device of another system, and nothing that the machine draws, sounds like or writes with is the same',
+        'the continuity id or resume token was issued to a device of another system, and graphics, canvas, sound and fonts all differ',
       falsePositives: 'a browser profile that was moved to a computer of another system',
       fires: ({ isCopied }) => isCopied,
     },
@@ -61,7 +60,7 @@ export const networkSignals = signals(
       name: 'Hosting network',
       strength: 'moderate',
       score: 22,
-      looksAt: 'the address belongs to a hosting provider, where a configured database says so',
+      looksAt: 'the address belongs to a hosting provider',
       falsePositives: 'VPN exits, office gateways, remote desktops in a data centre',
       fires: ({ network }) => network.anonymity.hosting,
     },
@@ -71,8 +70,8 @@ export const networkSignals = signals(
       role: 'context',
       strength: 'weak',
       score: 0,
-      looksAt: 'the address belongs to a VPN or relay, where a configured database says so',
-      falsePositives: 'not evidence of risk: privacy is not automation',
+      looksAt: 'the address belongs to a VPN or relay',
+      falsePositives: 'no risk: privacy is not automation',
       fires: ({ network: { anonymity: a } }) => a.vpn || a.relay,
     },
     anonymous_proxy: {
@@ -80,7 +79,7 @@ export const networkSignals = signals(
       name: 'Anonymous proxy or Tor exit',
       strength: 'weak',
       score: 12,
-      looksAt: 'the address is an open proxy or a Tor exit, where a configured database says so',
+      looksAt: 'the address is an open proxy or a Tor exit',
       falsePositives: 'people who need anonymity',
       fires: ({ network: { anonymity: a } }) => a.proxy || a.tor || a.residential_proxy,
     },
@@ -165,7 +164,7 @@ export const nativeSignals = signals(
       strength: 'strong',
       score: 60,
       looksAt: 'the snapshot of an app has no `native` observations, or none with a device model',
-      falsePositives: 'none known; every app knows its device',
+      falsePositives: 'none; every app knows its device',
       fires: snapshot((s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null),
     },
     native_checks_missing: {
@@ -174,9 +173,8 @@ export const nativeSignals = signals(
       strength: 'moderate',
       score: 35,
       atLeast: 45,
-      looksAt:
-        'an app names its device, and reports none of its checks: hooks, signature, root, emulator, debugger',
-      falsePositives: 'none known; every SDK of apps reports some',
+      looksAt: 'an app names its device, but reports no check: hooks, signature, root, emulator, debugger',
+      falsePositives: 'none; every SDK of apps reports some',
       fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
     },
     app_unattested: {
@@ -185,8 +183,7 @@ export const nativeSignals = signals(
       strength: 'weak',
       score: 2,
       atLeast: 40,
-      looksAt:
-        'no service of Apple or Google has attested the app, so that a script may have made all of it up',
+      looksAt: 'nothing of Apple or Google attests the app, so that a script may have made all of it up',
       falsePositives: 'every app, until attestation is there',
       fires: ({ platform }) => platform !== 'web',
     },

@@ -137,7 +137,7 @@ export const consistencySignals = signals(
       strength: 'strong',
       score: 50,
       looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
-      falsePositives: 'none known; iOS, where every browser is WebKit, is not looked at',
+      falsePositives: 'none; iOS, where every browser is WebKit, does not count',
       fires: inBrowser(engineDiffers),
     },
     platform_mismatch: {
@@ -146,8 +146,7 @@ export const consistencySignals = signals(
       strength: 'strong',
       score: 45,
       looksAt: '`navigator.platform` and client-hint platform against the user agent string',
-      falsePositives:
-        'desktop-site mode on phones and tablets (touch devices that call themselves computers are not looked at)',
+      falsePositives: 'desktop-site mode, though touch devices that call themselves computers do not count',
       fires: inBrowser(platformDiffers),
     },
     worker_mismatch: {
@@ -156,8 +155,7 @@ export const consistencySignals = signals(
       strength: 'strong',
       score: 48,
       looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
-      falsePositives:
-        'iPads, where page and worker differ (touch devices that call themselves computers are not looked at)',
+      falsePositives: 'iPads, though touch devices that call themselves computers do not count',
       fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
     },
     iframe_mismatch: {
@@ -220,8 +218,7 @@ export const consistencySignals = signals(
       category: 'environment',
       strength: 'strong',
       score: 50,
-      looksAt:
-        'a phone or tablet by user agent that draws with SwiftShader, or a card that only computers have',
+      looksAt: 'a phone or tablet by user agent with SwiftShader, or a graphics card of computers',
       falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
       fires: inBrowser(hasDesktopGraphics),
     },
@@ -231,8 +228,7 @@ export const consistencySignals = signals(
       category: 'environment',
       strength: 'strong',
       score: 48,
-      looksAt:
-        'a phone or tablet by user agent whose page, worker or frame has the platform of a computer, as `Linux x86_64`',
+      looksAt: 'a phone or tablet by user agent with the platform of a computer in page, worker or frame',
       falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
       fires: inBrowser(runsOnDesktop),
     },
@@ -304,7 +300,7 @@ export const headerSignals = signals(
       strength: 'strong',
       score: 42,
       looksAt:
-        'the User-Agent header against `navigator.userAgent`, where worker and frame or the engine do not confirm the page',
+        'the User-Agent header differs from `navigator.userAgent`, which worker, frame or engine do not confirm',
       falsePositives: 'user agent switchers that change only one of them',
       fires: inBrowser((s, facts) => headerDiffers(s, facts) && !agreesWithin(s, facts)),
     },
@@ -315,8 +311,8 @@ export const headerSignals = signals(
       strength: 'weak',
       score: 0,
       looksAt:
-        'the User-Agent header differs from `navigator.userAgent`, while worker, frame and the answers of the engine agree with the page',
-      falsePositives: 'not evidence of risk: proxies of offices and carriers rewrite or shorten the header',
+        'the User-Agent header differs from `navigator.userAgent`, while worker, frame and engine confirm the page',
+      falsePositives: 'no risk: proxies of offices and carriers rewrite or shorten the header',
       fires: inBrowser((s, facts) => headerDiffers(s, facts) && agreesWithin(s, facts)),
     },
     client_hints_mismatch: {

@@ -2,7 +2,7 @@ import type { Behavior } from '../../../schemas/observations.ts'
 import type { Agent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
 import { behaviorBase } from './input.ts'
-import { input, shown, signals } from './signal.ts'
+import { formatted, input, signals } from './signal.ts'
 
 // Keyboards on the screen of a phone let each key go at once, and none overlaps another.
 const hasKeyboard = ({ agent }: Facts) => agent.formFactor === 'desktop'
@@ -47,7 +47,7 @@ export const handSignals = signals(behaviorBase, {
     strength: 'weak',
     score: 10,
     looksAt:
-      'two or more presses, and half of all, follow one move over more than 200 px; or at most two moves lead to each of four or more presses',
+      'half of all presses, and two at least, follow one move over more than 200 px; or four or more presses with at most two moves each',
     falsePositives: 'remote desktops, voice and eye control, absolute pointing devices',
     measured: ({ mouse: m }) => `${m.jumps} far jumps, ${m.moves} moves for ${m.presses} presses`,
     fires: input(jumps),
@@ -57,7 +57,7 @@ export const handSignals = signals(behaviorBase, {
     name: 'Movement at the pace of a program',
     strength: 'weak',
     score: 8,
-    looksAt: 'in Chromium on a desktop, sixty or more moves, none of which the browser made of several',
+    looksAt: 'in Chromium on a desktop, sixty or more moves, none of them coalesced',
     falsePositives: 'slow mice and touchpads, remote desktops, slow movements',
     measured: ({ mouse }) => `0 of ${mouse.single} moves`,
     fires: input(neverCoalesces),
@@ -78,9 +78,9 @@ export const handSignals = signals(behaviorBase, {
     strength: 'moderate',
     score: 18,
     looksAt:
-      'on a desktop, twelve or more keys are down for under 40 ms on average, or for times that vary by less than 5 ms',
+      'on a desktop, twelve or more keys are down for under 40 ms on average, or vary by less than 5 ms',
     falsePositives: 'keyboards on the screen, eye control, text expanders',
-    measured: ({ keyboard: k }) => `${k.keys} keys, ${shown(k.hold_mean)} ± ${shown(k.hold_std)} ms`,
+    measured: ({ keyboard: k }) => `${k.keys} keys, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms`,
     fires: input(holdsOddly),
   },
   keys_without_gaps: {
@@ -88,8 +88,7 @@ export const handSignals = signals(behaviorBase, {
     name: 'Keys that follow without a gap',
     strength: 'moderate',
     score: 22,
-    looksAt:
-      'on a desktop, half of ten or more keys are pressed within 8 ms of the release of the one before',
+    looksAt: 'on a desktop, half of ten or more keys are pressed within 8 ms of the last release',
     falsePositives: 'barcode scanners, text expanders, auto-type of password managers',
     measured: ({ keyboard: k }) => `${k.abutting} of ${k.keys} keys`,
     fires: input(
@@ -103,7 +102,7 @@ export const handSignals = signals(behaviorBase, {
     score: 16,
     looksAt: 'on a desktop, thirty or more keys at under 130 ms on average, and none overlaps another',
     falsePositives: 'people who type fast with few fingers',
-    measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${shown(k.interval_mean)} ms`,
+    measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${formatted(k.interval_mean)} ms`,
     fires: input(neverOverlaps),
   },
   typing_right_after_press: {
@@ -111,7 +110,7 @@ export const handSignals = signals(behaviorBase, {
     name: 'Typing right after a press',
     strength: 'moderate',
     score: 20,
-    looksAt: 'two or more times a character followed the release of a mouse button within 60 ms',
+    looksAt: 'two or more characters followed the release of a mouse button within 60 ms',
     falsePositives: 'people with one hand on the mouse and the other on the keys',
     measured: ({ keyboard: k, mouse }) => `${k.hasty} times after ${mouse.presses} presses`,
     fires: input(({ keyboard }) => keyboard.hasty >= 2),
@@ -121,7 +120,7 @@ export const handSignals = signals(behaviorBase, {
     name: 'Focus without cause',
     strength: 'weak',
     score: 6,
-    looksAt: 'two or more fields got the focus with no press, key or touch in the second before',
+    looksAt: 'two or more fields got the focus without input in the second before',
     falsePositives: 'password managers, pages that move the focus, voice control',
     measured: ({ form: f }) => `${f.uncaused_focuses} of ${f.focuses} fields`,
     fires: input(({ form }) => form.uncaused_focuses >= 2),
@@ -141,8 +140,7 @@ export const handSignals = signals(behaviorBase, {
     name: 'Form filled and sent without input',
     strength: 'moderate',
     score: 36,
-    looksAt:
-      'a form was submitted after script filled three or more fields, and nothing was moved, pressed, typed or pasted',
+    looksAt: 'a form was submitted after script filled three or more fields, without any input',
     falsePositives: 'tools that fill and send whole forms for a person',
     measured: ({ form: f }) => `${f.silent_changes} inputs, ${f.submits} submits`,
     fires: input(
@@ -179,9 +177,8 @@ export const phoneSignals = signals(
       name: 'Touches of no finger',
       score: 30,
       looksAt:
-        'on a phone or tablet, two touches and half of all end within 8 ms, have radii and force of 1, or lie beside their place on the screen',
-      falsePositives:
-        'device emulation in developer tools, tests with `adb`, assistive apps that make touches',
+        'on a phone or tablet, half of all touches, and two at least, end within 8 ms, have radii and force of 1, or are displaced',
+      falsePositives: 'device emulation in developer tools, tests with `adb`, assistive apps',
       measured: ({ touch: t }) =>
         `${t.instant} at once, ${t.plain} without size and ${t.displaced} displaced of ${t.touches}`,
       fires: input(isEmulatedTouch),

@@ -69,9 +69,8 @@ export const headlessSignals = signals(
       name: 'Headless browser by its own account',
       strength: 'definitive',
       score: 99,
-      looksAt:
-        '`Headless`, `SlimerJS`, `PhantomJS` in a user agent string or client-hint brand of page, iframe, worker or request',
-      falsePositives: 'none known',
+      looksAt: '`Headless`, `SlimerJS` or `PhantomJS` in any user agent string or client-hint brand',
+      falsePositives: 'none',
       fires: saysHeadless,
     },
     declared_bot_user_agent: {
@@ -80,7 +79,7 @@ export const headlessSignals = signals(
       strength: 'definitive',
       score: 95,
       looksAt: 'the name of a well-known crawler or AI agent in a user agent string',
-      falsePositives: 'none known; anyone may claim the name, which is automation too',
+      falsePositives: 'none; whoever claims the name is automation, too',
       fires: (facts) => userAgents(facts).some((text) => declared.test(text)),
     },
     http_client_user_agent: {
@@ -88,9 +87,8 @@ export const headlessSignals = signals(
       name: 'HTTP library instead of a browser',
       strength: 'definitive',
       score: 95,
-      looksAt:
-        'the user agent of a web session starts with the name of an HTTP library or command-line client',
-      falsePositives: 'none known; apps open their sessions as ios or android',
+      looksAt: 'the user agent of a page starts with the name of an HTTP library or command-line client',
+      falsePositives: 'none; apps open their sessions as ios or android',
       fires: (facts) => facts.platform === 'web' && userAgents(facts).some((text) => httpClient.test(text)),
     },
     bot_like_user_agent: {
@@ -108,7 +106,7 @@ export const headlessSignals = signals(
       strength: 'moderate',
       score: 25,
       looksAt: 'no `window.chrome` in desktop Chromium',
-      falsePositives: 'web views and mobile lack it and are not looked at; rare embedded Chromium shells',
+      falsePositives: 'rare embedded Chromium shells; web views and phones do not count',
       fires: inBrowser(
         (s, facts) =>
           desktopChromium(facts) &&
@@ -136,7 +134,7 @@ export const headlessSignals = signals(
       strength: 'moderate',
       score: 20,
       looksAt: '`navigator.language` is the empty string',
-      falsePositives: 'none known; an unreported language does not count',
+      falsePositives: 'none; an unreported language does not count',
       fires: inBrowser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
     },
     window_without_size: {
@@ -145,7 +143,7 @@ export const headlessSignals = signals(
       strength: 'moderate',
       score: 25,
       looksAt: 'outer width and height are 0 while the document has focus, on a desktop',
-      falsePositives: 'background tabs have no focus and are not looked at',
+      falsePositives: 'none; background tabs have no focus',
       fires: inBrowser(
         ({ environment: e }, { agent }) =>
           agent.formFactor === 'desktop' &&
@@ -168,8 +166,8 @@ export const headlessSignals = signals(
       name: 'Default viewport of a driver',
       strength: 'moderate',
       score: 34,
-      looksAt: 'on a desktop, a page of exactly 800x600 or 1280x720 in a window of another size',
-      falsePositives: 'a window that happens to have the size, device emulation in developer tools',
+      looksAt: 'on a desktop, a page of 800x600 or 1280x720 in a window of another size',
+      falsePositives: 'windows of that size, device emulation in developer tools',
       fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
     },
     screen_smaller_than_window: {
@@ -178,7 +176,7 @@ export const headlessSignals = signals(
       strength: 'moderate',
       score: 30,
       looksAt:
-        'on a desktop, the page is as large as the screen, and its window larger: the screen is emulated',
+        'on a desktop, the page is as large as the screen and its window larger, as with an emulated screen',
       falsePositives: 'device emulation in developer tools',
       fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
     },
@@ -200,7 +198,7 @@ export const headlessSignals = signals(
       strength: 'strong',
       score: 48,
       looksAt:
-        'desktop Chromium has brands, and neither an architecture nor a full version: its user agent was set by a flag or the debugging protocol',
+        'desktop Chromium has brands, but no architecture and no full version, as where its user agent was set',
       falsePositives: 'a user agent set in developer tools, or by hand on the command line',
       fires: inBrowser((s, facts) => desktopChromium(facts) && hasNoHints(s)),
     },
@@ -277,7 +275,7 @@ export const machineSignals = signals(
       strength: 'strong',
       score: 45,
       looksAt: '`navigator.deviceMemory` is not one of the rounded values that browsers report',
-      falsePositives: 'none known',
+      falsePositives: 'none',
       fires: inBrowser(
         (s) => s.navigator.device_memory !== null && !memorySizes.includes(s.navigator.device_memory),
       ),

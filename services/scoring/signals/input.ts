@@ -1,6 +1,6 @@
 import type { Behavior } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
-import { input, shown, signals } from './signal.ts'
+import { formatted, input, signals } from './signal.ts'
 
 /** What all signals of input have in common. */
 export const behaviorBase = { role: 'risk', category: 'behavioral' } as const
@@ -62,7 +62,7 @@ export function exactClicks({ mouse, touch }: Behavior): boolean {
   return touch.events === 0 && mouse.clicks >= 2 && mouse.clicks_exact_center >= mouse.clicks
 }
 
-// Without the window's offset it is a protocol's position; without its bars, a patch of one.
+/** Without the window's offset it is a protocol's position; without its bars, a patch of one. */
 export function protocolCoordinates({ mouse }: Behavior): boolean {
   const impossible = Math.max(mouse.screen_equals_client, mouse.frameless)
   return impossible >= 5 && impossible >= mouse.moves * 0.9
@@ -129,7 +129,7 @@ export const pointerSignals = signals(behaviorBase, {
     name: 'Pointer coordinates of a debugging protocol',
     strength: 'moderate',
     score: 28,
-    looksAt: 'nearly all pointer moves have screen positions that leave out where the window is or its bars',
+    looksAt: 'screen positions of nearly all pointer moves leave out the place of the window or its bars',
     falsePositives: 'full screen with developer tools below, browsers with all bars below the page',
     measured: ({ mouse: m }) => `${Math.max(m.screen_equals_client, m.frameless)} of ${m.moves} moves`,
     fires: input(protocolCoordinates),
@@ -152,7 +152,7 @@ export const pointerSignals = signals(behaviorBase, {
     looksAt: 'twenty or more moves along straight lines at an even speed',
     falsePositives: 'trackpoints, keyboards that move the pointer, short sessions',
     measured: ({ mouse: m }) =>
-      `${m.moves} moves, line ${shown(m.straightness, 3)}, speed ± ${shown(m.speed_std, 3)} px/ms`,
+      `${m.moves} moves, line ${formatted(m.straightness, 3)}, speed ± ${formatted(m.speed_std, 3)} px/ms`,
     fires: input(
       ({ mouse: m }) =>
         m.moves >= 20 &&
@@ -213,7 +213,7 @@ export const keyboardSignals = signals(behaviorBase, {
     name: 'Characters without keys',
     strength: 'strong',
     score: 45,
-    looksAt: 'in Chromium on a desktop, four or more characters were typed that no key was pressed for',
+    looksAt: 'in Chromium on a desktop, four or more characters were typed without a key',
     falsePositives: 'tools for Windows that post characters to a window',
     measured: ({ keyboard: k }) => `${k.unkeyed} characters, ${k.keys} keys`,
     fires: input(isUnkeyed),
@@ -225,7 +225,7 @@ export const keyboardSignals = signals(behaviorBase, {
     score: 20,
     looksAt: 'on a desktop, eight or more keys that are down for less than 12 ms on average',
     falsePositives: 'barcode scanners, keyboards on the screen, auto-type of password managers',
-    measured: ({ keyboard: k }) => `${k.keys} keys, ${shown(k.hold_mean)} ms down`,
+    measured: ({ keyboard: k }) => `${k.keys} keys, ${formatted(k.hold_mean)} ms down`,
     fires: input(hasInstantKeys),
   },
   uniform_typing: {
@@ -236,7 +236,7 @@ export const keyboardSignals = signals(behaviorBase, {
     looksAt: 'ten or more keys with intervals that vary by less than 6 ms and no correction',
     falsePositives: 'held keys, input method editors, text expanders',
     measured: ({ keyboard: k }) =>
-      `${k.keys} keys, every ${shown(k.interval_mean)} ± ${shown(k.interval_std)} ms`,
+      `${k.keys} keys, every ${formatted(k.interval_mean)} ± ${formatted(k.interval_std)} ms`,
     fires: input(isUniformTyping),
   },
   superhuman_typing: {
@@ -246,7 +246,7 @@ export const keyboardSignals = signals(behaviorBase, {
     score: 25,
     looksAt: 'fifteen or more keys at under 25 ms on average',
     falsePositives: 'barcode scanners, text expanders',
-    measured: ({ keyboard: k }) => `${k.keys} keys, every ${shown(k.interval_mean)} ms`,
+    measured: ({ keyboard: k }) => `${k.keys} keys, every ${formatted(k.interval_mean)} ms`,
     fires: input(isSuperhumanTyping),
   },
 })

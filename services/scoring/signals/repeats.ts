@@ -8,7 +8,7 @@ import { type Definition, signals } from './signal.ts'
 
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
-// What sessions are compared by. Behind the hash of all stands what is compared where not all is equal.
+/** What sessions are compared by. Behind the hash of all stands what is compared where not all is equal. */
 export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   return {
     snapshot_hash: snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
@@ -97,8 +97,8 @@ export const repeatSignals = [
         strength: 'strong',
         score: 65,
         looksAt:
-          'the summary of at least 20 timed pointer, key or touch events equals that of another session within a day',
-        falsePositives: 'a body that was sent again in a new session because its answer was lost',
+          'the summary of at least 20 timed events of input equals that of another session within a day',
+        falsePositives: 'a body that was sent again in a new session, after its answer was lost',
         fires: repeated(replaysBehavior),
       },
       replayed_session: {
@@ -116,9 +116,9 @@ export const repeatSignals = [
         strength: 'strong',
         score: 60,
         looksAt:
-          'the numbers of the summary of input are those of another session within a day, but for a few percent each',
+          'the summary of input is that of another session within a day, but for a few percent of each number',
         falsePositives:
-          'as for `replayed_behavior`; two people by chance less than once in a hundred million pairs',
+          'as for `replayed_behavior`; by chance less than once in a hundred million pairs of people',
         fires: nearly(replaysNearly),
       },
       nearly_replayed_session: {
@@ -126,8 +126,7 @@ export const repeatSignals = [
         name: 'Session nearly replayed',
         strength: 'strong',
         score: 62,
-        looksAt:
-          'behavior is nearly that of another session within a day, and graphics, canvas, sound and fonts are those of it',
+        looksAt: '`nearly_replayed_behavior`, and graphics, canvas, sound and fonts are equal too',
         falsePositives: 'as for `nearly_replayed_behavior`',
         fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
       },
@@ -138,7 +137,7 @@ export const repeatSignals = [
         strength: 'weak',
         score: 0,
         looksAt: 'another session within a day said the same of its machine',
-        falsePositives: 'not evidence of risk: returning visitors, phones of one model and fleets are equal',
+        falsePositives: 'no risk: returning visitors, phones of one model and fleets are equal',
         fires: repeated(replaysSnapshot),
       },
     },
@@ -153,8 +152,7 @@ export const repeatSignals = [
         strength: 'strong',
         score: 48,
         looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
-        falsePositives:
-          'test machines; a hall of equal computers that start at once and are taken for one visitor',
+        falsePositives: 'test machines; equal computers that start at once and are taken for one visitor',
         fires: repeated(isTireless),
       },
       mass_produced_visitors: {
@@ -164,7 +162,7 @@ export const repeatSignals = [
         strength: 'strong',
         score: 50,
         looksAt:
-          'hands repeat among at least 10 visitors of a day, of whom this one is new, at one address. Three sessions are nearly the same, or eight visitors and a third of all have one pace. Equal looks do not count',
+          'at least 10 visitors came from one address in a day, and this one is new. Hands repeat in three nearly equal sessions, or in the pace of eight visitors and a third of all. Equal machines do not count',
         falsePositives: 'automated tests of a site from one office',
         fires: (facts) =>
           facts.visitorSessions === 1 &&
@@ -179,8 +177,8 @@ export const repeatSignals = [
         strength: 'moderate',
         score: 30,
         looksAt:
-          'at least 20 visitors came from one address within an hour, this one is new, and nearly each has one session. The gaps between them deviate by less than a quarter of their mean',
-        falsePositives: 'a hall of equal computers that are started one after the other by a program',
+          'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter',
+        falsePositives: 'equal computers that a program starts one after the other',
         fires: (facts) =>
           facts.visitorSessions === 1 &&
           nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
@@ -191,7 +189,7 @@ export const repeatSignals = [
         strength: 'moderate',
         score: 20,
         looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
-        falsePositives: 'kiosks, library computers, support staff, test machines; a family has fewer',
+        falsePositives: 'kiosks, library computers, support staff, test machines',
         fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
       },
       visitor_many_addresses: {
@@ -210,7 +208,7 @@ export const repeatSignals = [
         strength: 'weak',
         score: 0,
         looksAt: 'at least 100 sessions within 5 minutes came from the address',
-        falsePositives: 'not evidence of risk: carriers, schools and offices share one',
+        falsePositives: 'no risk: carriers, schools and offices share one',
         fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
       },
       user_many_visitors: {
@@ -220,7 +218,7 @@ export const repeatSignals = [
         strength: 'weak',
         score: 0,
         looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
-        falsePositives: 'not evidence of risk: shared accounts, and browsers that clear their storage',
+        falsePositives: 'no risk: shared accounts, and browsers that clear their storage',
         fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
       },
     },

@@ -7,8 +7,8 @@ import { categories } from './signal.ts'
 export type Group = 'weak' | 'habits' | 'trust'
 
 /**
- * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: what a
- * signal says has to be earned. `groups`: more of a group fired than counts.
+ * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: evidence
+ * that is required is missing, as a signal says. `groups`: more of a group fired than counts.
  */
 export type Bound =
   | { kind: 'cap'; most: number }
@@ -63,8 +63,8 @@ export interface Score {
 
 /**
  * The risk of what fired. A definitive signal decides alone. Everything else adds up as independent chances do. It
- * reaches the band of a bot only where signals of different channels confirm each other. What has to be earned stays
- * inconclusive as long as it is not, whatever speaks for the session.
+ * reaches the band of a bot only where signals of different channels confirm each other. Where required evidence is
+ * missing the session stays inconclusive, whatever speaks for it.
  */
 export function score(fired: Signal[], facts: Pick<Facts, 'snapshot'>): Score {
   const { risk, bound } = riskOf(fired, facts)

@@ -90,7 +90,7 @@ export function input(test: (behavior: Behavior, facts: Facts) => boolean): Defi
   return (facts) => facts.behavior !== null && facts.behavioral && test(facts.behavior, facts)
 }
 
-/** A mean or a spread, for people to read. */
-export function shown(value: number | null, decimals = 1): string {
+/** A mean or a spread as people read it; `-` where it is null. */
+export function formatted(value: number | null, decimals = 1): string {
   return value === null ? '-' : String(Number(value.toFixed(decimals)))
 }

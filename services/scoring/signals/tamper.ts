@@ -21,12 +21,12 @@ const coreFunctions = (s: Snapshot) =>
   new Set(s.tamper.foreign_primitives.filter(isCore).map((name) => name.replace(/^frame\./, ''))).size
 const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(name)
 
-// Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame.
+/** Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame. */
 export const rewritesWebdriver = foreign((name) => webdriver.test(name))
 
 const rewritesIdentity = foreign((name) => identity.test(name))
 
-// Signals of the comparison between the page's primitives and those of a fresh realm.
+/** Signals of the comparison between the page's primitives and those of a fresh realm. */
 export const primitiveSignals = signals(
   { role: 'risk', category: 'integrity' },
   {
@@ -36,9 +36,9 @@ export const primitiveSignals = signals(
       strength: 'strong',
       score: 60,
       looksAt:
-        'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native in the page. In a fresh frame, which only an injected script reaches, also `Function`, `Object`, `Array`, `String` and `console`',
+        'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native. In a fresh frame, which only an injected script reaches, `Function`, `Object`, `Array`, `String` and `console` count as well',
       falsePositives:
-        'extensions that hide their own changes in every frame (not counted for known privacy browsers)',
+        'extensions that hide their changes in every frame; known privacy browsers do not count',
       fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
     },
     rewritten_navigator: {
@@ -48,7 +48,7 @@ export const primitiveSignals = signals(
       score: 20,
       looksAt:
         'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
-      falsePositives: 'user agent switchers, privacy extensions (not counted for known privacy browsers)',
+      falsePositives: 'user agent switchers, privacy extensions; known privacy browsers do not count',
       fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
     },
     realm_differences: {
@@ -57,9 +57,8 @@ export const primitiveSignals = signals(
       strength: 'moderate',
       score: 24,
       looksAt:
-        'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page; what other signals compare is left out',
-      falsePositives:
-        'extensions that change the page and skip frames (not counted for known privacy browsers)',
+        'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page',
+      falsePositives: 'extensions that skip frames; known privacy browsers do not count',
       fires: inBrowser(
         (s, { privacyTool }) =>
           !privacyTool &&
@@ -73,9 +72,8 @@ export const primitiveSignals = signals(
       strength: 'weak',
       score: 0,
       looksAt:
-        'other primitives that are not native: `fetch`, `console`, timers, listeners, `Function.toString`. Also a single one of those that `rewritten_primitives` looks at',
-      falsePositives:
-        'not evidence of risk: error trackers, frameworks, polyfills and content blockers do it',
+        'other primitives that are not native, such as `fetch`, timers and listeners, or one alone of `rewritten_primitives`',
+      falsePositives: 'no risk: error trackers, frameworks, polyfills and content blockers do it',
       fires: inBrowser(
         (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
       ),

@@ -49,11 +49,11 @@ export interface SharedKey {
 
 interface Weighing {
   comparison: Comparison
-  // One at least.
+  /** One at least. */
   shared: SharedKey[]
   uniqueness: Uniqueness
   isSameNetwork: boolean
-  // How many visitors are known in this network, at most as many as are looked up.
+  /** How many visitors are known in this network, at most as many as are looked up. */
   neighbors: number
 }
 

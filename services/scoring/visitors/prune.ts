@@ -5,7 +5,7 @@ import { type Tx, transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { findEndedData } from '../../../projections/policies/queries.ts'
 
-// Organization, and when its visitors must have been seen since.
+/** By organization: visitors that were not seen since then have ended, epoch milliseconds. */
 export type EndedVisitors = ReadonlyMap<string, number>
 
 const ended = `unnest($1::text[], $2::bigint[]) as ended (organization_id, before)`
@@ -16,7 +16,7 @@ interface VisitorTables {
   links: string
 }
 
-// Deletes from all of them at once, where nobody else is at work on them.
+/** Deletes from the tables in one go, which is for tables that nobody else writes to meanwhile. */
 export async function deleteEndedVisitors(
   tx: Tx,
   of: EndedVisitors,
@@ -28,7 +28,7 @@ export async function deleteEndedVisitors(
        and v.last_seen_at < ended.before`,
     [[...of.keys()], [...of.values()]],
   )
-  // Those of visitors that were deleted before may still be there.
+  // Keys and links of visitors that were deleted before may still be there.
   for (const table of [keys, links])
     await tx.query(
       `delete from ${table} t where not exists (select from ${visitors} v where v.visitor_id = t.visitor_id)`,
@@ -37,7 +37,8 @@ export async function deleteEndedVisitors(
 
 const pageSize = 5000
 
-// Each goes through a table in the order of its key: an index on when visitors were last seen would cost each session.
+// Each function goes through a table in the order of its key, because an index on when visitors were last seen would cost
+// each session.
 async function pruneVisitorsPage(tx: Tx, of: EndedVisitors, after = ''): Promise<string | undefined> {
   const { rows } = await tx.query<{ last: string }>({
     name: 'prune-visitors-page',
@@ -119,7 +120,7 @@ async function walkOn(tx: Tx, ended: EndedVisitors, walk: Walk): Promise<Walk | 
 
 const restMs = 50
 
-/** Forgets visitors whose time is over: once through all, whenever more have ended. One works at a time. */
+/** Deletes ended visitors: once through all, whenever more have ended. One process works at a time. */
 export function runVisitorPruner({ pool, logger, intervalMs = 60_000 }: PrunerOptions): Periodic {
   let walk: Walk | undefined
   let walkedFor = ''
@@ -142,8 +143,7 @@ export function runVisitorPruner({ pool, logger, intervalMs = 60_000 }: PrunerOp
       if (more) await delay(restMs)
       return more
     },
-    onError: (err) =>
-      logger.warn({ err }, 'visitors whose time is over were not forgotten; the next look tries again'),
+    onError: (err) => logger.warn({ err }, 'ended visitors were not deleted; the next poll tries again'),
   })
 }
 

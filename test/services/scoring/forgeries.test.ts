@@ -99,7 +99,7 @@ test('what is missing and what is impossible is named', () => {
 
 test('an older SDK that gives the texts back has answered its document, and is inconclusive', () => {
   const { score, facts } = evaluateClient(withParts(desktopChrome, { proofs: echo }))
-  expect(facts.answers.given).toBe('echoed')
+  expect(facts.answers.proof).toBe('echoed')
   expect(score.verdict).toBe('inconclusive')
 })
 

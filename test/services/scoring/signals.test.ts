@@ -487,7 +487,7 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   canvas_contradicted: {
     given: [
-      { facts: { answers: { ...noAnswers, given: 'keyed', engine: 'as_claimed', canvas: 'otherwise' } } },
+      { facts: { answers: { ...noAnswers, proof: 'keyed', engine: 'as_claimed', canvas: 'otherwise' } } },
     ],
     not: [{}],
   },
