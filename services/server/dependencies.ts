@@ -45,7 +45,7 @@ import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.t
 import { gateMigrations } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
-import { queueMigrations } from '../webhooks/dispatch/queue-table.ts'
+import { queueMigrations } from '../webhooks/queue-table.ts'
 import type { Connections } from './connections.ts'
 import { probeMigrations, probeTopicSpec } from './write-probe.ts'
 

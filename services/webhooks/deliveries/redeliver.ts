@@ -7,7 +7,7 @@ import type { OrganizationRow } from '../../../projections/organizations/tables.
 import { deliveriesOf, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { enqueuePending } from '../dispatch/queue.ts'
+import { enqueuePending } from '../queue.ts'
 
 interface RedeliverDeps {
   decide: Decide

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import { type DueEndpoint, maxPerEndpoint, type Quota } from '../queue.ts'
 
-/** Requests in flight to one endpoint, over all processes. */
-export const maxPerEndpoint = 10
 export const maxRequests = 256
 // The limit of an endpoint that this process knows nothing of: it may be dead.
 const firstLimit = 2
@@ -50,18 +49,6 @@ export function nextLimit(
     isSlow: !answered || durationMs > slowMs,
     pauseMs: answered ? 0 : Math.min(Math.max(2 * pauseMs, pauses.first), pauses.last),
   }
-}
-
-export interface DueEndpoint {
-  endpointId: string
-  organizationId: string
-  /** Deliveries that are due and not in flight; where there are many, counted up to 10. */
-  due: number
-}
-
-export interface Quota {
-  endpointId: string
-  max: number
 }
 
 export interface ConcurrencyLimits {

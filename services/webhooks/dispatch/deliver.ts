@@ -11,7 +11,7 @@ import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } fro
 import { type AttemptResult, attemptedEvent, attemptResult, skippedEvent } from '../deliveries/decide.ts'
 import type { JudgedAttempt } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
-import type { TakenDelivery } from './queue.ts'
+import type { TakenDelivery } from '../queue.ts'
 import type { Ended } from './recorder.ts'
 
 interface DeliverDeps extends AttemptDeps {

@@ -5,7 +5,7 @@ import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { createGroupCommit } from '../../../infra/flow/group-commit.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { finish } from './queue.ts'
+import { finish } from '../queue.ts'
 
 interface RecorderOptions {
   owner: string

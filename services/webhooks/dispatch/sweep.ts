@@ -8,8 +8,8 @@ import { databaseNow } from '../../../infra/postgres/lease.ts'
 import { type Db, type Tx, transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { enqueuePending, renew } from './queue.ts'
-import { lockQueue } from './queue-table.ts'
+import { enqueuePending, renew } from '../queue.ts'
+import { lockQueue } from '../queue-table.ts'
 import type { Dispatch } from './work.ts'
 
 interface SweepOptions {

@@ -5,10 +5,10 @@ import type { Clock } from '../../../infra/ids.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { GiveUp } from '../endpoints/give-up.ts'
 import type { WebhookMeter } from '../metrics.ts'
+import { dueEndpoints, putBack, type TakenDelivery, take } from '../queue.ts'
 import { type ConcurrencyLimits, maxRequests, type RequestEnd } from './concurrency.ts'
 import { type Job, loadJobs, type MadeDelivery } from './deliver.ts'
 import { type DeliveryMode, stepOf } from './delivery-mode.ts'
-import { dueEndpoints, putBack, type TakenDelivery, take } from './queue.ts'
 import type { Recorder } from './recorder.ts'
 
 export interface WorkOptions {

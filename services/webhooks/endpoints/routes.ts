@@ -16,8 +16,8 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { type AddressRules, createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { findEndpoint, listEndpoints, maxListedEndpoints } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
-import { enqueuePending } from '../dispatch/queue.ts'
 import { loadDeliveries } from '../events/routes.ts'
+import { enqueuePending } from '../queue.ts'
 import {
   createEndpoint,
   disableEndpoint,

@@ -17,8 +17,8 @@ import {
   type WebhookScope,
 } from '../../../projections/webhooks/queries.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import { inFlightDeliveries } from '../dispatch/queue.ts'
-import { unsentEvent } from '../planner/raise.ts'
+import { inFlightDeliveries } from '../queue.ts'
+import { unsentEvent } from './payloads.ts'
 import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.ts'
 
 export interface EventRouteOptions {

@@ -16,7 +16,7 @@ import { isReassignment, type ReassignmentEvent } from '../../../projections/ses
 import { findSessionEvents, ofEarlierDecisions } from '../../../projections/sessions/session-events.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
-import { enqueue } from '../dispatch/queue.ts'
+import { enqueue } from '../queue.ts'
 import {
   candidateOfMove,
   candidatesOf,

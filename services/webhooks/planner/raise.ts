@@ -1,19 +1,11 @@
 import { webhookEventId } from '../../../infra/ids.ts'
-import { type SubscribableType, uriOf } from '../../../infra/wire/webhooks/events.ts'
+import type { SubscribableType } from '../../../infra/wire/webhooks/events.ts'
 import { reassignedAt, type SessionReassignment } from '../../../projections/sessions/apply-reassignments.ts'
-import {
-  iso,
-  linkOf,
-  requestOf,
-  scoreBreakdownOf,
-  signalOf,
-  visibleAttribution,
-} from '../../../projections/sessions/decision-shape.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
-import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
-import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
+import type { SessionEventType } from '../../../projections/sessions/tables.ts'
+import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
-import type { FingerprintCalculated, RequestSummary, ResultPersisted } from '../events/schemas.ts'
+import { type NotifiedDecision, sessionEventData } from '../events/payloads.ts'
 
 export type Raised = Omit<WebhookEventRaised, 'endpoint_ids' | 'type'> & { type: SubscribableType }
 
@@ -63,81 +55,4 @@ function createdAt({ evaluated_at }: SessionScored, now: number): number {
  */
 export function isRecent({ created_at }: SessionScored, now: number): boolean {
   return created_at >= now - webhookRetentionMs + clockDifferenceMs
-}
-
-// What an event says of the decision that gave rise to it, as the log or the read model has it.
-type NotifiedDecision = Omit<SessionEventRow, 'id' | 'type'>
-
-function sessionEventData(type: SessionEventType, decision: NotifiedDecision): string {
-  return JSON.stringify(payloadOf(type, decision))
-}
-
-function payloadOf(
-  type: SessionEventType,
-  decision: NotifiedDecision,
-): FingerprintCalculated | ResultPersisted {
-  if (type === 'session.result.persisted') return resultPayloadOf(decision)
-  if (!decision.visitor) throw new Error(`the decision ${decision.event_id} has no visitor`)
-  return fingerprintPayloadOf(decision, decision.visitor)
-}
-
-function fingerprintPayloadOf(decision: NotifiedDecision, visitor: LinkedVisitor): FingerprintCalculated {
-  return {
-    object: 'session_fingerprint',
-    session: { id: decision.session_id },
-    visitor_fingerprint: linkOf(visitor),
-    request: requestSummary(decision),
-    calculated_at: iso(decision.at),
-  }
-}
-
-function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
-  const { event_id, phase, is_provisional, verdict, risk_score, manipulation, visitor } = decision
-  return {
-    object: 'session_result',
-    session: { id: decision.session_id },
-    event: {
-      id: event_id,
-      scoring_event_id: event_id,
-      phase,
-      is_provisional,
-      persisted_at: iso(decision.at),
-    },
-    decision: { verdict, risk_score, score: risk_score / 100, manipulation },
-    visitor_fingerprint: visitor && { id: visitor.id },
-    request: requestSummary(decision),
-    score_breakdown: scoreBreakdownOf(decision),
-    signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
-    attribution: visibleAttribution(decision),
-  }
-}
-
-// Unlike elsewhere, `is_touch_capable` cannot be null here.
-function requestSummary({ request, platform, session_created_at, at }: NotifiedDecision): RequestSummary {
-  const { is_touch_capable, url, ...rest } = requestOf(request)
-  return {
-    url: uriOf(url),
-    ...rest,
-    ...(is_touch_capable === null ? {} : { is_touch_capable }),
-    platform,
-    first_seen: iso(session_created_at),
-    risk_time: iso(at),
-  }
-}
-
-/** The event of a session that no endpoint was subscribed to: it is not on the webhooks topic. */
-export function unsentEvent(
-  row: SessionEventRow,
-  scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,
-): WebhookEventRow {
-  const { id, type, session_id: subject_id, at: created_at } = row
-  return {
-    ...scope,
-    id,
-    type,
-    subject_type: 'session',
-    subject_id,
-    data: sessionEventData(type, row),
-    created_at,
-  }
 }

@@ -18,7 +18,7 @@ import { startSignupApproval } from '../../../../services/gate/approval/commands
 import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
 import { findBundle } from '../../../../services/gate/vault.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
-import { createDirectCalls } from '../../../../services/webhooks/deliveries/direct-calls.ts'
+import { createDirectCalls } from '../../../../services/webhooks/direct-calls.ts'
 import { proof, signupOpened } from '../../../support/gate-rows.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'

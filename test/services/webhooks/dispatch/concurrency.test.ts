@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  createConcurrencyLimits,
-  type DueEndpoint,
-  maxPerEndpoint,
-  nextLimit,
-} from '../../../../services/webhooks/dispatch/concurrency.ts'
+import { createConcurrencyLimits, nextLimit } from '../../../../services/webhooks/dispatch/concurrency.ts'
+import { type DueEndpoint, maxPerEndpoint } from '../../../../services/webhooks/queue.ts'
 
 const answered = { answered: true, durationMs: 20 }
 const silence = { answered: false, durationMs: 15_000 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { unavailable } from '../../../../infra/errors/errors.ts'
-import { take } from '../../../../services/webhooks/dispatch/queue.ts'
 import { createSweep } from '../../../../services/webhooks/dispatch/sweep.ts'
+import { take } from '../../../../services/webhooks/queue.ts'
 import { openQueueWorld, type QueueWorld } from './queue-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)

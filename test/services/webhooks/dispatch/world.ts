@@ -18,7 +18,7 @@ import type {
   WebhookEventRaised,
 } from '../../../../schemas/events.ts'
 import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
-import { enqueue } from '../../../../services/webhooks/dispatch/queue.ts'
+import { enqueue } from '../../../../services/webhooks/queue.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'

@@ -1,10 +1,25 @@
-import { derivedHexId } from '../../../infra/ids.ts'
-import { databaseNow } from '../../../infra/postgres/lease.ts'
-import type { Db } from '../../../infra/postgres/pool.ts'
-import { insertInto } from '../../../infra/postgres/table.ts'
-import type { WebhookEventRaised } from '../../../schemas/events.ts'
-import { type DueEndpoint, maxPerEndpoint, type Quota } from './concurrency.ts'
+import { derivedHexId } from '../../infra/ids.ts'
+import { databaseNow } from '../../infra/postgres/lease.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { insertInto } from '../../infra/postgres/table.ts'
+import type { WebhookEventRaised } from '../../schemas/events.ts'
 import { queue, queueLock } from './queue-table.ts'
+
+/** Requests in flight to one endpoint, over all processes. */
+export const maxPerEndpoint = 10
+
+export interface DueEndpoint {
+  endpointId: string
+  organizationId: string
+  /** Deliveries that are due and not in flight; where there are many, counted up to 10. */
+  due: number
+}
+
+/** How many deliveries may be taken for an endpoint. */
+export interface Quota {
+  endpointId: string
+  max: number
+}
 
 const columns = queue.columnsWithout('owner', 'expires_at')
 

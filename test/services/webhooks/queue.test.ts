@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createPool } from '../../../../infra/postgres/pool.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import {
   dueEndpoints,
   enqueue,
@@ -9,9 +9,9 @@ import {
   renew,
   type TakeRequest,
   take,
-} from '../../../../services/webhooks/dispatch/queue.ts'
-import { createNumbers } from '../../../support/hand.ts'
-import { hex, openQueueWorld, type QueueWorld } from './queue-world.ts'
+} from '../../../services/webhooks/queue.ts'
+import { createNumbers } from '../../support/hand.ts'
+import { hex, openQueueWorld, type QueueWorld } from './dispatch/queue-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 let world: QueueWorld

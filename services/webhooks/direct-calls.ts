@@ -1,11 +1,11 @@
-import type { EventCodec, TrafficEvent } from '../../../infra/event-store/codec.ts'
-import type { Decide, DecideAs, DecidedEvent } from '../../../infra/event-store/decide.ts'
-import { decidedEvent } from '../../../infra/event-store/decide.ts'
-import { type DecisionId, derivedHexId, webhookEventId } from '../../../infra/ids.ts'
-import type { EventLog } from '../../../infra/log/port.ts'
-import type { Db } from '../../../infra/postgres/pool.ts'
-import type { PostOutcome } from '../../../infra/safe-http/client.ts'
-import type { Logger } from '../../../infra/telemetry.ts'
+import type { EventCodec, TrafficEvent } from '../../infra/event-store/codec.ts'
+import type { Decide, DecideAs, DecidedEvent } from '../../infra/event-store/decide.ts'
+import { decidedEvent } from '../../infra/event-store/decide.ts'
+import { type DecisionId, derivedHexId, webhookEventId } from '../../infra/ids.ts'
+import type { EventLog } from '../../infra/log/port.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import type { PostOutcome } from '../../infra/safe-http/client.ts'
+import type { Logger } from '../../infra/telemetry.ts'
 import {
   type DirectAnswer,
   type DirectAttempt,
@@ -16,19 +16,19 @@ import {
   type DirectResponse,
   directType,
   type Judgement,
-} from '../../../infra/wire/webhooks/direct-call.ts'
-import { organizationStatuses } from '../../../projections/organizations/queries.ts'
+} from '../../infra/wire/webhooks/direct-call.ts'
+import { organizationStatuses } from '../../projections/organizations/queries.ts'
 import {
   findDelivery,
   findEndpoints,
   findEvents,
   raisedEventIds,
-} from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
-import { eventTopics, type WebhookAttemptOutcome, type WebhookEventRaised } from '../../../schemas/events.ts'
-import { createGiveUp } from '../endpoints/give-up.ts'
-import { type AttemptDeps, makeAttempt, type PostedAttempt } from './attempt.ts'
-import { attemptedEvent, skippedEvent } from './decide.ts'
+} from '../../projections/webhooks/queries.ts'
+import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
+import { eventTopics, type WebhookAttemptOutcome, type WebhookEventRaised } from '../../schemas/events.ts'
+import { type AttemptDeps, makeAttempt, type PostedAttempt } from './deliveries/attempt.ts'
+import { attemptedEvent, skippedEvent } from './deliveries/decide.ts'
+import { createGiveUp } from './endpoints/give-up.ts'
 
 interface DirectCallsOptions extends AttemptDeps {
   decideAs: DecideAs

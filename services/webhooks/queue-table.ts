@@ -1,7 +1,7 @@
-import { databaseNow, leaseColumns } from '../../../infra/postgres/lease.ts'
-import { ddlOf, type Migrations } from '../../../infra/postgres/migrations.ts'
-import { lockKey, type Tx } from '../../../infra/postgres/pool.ts'
-import { column, nullable, primaryKey, table } from '../../../infra/postgres/table.ts'
+import { databaseNow, leaseColumns } from '../../infra/postgres/lease.ts'
+import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
+import { lockKey, type Tx } from '../../infra/postgres/pool.ts'
+import { column, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 
 /** Held by who takes from the queue, or puts right what is in it; never beyond one transaction. */
 export const queueLock = lockKey('tidegate:webhook-queue')

@@ -1,0 +1,84 @@
+import { uriOf } from '../../../infra/wire/webhooks/events.ts'
+import {
+  iso,
+  linkOf,
+  requestOf,
+  scoreBreakdownOf,
+  signalOf,
+  visibleAttribution,
+} from '../../../projections/sessions/decision-shape.ts'
+import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
+import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
+import type { WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import type { FingerprintCalculated, RequestSummary, ResultPersisted } from './schemas.ts'
+
+/** What an event says of the decision that gave rise to it, as the log or the read model has it. */
+export type NotifiedDecision = Omit<SessionEventRow, 'id' | 'type'>
+
+/** `data` of the event, as JSON. */
+export function sessionEventData(type: SessionEventType, decision: NotifiedDecision): string {
+  if (type === 'session.result.persisted') return JSON.stringify(resultPayloadOf(decision))
+  if (!decision.visitor) throw new Error(`the decision ${decision.event_id} has no visitor`)
+  return JSON.stringify(fingerprintPayloadOf(decision, decision.visitor))
+}
+
+function fingerprintPayloadOf(decision: NotifiedDecision, visitor: LinkedVisitor): FingerprintCalculated {
+  return {
+    object: 'session_fingerprint',
+    session: { id: decision.session_id },
+    visitor_fingerprint: linkOf(visitor),
+    request: requestSummary(decision),
+    calculated_at: iso(decision.at),
+  }
+}
+
+function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
+  const { event_id, phase, is_provisional, verdict, risk_score, manipulation, visitor } = decision
+  return {
+    object: 'session_result',
+    session: { id: decision.session_id },
+    event: {
+      id: event_id,
+      scoring_event_id: event_id,
+      phase,
+      is_provisional,
+      persisted_at: iso(decision.at),
+    },
+    decision: { verdict, risk_score, score: risk_score / 100, manipulation },
+    visitor_fingerprint: visitor && { id: visitor.id },
+    request: requestSummary(decision),
+    score_breakdown: scoreBreakdownOf(decision),
+    signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
+    attribution: visibleAttribution(decision),
+  }
+}
+
+// Unlike elsewhere, `is_touch_capable` cannot be null here.
+function requestSummary({ request, platform, session_created_at, at }: NotifiedDecision): RequestSummary {
+  const { is_touch_capable, url, ...rest } = requestOf(request)
+  return {
+    url: uriOf(url),
+    ...rest,
+    ...(is_touch_capable === null ? {} : { is_touch_capable }),
+    platform,
+    first_seen: iso(session_created_at),
+    risk_time: iso(at),
+  }
+}
+
+/** The event of a session that no endpoint was subscribed to: it is not on the webhooks topic. */
+export function unsentEvent(
+  row: SessionEventRow,
+  scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,
+): WebhookEventRow {
+  const { id, type, session_id: subject_id, at: created_at } = row
+  return {
+    ...scope,
+    id,
+    type,
+    subject_type: 'session',
+    subject_id,
+    data: sessionEventData(type, row),
+    created_at,
+  }
+}
