@@ -15,17 +15,17 @@ export function checkAll(checks: Readonly<Record<string, () => unknown>>): unkno
   return Object.fromEntries(names.map((name, i) => [name, values[i]]))
 }
 
-type Given<Value> = (() => Value) | false | undefined
+type Optional<Value> = (() => Value) | false | undefined
 
 /** As `checkAll`, of members that may be left out. Those without a check are not in the result. */
-export function checkGiven<Values extends object>(
+export function checkPresent<Values extends object>(
   checks: {
-    readonly [Name in keyof Values]: Given<Values[Name]>
+    readonly [Name in keyof Values]: Optional<Values[Name]>
   },
 ): Partial<Values>
-export function checkGiven(checks: Readonly<Record<string, Given<unknown>>>): unknown {
-  const given = Object.entries(checks).flatMap(([name, check]) => (check ? [[name, check] as const] : []))
-  return checkAll(Object.fromEntries(given))
+export function checkPresent(checks: Readonly<Record<string, Optional<unknown>>>): unknown {
+  const present = Object.entries(checks).flatMap(([name, check]) => (check ? [[name, check] as const] : []))
+  return checkAll(Object.fromEntries(present))
 }
 
 /** As `checkAll`, of the members of a list. */

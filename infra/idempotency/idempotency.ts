@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type pg from 'pg'
+import type { Auth } from '../access/auth.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { unavailable } from '../errors/errors.ts'
+import type { CommandDeps, DecideAs } from '../event-store/decide.ts'
 import { toApiError } from '../http/error-response.ts'
 import type { Clock, Random } from '../ids.ts'
 import type { Logger } from '../telemetry.ts'
@@ -65,6 +67,28 @@ export interface IdempotencyOptions {
   clock: Clock
   random: Random
   logger: Logger
+}
+
+/** What routes need whose commands may be repeated. */
+export interface CommandRouteOptions {
+  /** The pool of decisions: a new secret is displayed once, and its answer must not wait behind slow searches. */
+  pool: pg.Pool
+  decideAs: DecideAs
+  auth: Auth
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  idempotency: Idempotency
+}
+
+/** For a command of the caller's key. With `command`, ids and secrets are the same whenever it is repeated. */
+export function commandDeps(
+  { decideAs, auth, keyring, clock, random }: Omit<CommandRouteOptions, 'pool' | 'idempotency'>,
+  request: FastifyRequest,
+  command?: Command,
+): CommandDeps {
+  const decide = decideAs(auth.actor(request), request)
+  return { decide, keyring, clock, random, ...(command && { random: command.random, idTime: command.now }) }
 }
 
 interface Known {

@@ -1,5 +1,5 @@
 import { defaultScopes, scopes as knownScopes } from '../../infra/access/principal.ts'
-import { checkAll, checkEach, checkGiven } from '../../infra/errors/check-all.ts'
+import { checkAll, checkEach, checkPresent } from '../../infra/errors/check-all.ts'
 import { checkedName, invalid, type ParameterSet } from '../../infra/http/checked-fields.ts'
 import type { ApiKeyIssued, ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 
@@ -19,7 +19,7 @@ export function checkOrganizationFields(
   parameterSet: ParameterSet,
 ): void {
   const max = inputLimits.organizationName
-  checkGiven<{ name: string; slug: string }>({
+  checkPresent<{ name: string; slug: string }>({
     name: name !== undefined && (() => checkedName(name, { max, parameterSet })),
     slug: slug !== undefined && (() => checkedSlug(slug, parameterSet)),
   })
@@ -116,7 +116,7 @@ export function checkKeyFields(
   rule: OriginRule,
 ): void {
   const { parameterSet } = rule
-  checkGiven<{ name: string; origins: string[] }>({
+  checkPresent<{ name: string; origins: string[] }>({
     name: name !== undefined && (() => checkedName(name, { max: inputLimits.keyName, parameterSet })),
     origins: allowedOrigins && (() => checkedOrigins(allowedOrigins, rule)),
   })

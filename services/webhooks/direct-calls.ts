@@ -1,6 +1,10 @@
 import type { EventCodec, TrafficEvent } from '../../infra/event-store/codec.ts'
-import type { Decide, DecideAs, DecidedEvent } from '../../infra/event-store/decide.ts'
-import { decidedEvent } from '../../infra/event-store/decide.ts'
+import {
+  type Decide,
+  type DecideAs,
+  type DecidedEvent,
+  decidedEvent,
+} from '../../infra/event-store/decide.ts'
 import { type DecisionId, derivedHexId, webhookEventId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
@@ -13,9 +17,7 @@ import {
   type DirectDelivery,
   type DirectEvent,
   type DirectRefusal,
-  type DirectResponse,
   directType,
-  type Judgement,
 } from '../../infra/wire/webhooks/direct-call.ts'
 import { organizationStatuses } from '../../projections/organizations/queries.ts'
 import {
@@ -25,9 +27,9 @@ import {
   raisedEventIds,
 } from '../../projections/webhooks/queries.ts'
 import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
-import { eventTopics, type WebhookAttemptOutcome, type WebhookEventRaised } from '../../schemas/events.ts'
-import { type AttemptDeps, makeAttempt, type PostedAttempt } from './deliveries/attempt.ts'
-import { attemptedEvent, skippedEvent } from './deliveries/decide.ts'
+import { eventTopics, type WebhookEventRaised } from '../../schemas/events.ts'
+import { type AttemptDeps, makeAttempt } from './deliveries/attempt.ts'
+import { attemptedEvent, attemptLine, type MadeAttempt, skippedEvent } from './deliveries/decide.ts'
 import { createGiveUp } from './endpoints/give-up.ts'
 
 interface DirectCallsOptions extends AttemptDeps {
@@ -36,12 +38,6 @@ interface DirectCallsOptions extends AttemptDeps {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   logger: Logger
-}
-
-interface Concluded {
-  answer: DirectAnswer
-  result: WebhookAttemptOutcome
-  problem?: string
 }
 
 export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
@@ -54,67 +50,50 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
     await log.append([codec.toRecord(event, meta)])
   }
 
-  async function call(job: DirectJob, asked: DirectAttempt): Promise<DirectAnswer> {
-    const { event, endpoint, delivery } = job
-    const { attempt: number, timeoutMs } = asked
-    const met = await makeAttempt(options, { event, endpoint, timeoutMs })
-    const { answer, result, problem } = conclude(met.outcome, asked)
-    report(logger, { job, number, met, result })
-    const what = { deliveryId: delivery.id, attempt: number, result, nextAttemptAt: null }
-    const error = problem === undefined ? {} : { error: problem }
+  async function call(
+    { event, endpoint, delivery }: DirectJob,
+    request: DirectAttempt,
+  ): Promise<DirectAnswer> {
+    const { attempt, timeoutMs } = request
+    const posted = await makeAttempt(options, { event, endpoint, timeoutMs })
+    const answer = answerOf(posted.outcome, request)
+    const made: MadeAttempt = {
+      ...{ event, endpoint, deliveryId: delivery.id, attempt, ...posted, result: results[answer.kind] },
+      nextAttemptAt: null,
+      error: answer.kind === 'accepted' ? undefined : answer.problem,
+    }
+    if (made.result === 'succeeded') logger.debug(attemptLine(made), 'webhook delivered directly')
+    else logger.info(attemptLine(made), 'webhook not delivered directly')
     // Before the caller knows: what it does about the answer must not be on the log without the attempt.
-    await append(attemptedEvent({ event, endpoint, ...met, ...what, ...error }))
-    void giveUp.look({ endpoint, posted: met, succeeded: result === 'succeeded' })
+    await append(attemptedEvent(made))
+    void giveUp.judge(made)
     return answer
   }
 
   return {
     raise: (event) => raiseDirect(decide, event),
-    async attempt(asked) {
-      const job = await loadDirect(pool, asked)
-      return typeof job === 'string' ? { kind: 'not_sent', reason: job } : call(job, asked)
+    async attempt(request) {
+      const job = await loadDirect(pool, request)
+      return typeof job === 'string' ? { kind: 'not_sent', reason: job } : call(job, request)
     },
     async giveUp(which, reason) {
       const delivery = await findDirectDelivery(pool, which)
-      if (delivery) await append(skippedEvent({ delivery, reason, occasion: 'given up', now: clock() }))
+      if (delivery) await append(skippedEvent(delivery, { reason, occasion: 'given up', now: clock() }))
     },
   }
 }
 
-function conclude(outcome: PostOutcome, { judge, isLast }: DirectAttempt): Concluded {
-  if (outcome.kind === 'failure') return unaccepted({ kind: 'retry', problem: outcome.message }, isLast)
-  const response: DirectResponse = { status: outcome.status, body: outcome.body }
+const results = { accepted: 'succeeded', retry: 'retrying', failed: 'failed' } as const
+
+type SentAnswer = Exclude<DirectAnswer, { kind: 'not_sent' }>
+
+function answerOf(outcome: PostOutcome, { judge, isLast }: DirectAttempt): SentAnswer {
+  const lastly = isLast ? 'failed' : 'retry'
+  if (outcome.kind === 'failure') return { kind: lastly, problem: outcome.message }
+  const response = { status: outcome.status, body: outcome.body }
   const judgement = judge(response)
-  if (judgement.kind !== 'accepted') return unaccepted(judgement, isLast)
-  return { answer: { kind: 'accepted', response }, result: 'succeeded' }
-}
-
-function unaccepted({ kind, problem }: Exclude<Judgement, { kind: 'accepted' }>, isLast: boolean): Concluded {
-  if (kind === 'refuse' || isLast) return { answer: { kind: 'failed', problem }, result: 'failed', problem }
-  return { answer: { kind: 'retry', problem }, result: 'retrying', problem }
-}
-
-interface ReportedCall {
-  job: DirectJob
-  number: number
-  met: PostedAttempt
-  result: WebhookAttemptOutcome
-}
-
-function report(logger: Logger, { job, number, met: { outcome }, result }: ReportedCall): void {
-  const { delivery, event, endpoint } = job
-  const line = {
-    organizationId: event.organization_id,
-    eventId: event.id,
-    deliveryId: delivery.id,
-    endpointId: endpoint.id,
-    attempt: number,
-    outcome: result,
-    durationMs: outcome.durationMs,
-    ...(outcome.kind === 'response' ? { status: outcome.status } : { reason: outcome.reason }),
-  }
-  if (result === 'succeeded') logger.debug(line, 'webhook delivered directly')
-  else logger.info(line, 'webhook not delivered directly')
+  if (judgement.kind === 'accepted') return { kind: 'accepted', response }
+  return { kind: judgement.kind === 'refuse' ? 'failed' : lastly, problem: judgement.problem }
 }
 
 interface DirectJob {

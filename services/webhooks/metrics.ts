@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { QueueReadings } from '../../projections/webhooks/queries.ts'
 import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
 
 export interface WebhookMeter {
@@ -8,14 +9,8 @@ export interface WebhookMeter {
   onSending(requests: number): void
 }
 
-// Times are epoch milliseconds.
-interface QueueReading {
-  // null when none is due.
-  oldestDueAt: number | null
-  due: number
-  failed: number
-  now: number
-}
+/** At the time `now`, epoch milliseconds. */
+type QueueReading = QueueReadings & { now: number }
 
 const attemptOutcomes: WebhookAttemptOutcome[] = ['succeeded', 'retrying', 'failed']
 
@@ -25,7 +20,7 @@ const deliveryBuckets = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 28_800, 86_400, 345_600,
 ]
 
-/** Measures webhooks in the registry; `queue` is asked at each scrape. */
+/** Measures webhooks in the registry; `queue` is read at each scrape. */
 export function measureWebhooks(registry: Registry, queue: () => Promise<QueueReading>): WebhookMeter {
   const registers = [registry]
   const attempts = new Counter({

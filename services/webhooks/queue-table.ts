@@ -3,7 +3,7 @@ import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import { lockKey, type Tx } from '../../infra/postgres/pool.ts'
 import { column, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 
-/** Held by who takes from the queue, or puts right what is in it; never beyond one transaction. */
+/** Held by who takes from the queue, or repairs it; never beyond one transaction. */
 export const queueLock = lockKey('tidegate:webhook-queue')
 
 export async function lockQueue(tx: Tx): Promise<void> {

@@ -24,7 +24,7 @@ export interface Quota {
 const columns = queue.columnsWithout('owner', 'expires_at')
 
 /**
- * Queues the deliveries of events, before they are on the log. Nothing is sent before the read model shows it.
+ * Queues the deliveries of events, before they are on the log. Nothing is sent before the read model has it.
  * `traces`: the `traceparent` of events, by id.
  */
 export async function enqueue(
@@ -48,7 +48,7 @@ export async function enqueue(
   })
 }
 
-/** Queues those of the deliveries that the read model shows as pending. */
+/** Queues those of the deliveries that are pending in the read model. */
 export async function enqueuePending(db: Db, deliveryIds: readonly string[]): Promise<void> {
   await db.query({
     name: 'webhook-enqueue-pending',
@@ -71,7 +71,7 @@ export async function inFlightDeliveries(db: Db, deliveryIds: readonly string[])
 
 /**
  * The endpoints that have something due. The first 1,000 due deliveries are usually all there are. Where more are due,
- * the index is asked once for each endpoint, so a queue of a million for a dead endpoint costs the others nothing.
+ * the index is read once for each endpoint, so a queue of a million for a dead endpoint costs the others nothing.
  */
 export async function dueEndpoints(
   db: Db,
@@ -123,17 +123,17 @@ export interface TakenDelivery {
   traceparent?: string | null
 }
 
-export interface TakeRequest {
-  owner: string
-  leaseMs: number
-  quotas: readonly Quota[]
-  free: number
-  now: number
-}
-
 /** Takes due deliveries, one of each endpoint before a second of any, with a lease. */
-export async function take(db: Db, request: TakeRequest): Promise<TakenDelivery[]> {
-  const { owner, leaseMs, quotas, free, now } = request
+export async function take(
+  db: Db,
+  {
+    owner,
+    leaseMs,
+    quotas,
+    free,
+    now,
+  }: Owner & { leaseMs: number; quotas: readonly Quota[]; free: number; now: number },
+): Promise<TakenDelivery[]> {
   const { rows } = await db.query<{ taken: TakenDelivery[] | null }>({
     name: 'webhook-take',
     text: 'select tidegate.take_webhooks($1, $2, $3, $4, $5, $6, $7, $8) as taken',
@@ -156,10 +156,11 @@ const ownRows = `
   select delivery_id from tidegate.webhook_queue where owner = $1 and delivery_id = any($2)
   order by delivery_id for update`
 
-interface OwnDeliveries {
+interface Owner {
   owner: string
-  deliveryIds: readonly string[]
 }
+
+type OwnDeliveries = Owner & { deliveryIds: readonly string[] }
 
 /** Renews leases, expired ones too; returns the deliveries that are still the owner's. */
 export async function renew(
@@ -184,16 +185,10 @@ export async function putBack(db: Db, { owner, deliveryIds }: OwnDeliveries): Pr
   })
 }
 
-interface Finished {
-  deliveryId: string
-  // When the next attempt is due (epoch milliseconds); null for none.
-  nextAttemptAt: number | null
-}
-
 /** What is on the log by now: deliveries with another attempt to come wait for it, the others leave the queue. */
 export async function finish(
   db: Db,
-  { owner, finished }: { owner: string; finished: readonly Finished[] },
+  { owner, finished }: Owner & { finished: readonly { deliveryId: string; nextAttemptAt: number | null }[] },
 ): Promise<void> {
   await db.query({
     name: 'webhook-finish',

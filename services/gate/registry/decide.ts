@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
-import { checkAll, checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkAll, checkPresent } from '../../../infra/errors/check-all.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
@@ -98,7 +98,7 @@ export function decideServiceChange(
   const service = changeable(serviceFor(state.service, command))
   const { changes } = command
   const definition = { ...service.definition, ...changes }
-  checkGiven<Record<'endpoint' | 'forbidden' | 'size', unknown>>({
+  checkPresent<Record<'endpoint' | 'forbidden' | 'size', unknown>>({
     endpoint:
       changes.webhook_endpoint_id !== undefined && (() => requireSubscribedEndpoint(state.endpoint, change)),
     forbidden: () =>

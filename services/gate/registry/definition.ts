@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { checkAll, checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkAll, checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { isEnvName } from '../../../infra/wire/gate.ts'
 import type {
   GateBranding,
@@ -43,7 +43,7 @@ export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Par
   const { webhook_endpoint_id, discoverable, claim_required, minimum_verdict } = fields
   const member = (field: keyof ServiceFields): FieldMember => ({ ...rules, field })
   const describing = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
-  return checkGiven<GateServiceDefinition>({
+  return checkPresent<GateServiceDefinition>({
     name: name !== undefined && (() => checkedText(name, member('name'), { max: serviceBounds.name })),
     description:
       description !== undefined && (() => checkedText(description, member('description'), describing)),

@@ -1,4 +1,4 @@
-import { checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { envNameProblem } from '../../../infra/wire/gate.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
@@ -26,7 +26,7 @@ export function refuseForbidden(
   const keys = new Set(before?.env_vars.map(({ key }) => key))
   const labels = new Set(before?.env_vars.map(({ name: label }) => label))
   const drawing = branding?.ascii_art ?? undefined
-  checkGiven<Record<'name' | 'description' | 'keys' | 'labels' | 'drawing', unknown>>({
+  checkPresent<Record<'name' | 'description' | 'keys' | 'labels' | 'drawing', unknown>>({
     name: name !== undefined && name !== before?.name && (() => refuseMisleading(name, known)),
     description:
       description !== undefined &&

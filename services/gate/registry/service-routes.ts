@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkPresent } from '../../../infra/errors/check-all.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
@@ -69,7 +69,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     parameterSet,
     checkFitting: fittingCheck(z.object(createServiceBody.shape).partial(), ({ id, ...fields }, request) => {
       const rules = { environment: auth.scope(request).environment, parameterSet } as const
-      checkGiven<Record<'id' | 'fields' | 'allowed', unknown>>({
+      checkPresent<Record<'id' | 'fields' | 'allowed', unknown>>({
         id: id !== undefined && (() => checkedServiceId(id, rules)),
         fields: () => checkedDefinition(fields, rules),
         allowed: () => refuseForbidden(fields, rules),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkAll, checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkAll, checkPresent } from '../../../infra/errors/check-all.ts'
 import { type FieldIssue, invalidField } from '../../../infra/errors/errors.ts'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
@@ -212,7 +212,7 @@ export const signupMembers = z.object(createSessionBody.shape).partial()
 /** ApiError 422 naming those of the members that do not fit, whatever else there is. */
 export function checkSignupFields(members: z.output<typeof signupMembers>): void {
   const { account_name, metadata, delivery } = members
-  checkGiven<Record<'name' | 'metadata' | 'delivery', unknown>>({
+  checkPresent<Record<'name' | 'metadata' | 'delivery', unknown>>({
     name: account_name !== undefined && (() => checkedAccountName(account_name)),
     metadata: metadata && (() => checkedMetadata(metadata)),
     delivery: delivery && (() => checkedDelivery(delivery)),

@@ -38,12 +38,13 @@ export function attemptResult(made: EndedAttempt): AttemptResult {
 
 // The schedule's wait, 20 % more or less, so that what failed together is not repeated together. A schedule shorter
 // than a rest is the operator's wish, so nothing waits longer than its longest. Retry-After may lengthen the wait to
-// twice the schedule's at most, or a receiver could have its deliveries kept for years.
+// twice the schedule's at most, or a receiver could have its deliveries stored for years.
 function waitSeconds(scheduled: number, { outcome, now, waitsSeconds, random }: EndedAttempt): number {
   const rest = needsRest(outcome) ? Math.min(restSeconds, Math.max(...waitsSeconds)) : 0
   const jittered = Math.max(scheduled * (1 - jitter + 2 * jitter * random), rest)
-  const asked = outcome.kind === 'response' ? retryAfterSeconds(outcome.retryAfter, now) : undefined
-  return asked === undefined ? jittered : Math.max(jittered, Math.min(asked, 2 * Math.max(scheduled, rest)))
+  const requested = outcome.kind === 'response' ? retryAfterSeconds(outcome.retryAfter, now) : undefined
+  if (requested === undefined) return jittered
+  return Math.max(jittered, Math.min(requested, 2 * Math.max(scheduled, rest)))
 }
 
 function needsRest(outcome: PostOutcome): boolean {
@@ -65,37 +66,51 @@ function isSuccess(outcome: PostOutcome): boolean {
   return outcome.kind === 'response' && outcome.status >= 200 && outcome.status <= 299
 }
 
-export interface AttemptRecord extends AttemptOf, PostedAttempt {
+/** An attempt that has ended. */
+export interface MadeAttempt extends AttemptOf, PostedAttempt, AttemptResult {
   deliveryId: string
   attempt: number
-  result: WebhookAttemptOutcome
-  nextAttemptAt: number | null
   /** Replaces what the outcome says, as when an answer of 200 was of no use. */
-  error?: string
+  error?: string | undefined
 }
 
-export function attemptedEvent(record: AttemptRecord): DecidedEvent<TrafficEvent> {
-  const { event, endpoint, deliveryId, outcome, attemptedAt, result } = record
+/** What the log of the process says of it. */
+export function attemptLine({ event, endpoint, deliveryId, attempt, result, outcome }: MadeAttempt) {
+  return {
+    organizationId: event.organization_id,
+    eventId: event.id,
+    deliveryId,
+    endpointId: endpoint.id,
+    attempt,
+    outcome: result,
+    durationMs: outcome.durationMs,
+    ...(outcome.kind === 'response' ? { status: outcome.status } : { reason: outcome.reason }),
+  }
+}
+
+export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
+  const { event, endpoint, deliveryId, attempt, outcome, attemptedAt, result } = made
   const { organization_id, environment } = event
   const data: WebhookDeliveryAttempted = {
-    event_id: event.id,
-    delivery_id: deliveryId,
-    organization_id,
-    environment,
-    endpoint_id: endpoint.id,
-    attempt: record.attempt,
+    ...{
+      event_id: event.id,
+      delivery_id: deliveryId,
+      organization_id,
+      environment,
+      endpoint_id: endpoint.id,
+    },
+    attempt,
     attempted_at: attemptedAt,
     duration_ms: Math.round(outcome.durationMs),
     outcome: result,
     response_status: outcome.kind === 'response' ? outcome.status : null,
     response_body: storedBody(event, outcome),
-    error: result === 'succeeded' ? null : (record.error ?? problemOf(outcome)),
-    next_attempt_at: record.nextAttemptAt,
+    error: result === 'succeeded' ? null : (made.error ?? problemOf(outcome)),
+    next_attempt_at: made.nextAttemptAt,
     session_subject_id: isPersonalSubject(event.subject_type) ? event.subject_id : null,
   }
-  const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(record.attempt), String(attemptedAt))
-  const now = attemptedAt + data.duration_ms
-  const about = { organizationId: organization_id, environment, eventId, now }
+  const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(attempt), String(attemptedAt))
+  const about = { organizationId: organization_id, environment, eventId, now: attemptedAt + data.duration_ms }
   return decidedEvent({ type: 'WebhookDeliveryAttempted', data }, about)
 }
 
@@ -111,30 +126,16 @@ function storedBody(event: WebhookEventRow, outcome: PostOutcome): string | null
   return cutText(outcome.body, maxStoredBytes)
 }
 
-interface Skip {
-  delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>
-  reason: string
-  // A delivery is skipped once for each occasion, and after a redelivery again.
-  occasion: string
-  now: number
-}
-
-export function skippedEvent({ delivery, reason, occasion, now }: Skip): DecidedEvent<TrafficEvent> {
+/** `occasion`: a delivery is skipped once for each, and after a redelivery again. */
+export function skippedEvent(
+  delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>,
+  { reason, occasion, now }: { reason: string; occasion: string; now: number },
+): DecidedEvent<TrafficEvent> {
   const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
-  const data = {
-    event_id,
-    delivery_id,
-    organization_id,
-    environment,
-    endpoint_id,
-    reason,
-    skipped_at: now,
-  }
+  const data = { event_id, delivery_id, organization_id, environment, endpoint_id, reason, skipped_at: now }
   const eventId = derivedId('evt', 'webhook-skipped', delivery_id, occasion)
-  return decidedEvent(
-    { type: 'WebhookDeliverySkipped', data },
-    { organizationId: organization_id, environment, eventId, now },
-  )
+  const about = { organizationId: organization_id, environment, eventId, now }
+  return decidedEvent({ type: 'WebhookDeliverySkipped', data }, about)
 }
 
 /** UTF-8 text of at most `maxBytes` bytes. What Postgres cannot store (U+0000) and what is not UTF-8 becomes U+FFFD. */

@@ -20,7 +20,7 @@ interface Endpoint {
   // Since when none of the running requests has ended (milliseconds of the clock).
   stalledSince: number
   pauseMs: number
-  // Counts on with each quota that is given.
+  // Counts on with each quota that is granted.
   quotaNumber: number
 }
 
@@ -57,20 +57,17 @@ export interface ConcurrencyLimits {
   /**
    * Divides `free` requests among the endpoints. The next one goes to the endpoint with the fewest in flight, and of
    * those to the one whose last quota is longest ago. So no endpoint gets a second request before each has its first,
-   * and none waits for ever. `hasMore`: something due got no quota, so another look is worth it when requests end.
+   * and none waits for ever. `hasMore`: something due got no quota, so it is worth trying again when requests end.
    */
   allocate(due: readonly DueEndpoint[], free: number): { quotas: Quota[]; hasMore: boolean }
 }
 
-interface LimitsOptions {
-  capacity?: number
-  now?: () => number
-}
-
-export function createConcurrencyLimits(options: LimitsOptions = {}): ConcurrencyLimits {
-  const { capacity = maxRequests, now = () => performance.now() } = options
+export function createConcurrencyLimits({
+  capacity = maxRequests,
+  now = () => performance.now(),
+} = {}): ConcurrencyLimits {
   const endpoints = new LRUCache<string, Endpoint>({ max: maxRemembered })
-  let quotasGiven = 0
+  let quotasGranted = 0
 
   const endpointOf = (id: string) => endpoints.get(id) ?? unknown
   const change = (id: string, changes: Partial<Endpoint>) =>
@@ -103,7 +100,7 @@ export function createConcurrencyLimits(options: LimitsOptions = {}): Concurrenc
       divide(demands, { inFlight, capacity, free })
       const granted = demands.filter(({ max }) => max > 0)
       for (const { endpointId, organizationId } of granted)
-        change(endpointId, { organizationId, quotaNumber: ++quotasGiven })
+        change(endpointId, { organizationId, quotaNumber: ++quotasGranted })
       const requested = due.reduce((sum, one) => sum + one.due, 0)
       const grantedCount = granted.reduce((sum, { max }) => sum + max, 0)
       return {
@@ -124,13 +121,10 @@ interface Demand extends InFlight {
   max: number
 }
 
-interface Capacity {
-  inFlight: readonly InFlight[]
-  capacity: number
-  free: number
-}
-
-function divide(demands: readonly Demand[], { inFlight, capacity, free }: Capacity): void {
+function divide(
+  demands: readonly Demand[],
+  { inFlight, capacity, free }: { inFlight: readonly InFlight[]; capacity: number; free: number },
+): void {
   const part = (name: keyof typeof fractions) => Math.floor(capacity * fractions[name])
   const used = new Map<string, number>()
   let left = free

@@ -1,5 +1,3 @@
-import type { TrafficEvent } from '../../../infra/event-store/codec.ts'
-import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { Random } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
@@ -8,8 +6,13 @@ import type { OrganizationStatus } from '../../../projections/organizations/tabl
 import { findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } from '../deliveries/attempt.ts'
-import { type AttemptResult, attemptedEvent, attemptResult, skippedEvent } from '../deliveries/decide.ts'
-import type { JudgedAttempt } from '../endpoints/give-up.ts'
+import {
+  attemptedEvent,
+  attemptLine,
+  attemptResult,
+  type MadeAttempt,
+  skippedEvent,
+} from '../deliveries/decide.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import type { TakenDelivery } from '../queue.ts'
 import type { Ended } from './recorder.ts'
@@ -21,9 +24,9 @@ interface DeliverDeps extends AttemptDeps {
   logger: Logger
 }
 
-/** What became of a job: `judged` is its attempt, undefined where none was made. */
+/** What became of a job: `made` is its attempt, undefined where none was made. */
 export interface MadeDelivery extends Ended {
-  judged?: JudgedAttempt
+  made?: MadeAttempt
   /** Says so in logs and metrics; a request that was cut off says nothing. */
   report(): void
 }
@@ -38,15 +41,16 @@ export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery
     return { deliveryId, decision, nextAttemptAt: null, report: () => {} }
   }
   const posted = await postedAttempt(deps, { event, endpoint })
-  const result = resultFor(deps, job, posted)
-  const about = { event, endpoint, ...posted, deliveryId, attempt: delivery.attempts + 1 }
-  return {
-    deliveryId,
-    decision: attemptedEvent({ ...about, ...result }),
-    nextAttemptAt: result.nextAttemptAt,
-    judged: { endpoint, posted, succeeded: result.result === 'succeeded' },
-    report: () => report(deps, job, { endpoint, posted, ...result }),
-  }
+  const result = attemptResult({
+    outcome: posted.outcome,
+    attemptsInRound: delivery.attemptsInRound + 1,
+    now: deps.clock(),
+    waitsSeconds: deps.waitsSeconds,
+    random: deps.random(4).readUInt32BE() / 2 ** 32,
+  })
+  const made = { event, endpoint, ...posted, deliveryId, attempt: delivery.attempts + 1, ...result }
+  const decision = attemptedEvent(made)
+  return { deliveryId, decision, nextAttemptAt: result.nextAttemptAt, made, report: () => report(deps, made) }
 }
 
 function skipReason({ endpoint, organizationStatus }: Job): string | undefined {
@@ -64,55 +68,20 @@ async function postedAttempt(deps: DeliverDeps, about: AttemptOf): Promise<Poste
   })
 }
 
-function resultFor(
-  { waitsSeconds, random, clock }: DeliverDeps,
-  { delivery }: Job,
-  { outcome }: PostedAttempt,
-): AttemptResult {
-  return attemptResult({
-    outcome,
-    attemptsInRound: delivery.attemptsInRound + 1,
-    now: clock(),
-    waitsSeconds,
-    random: random(4).readUInt32BE() / 2 ** 32,
-  })
+function report({ meter, logger, clock }: DeliverDeps, made: MadeAttempt): void {
+  const { event, outcome, result, nextAttemptAt } = made
+  meter.onAttempt({ outcome: result, durationMs: outcome.durationMs })
+  if (result === 'succeeded') {
+    meter.onDelivered(clock() - event.created_at)
+    logger.debug(attemptLine(made), 'webhook delivered')
+  } else logger.info({ ...attemptLine(made), nextAttemptAt }, 'webhook not delivered')
 }
 
-interface Reported extends AttemptResult {
-  endpoint: EndpointRow
-  posted: PostedAttempt
-}
-
-function report(
-  { meter, logger, clock }: Pick<DeliverDeps, 'meter' | 'logger' | 'clock'>,
-  { delivery, event }: Job,
-  { endpoint, posted: { outcome }, result, nextAttemptAt }: Reported,
-): void {
-  const { durationMs } = outcome
-  meter.onAttempt({ outcome: result, durationMs })
-  if (result === 'succeeded') meter.onDelivered(clock() - event.created_at)
-  const line = {
-    organizationId: event.organization_id,
-    eventId: event.id,
-    deliveryId: delivery.id,
-    endpointId: endpoint.id,
-    attempt: delivery.attempts + 1,
-    outcome: result,
-    durationMs,
-    ...(outcome.kind === 'response' ? { status: outcome.status } : { reason: outcome.reason }),
-  }
-  if (result === 'succeeded') logger.debug(line, 'webhook delivered')
-  else logger.info({ ...line, nextAttemptAt }, 'webhook not delivered')
-}
-
-function skip(
-  { delivery, event }: Job,
-  { reason, now }: { reason: string; now: number },
-): DecidedEvent<TrafficEvent> {
+function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }) {
   const { id, eventId: event_id, endpointId: endpoint_id, dueAt } = delivery
   const { organization_id, environment } = event
   const about = { id, event_id, endpoint_id, organization_id, environment }
-  return skippedEvent({ delivery: about, reason, occasion: String(dueAt), now })
+  return skippedEvent(about, { reason, occasion: String(dueAt), now })
 }
 
 export interface Job {
@@ -122,7 +91,7 @@ export interface Job {
   organizationStatus: OrganizationStatus
 }
 
-/** Leaves those out whose event, endpoint or organization the read models do not show: they may not show it yet. */
+/** Leaves those out whose event, endpoint or organization is not in the read models, which may be behind. */
 export async function loadJobs(db: Db, deliveries: readonly TakenDelivery[]): Promise<Job[]> {
   if (deliveries.length === 0) return []
   const [events, endpoints, statuses] = await Promise.all([

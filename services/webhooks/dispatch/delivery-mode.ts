@@ -6,7 +6,7 @@
  *   └─────┘                         └────┬────┘                    └───────────┘
  *    ▲  ▲ taken too late                 │
  *    │  └── put back ◀───────────────────┘ the process stops
- *    └───── hidden until its lease expires: the read models do not show it yet
+ *    └───── hidden until its lease expires: the read models are behind
  */
 export type DeliveryMode =
   /**
@@ -26,18 +26,17 @@ export type TakenStep =
   | 'ignore'
   /** The process stops, or was suspended for so long that another one may have made the delivery since. */
   | 'putBack'
-  /** The read models do not show its event, endpoint or organization. It is looked at again when its lease expires. */
+  /** The read models lack its event, endpoint or organization. It is taken again when its lease expires. */
   | 'hide'
   | 'send'
 
-export interface TakenState {
+export function stepOf(taken: {
   mode: DeliveryMode | undefined
   isTooLate: boolean
-  isShown: boolean
-}
-
-export function stepOf({ mode, isTooLate, isShown }: TakenState): TakenStep {
-  if (mode !== undefined) return 'ignore'
-  if (isTooLate) return 'putBack'
-  return isShown ? 'send' : 'hide'
+  /** Its event, endpoint and organization are in the read models. */
+  isReadable: boolean
+}): TakenStep {
+  if (taken.mode !== undefined) return 'ignore'
+  if (taken.isTooLate) return 'putBack'
+  return taken.isReadable ? 'send' : 'hide'
 }

@@ -64,7 +64,7 @@ const readModels = [
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-// Between two looks at the queue. What is due is looked for when something happened, and every half second.
+// What is due is taken when something happened, and every half second.
 const gapMs = 25
 const pollMs = 500
 
@@ -99,7 +99,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     intervalMs: pollMs,
     gapMs,
     async look() {
-      await work.look()
+      await work.takeDue()
       health.succeeded()
       return false
     },
@@ -112,7 +112,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
    * Waits for what is in flight, then ends it. A request that is cut off is not recorded: it says nothing about its
    * receiver, which would be charged an attempt of the schedule. Its delivery is put back after the request has ended,
    * so that there are never two at once. A receiver that had accepted it gets it twice, with the same id. What was
-   * answered and not recorded in time stays hidden until its timeout expires: it may have been recorded after all.
+   * answered and not recorded in time stays hidden until its lease expires, because it may have been recorded after all.
    */
   async function drain(): Promise<void> {
     await isSoon(() => work.inFlight().length === 0, limitMs.requests)
@@ -146,33 +146,27 @@ function briefly(ending: Promise<void>): Promise<void> {
 
 // Together less than a stopping server has for all that it closes.
 const limitMs = { requests: 1000, queue: 300, records: 500 }
-const askEveryMs = 10
+const checkEveryMs = 10
 
 async function isSoon(condition: () => boolean, ms: number): Promise<void> {
   const until = performance.now() + ms
-  while (!condition() && performance.now() < until) await delay(askEveryMs)
+  while (!condition() && performance.now() < until) await delay(checkEveryMs)
 }
 
 const notReadyAfterMs = 10_000
 
-interface WorkHealth {
-  succeeded(): void
-  failed(error: unknown): void
-  check(): Promise<void>
-}
-
-export function createWorkHealth(logger: Logger): WorkHealth {
+export function createWorkHealth(logger: Logger) {
   let since: number | undefined
   return {
     succeeded() {
       if (since !== undefined) logger.info('webhooks are taken again')
       since = undefined
     },
-    failed(err) {
+    failed(err: unknown) {
       if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
       since ??= performance.now()
     },
-    async check() {
+    async check(): Promise<void> {
       if (since === undefined || performance.now() - since < notReadyAfterMs) return
       throw new Error('webhooks cannot be taken')
     },

@@ -20,36 +20,27 @@ interface SweepOptions {
   monotonic?: () => number
 }
 
-interface Swept {
-  // How many rows were put right.
-  count: number
-  hasMore: boolean
-}
-
-/** Puts the queue right, but for the deliveries that are in flight here. */
-export type Sweep = (inFlight: readonly string[]) => Promise<Swept>
-
 const topic = eventTopics.WebhookDeliveryAttempted
-// How long something is due before it looks wrong.
+// How long something is due before it may be wrong.
 const lateMs = 10_000
-// Between two looks for that, which read all that is due.
-const lateLookMs = 20_000
+// Between two searches for that, which read all that is due.
+const lateSearchMs = 20_000
 const pageSize = 10_000
 
 /**
  * A row can be wrong: its process died, the database lost it, or it was never made. The log knows better. So the sweep
- * notes what looks wrong and waits until the read model shows all that the log had by then. Then it makes those rows
- * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first look takes
- * what is due later, too: the queue may be empty, as after an update.
+ * notes what may be wrong and waits until the read model has all that the log had by then. Then it makes those rows
+ * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first one takes
+ * what is due later, too, because the queue may be empty, as after an update. A sweep leaves out what is in flight here.
  */
-export function createSweep(options: SweepOptions): Sweep {
+export function createSweep(options: SweepOptions) {
   const { pool, log, applied, clock, monotonic = () => performance.now() } = options
   let isFirst = true
-  let lateLookAt = -Infinity
+  let lateSearchAt = -Infinity
 
   /**
-   * Those of which the read model shows all that the log has. All of an event is in one partition, so one that stands
-   * still delays no other. It is not known where the records of a delivery are that the read model does not show.
+   * Those of which the read model has all that the log has. All of an event is in one partition, so one that stands
+   * still delays no other. It is not known where the records of a delivery are that the read model lacks.
    */
   async function upToDate(tx: Tx, wrong: Wrong[]): Promise<string[]> {
     const records = lastBefore(await log.endPositions(topic))
@@ -64,17 +55,17 @@ export function createSweep(options: SweepOptions): Sweep {
 
   async function findWrong(db: Db, inFlight: readonly string[]): Promise<Wrong[]> {
     const expired = await findExpired(db, inFlight)
-    if (monotonic() < lateLookAt) return expired
-    // Said first: where this look fails, the next ones are for what has expired.
-    lateLookAt = monotonic() + lateLookMs
+    if (monotonic() < lateSearchAt) return expired
+    // Set first, so that after a search that fails the next sweeps are for what has expired.
+    lateSearchAt = monotonic() + lateSearchMs
     const lateSince = clock() - lateMs
     const missingUntil = isFirst ? Number.MAX_SAFE_INTEGER : lateSince
     const late = await findLate(db, { lateSince, missingUntil })
-    if (late.length === pageSize) lateLookAt = -Infinity
+    if (late.length === pageSize) lateSearchAt = -Infinity
     return [...expired, ...late]
   }
 
-  return (inFlight) =>
+  return (inFlight: readonly string[]) =>
     transaction(pool, async (tx) => {
       if (!(await tryLock(tx, 'tidegate:webhook-sweep'))) return { count: 0, hasMore: false }
       const wrong = await findWrong(tx, inFlight)
@@ -88,7 +79,7 @@ export function createSweep(options: SweepOptions): Sweep {
 
 interface Wrong {
   deliveryId: string
-  // null where the read model does not show the delivery.
+  /** null where the read model lacks the delivery. */
   eventId: string | null
 }
 
@@ -105,14 +96,12 @@ async function findExpired(db: Db, except: readonly string[]): Promise<Wrong[]> 
   return rows
 }
 
-interface Late {
-  // Rows that nobody has are looked at when they were due by then (epoch milliseconds).
-  lateSince: number
-  // Deliveries without a row, when they are due by then.
-  missingUntil: number
-}
-
-async function findLate(db: Db, { lateSince, missingUntil }: Late): Promise<Wrong[]> {
+// Rows that nobody has taken are checked when they were due by `lateSince` (epoch milliseconds), and deliveries without
+// a row when they are due by `missingUntil`.
+async function findLate(
+  db: Db,
+  { lateSince, missingUntil }: { lateSince: number; missingUntil: number },
+): Promise<Wrong[]> {
   const { rows } = await db.query<Wrong>({
     name: 'webhook-late',
     text: `

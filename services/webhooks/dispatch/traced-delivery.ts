@@ -3,17 +3,17 @@ import type { Job, MadeDelivery } from './deliver.ts'
 
 type Deliver = (job: Job) => Promise<MadeDelivery>
 
-/** Each attempt is a span below the event that it tells of, and its record below that. */
+/** Each attempt is a span below the event that it delivers, and its record below that. */
 export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): Deliver {
   if (!tracing) return deliver
   return (job) => {
     const parent = job.delivery.traceparent ?? undefined
     return tracing.run({ name: 'webhook attempt', parent, attributes: attributesOf(job) }, async (span) => {
-      const made = await deliver(job)
-      span.set(resultOf(made))
-      if (made.judged?.succeeded === false) span.fail()
-      const { event, meta } = made.decision
-      return { ...made, decision: { event, meta: { ...meta, traceparent: span.traceparent } } }
+      const delivered = await deliver(job)
+      span.set(resultOf(delivered))
+      if (delivered.made && delivered.made.result !== 'succeeded') span.fail()
+      const { event, meta } = delivered.decision
+      return { ...delivered, decision: { event, meta: { ...meta, traceparent: span.traceparent } } }
     })
   }
 }
@@ -27,8 +27,8 @@ const attributesOf = ({ delivery, event }: Job): SpanAttributes => ({
   'tidegate.organization_id': delivery.organizationId,
 })
 
-function resultOf({ judged }: MadeDelivery): SpanAttributes {
-  const outcome = judged?.posted.outcome
+function resultOf({ made }: MadeDelivery): SpanAttributes {
+  const outcome = made?.outcome
   if (!outcome) return { 'tidegate.webhook.outcome': 'skipped' }
   if (outcome.kind === 'failure') return { 'error.type': outcome.reason }
   return { 'http.response.status_code': outcome.status }

@@ -19,12 +19,12 @@ export interface WorkOptions {
   caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp'>
   deliver: (job: Job) => Promise<MadeDelivery>
   recorder: Recorder
-  giveUp: Pick<GiveUp, 'look'>
+  giveUp: Pick<GiveUp, 'judge'>
   clock: Clock
   logger: Logger
   meter: Pick<WebhookMeter, 'onSending'>
   signal: AbortSignal
-  /** More may be taken than at the last look. */
+  /** More may be taken than the last time. */
   onFree: () => void
   monotonic?: () => number
 }
@@ -34,7 +34,7 @@ export interface Dispatch {
    * Takes what is due and starts it. Rejects while the read models have not caught up: in a database that is filled from
    * the log again, every delivery ever made looks due.
    */
-  look(): Promise<void>
+  takeDue(): Promise<void>
   /** The deliveries in flight here: their requests run, or their records are on the way. */
   inFlight(): string[]
   /** Those whose requests run, from now on in flight no longer. */
@@ -49,26 +49,26 @@ export function createWork(options: WorkOptions): Dispatch {
 
   const idsIn = (mode: DeliveryMode): string[] =>
     [...inFlight].flatMap(([id, current]) => (current === mode ? [id] : []))
-  const tellSending = () => meter.onSending(idsIn('sending').length)
+  const meterSending = () => meter.onSending(idsIn('sending').length)
 
   async function make(job: Job): Promise<void> {
     const { id, endpointId } = job.delivery
-    const made = await options.deliver(job).catch((err) => unexpected(err, job))
-    limits.ended(endpointId, made && requestEnd(made))
+    const ended = await options.deliver(job).catch((err) => unexpected(err, job))
+    limits.ended(endpointId, ended && requestEnd(ended))
     // One that was dropped meanwhile is not ours any more.
-    const isRecorded = made !== undefined && inFlight.has(id)
+    const isRecorded = ended !== undefined && inFlight.has(id)
     if (isRecorded) inFlight.set(id, 'recording')
     else inFlight.delete(id)
-    tellSending()
-    if (isRecorded) await record(id, made)
+    meterSending()
+    if (isRecorded) await record(id, ended)
   }
 
-  async function record(id: string, made: MadeDelivery): Promise<void> {
+  async function record(id: string, ended: MadeDelivery): Promise<void> {
     assert(inFlight.get(id) === 'recording', 'only what was sent is recorded')
-    made.report()
-    await recorder.record(made)
+    ended.report()
+    await recorder.record(ended)
     inFlight.delete(id)
-    if (made.judged) void options.giveUp.look(made.judged)
+    if (ended.made) void options.giveUp.judge(ended.made)
     if (hasMore) options.onFree()
   }
 
@@ -83,13 +83,13 @@ export function createWork(options: WorkOptions): Dispatch {
       inFlight.set(delivery.id, 'sending')
       limits.began(delivery.endpointId)
     }
-    tellSending()
+    meterSending()
     for (const job of jobs) void make(job).catch((err) => unexpected(err, job))
   }
 
   function logHidden({ id: deliveryId, eventId, endpointId, organizationId }: TakenDelivery): void {
     const line = { organizationId, eventId, deliveryId, endpointId }
-    logger.warn(line, 'a webhook waits: the read model does not show its event, endpoint or organization')
+    logger.warn(line, 'a webhook waits: its event, endpoint or organization is not in the read models yet')
   }
 
   async function start(taken: readonly TakenDelivery[], takenAt: number): Promise<void> {
@@ -103,7 +103,7 @@ export function createWork(options: WorkOptions): Dispatch {
     // After half the lease, another process may make the delivery before the request has ended.
     const isTooLate = signal.aborted || monotonic() - takenAt >= leaseMs / 2
     const steps = Map.groupBy(taken, ({ id }) =>
-      stepOf({ mode: modes.get(id), isTooLate, isShown: jobOf.has(id) }),
+      stepOf({ mode: modes.get(id), isTooLate, isReadable: jobOf.has(id) }),
     )
     const late = steps.get('putBack') ?? []
     if (late.length > 0) await putBack(pool, { owner, deliveryIds: late.map(({ id }) => id) })
@@ -112,7 +112,7 @@ export function createWork(options: WorkOptions): Dispatch {
   }
 
   return {
-    async look() {
+    async takeDue() {
       const free = maxRequests - inFlight.size
       if (free <= 0) return
       await caughtUp.waitUntilCaughtUp()
@@ -132,8 +132,8 @@ export function createWork(options: WorkOptions): Dispatch {
   }
 }
 
-function requestEnd({ judged }: MadeDelivery): RequestEnd | undefined {
-  if (!judged) return undefined
-  const { kind, durationMs } = judged.posted.outcome
+function requestEnd({ made }: MadeDelivery): RequestEnd | undefined {
+  if (!made) return undefined
+  const { kind, durationMs } = made.outcome
   return { answered: kind === 'response', durationMs }
 }

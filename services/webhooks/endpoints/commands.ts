@@ -11,15 +11,17 @@ import {
 } from '../../../infra/wire/webhooks/signature.ts'
 import { activeServicesAt } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { countActiveEndpoints, findEndpoint } from '../../../projections/webhooks/queries.ts'
-import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
-import { type Environment, eventTopics } from '../../../schemas/events.ts'
 import {
-  decideEndpointCreation as decideCreation,
-  decideDisabling,
-  decideSecretRotation as decideRotation,
-  decideEndpointUpdate as decideUpdate,
-  type EndpointName,
+  countActiveEndpoints,
+  findEndpoint,
+  type WebhookScope,
+} from '../../../projections/webhooks/queries.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
+import { eventTopics } from '../../../schemas/events.ts'
+import {
+  decideEndpointCreation,
+  decideEndpointUpdate,
+  decideSecretRotation,
   type EndpointsState,
   mayEndApprovals,
 } from './decide.ts'
@@ -32,64 +34,41 @@ import {
 
 export type EndpointDeps = CommandDeps & { rules: AddressRules }
 
-export interface EndpointPath extends EndpointName {
-  organizationId: string
-}
-
-interface CreatedEndpoint {
-  endpointId: EndpointId
-  signingSecret: string
+export interface EndpointPath extends WebhookScope {
+  endpointId: string
 }
 
 // Errors of these commands are those of the decisions in decide.ts, and 422 of the checks in schemas.ts.
 
 export async function createEndpoint(
   { rules, ...deps }: EndpointDeps,
-  {
-    organizationId,
-    environment,
-    ...request
-  }: EndpointRequest & { organizationId: string; environment: Environment },
-): Promise<CreatedEndpoint> {
+  { organizationId, environment, ...request }: EndpointRequest & WebhookScope,
+): Promise<{ endpointId: EndpointId; signingSecret: string }> {
   const spec = completeEndpointRequest(request, rules)
   const now = deps.clock()
   const endpointId = hexId('we', deps.random)
+  const path = { organizationId, environment, endpointId }
   const { signingSecret, sealedSecret } = generateSecret(deps, endpointId)
   await deps.decide({
     ...endpointsOf(organizationId),
-    load: (tx) => load(tx, { organizationId, environment, endpointId }),
-    decide: (state) =>
-      decideCreation(state, { organizationId, environment, endpointId, spec, sealedSecret, now }),
+    load: (tx) => load(tx, path),
+    decide: (state) => decideEndpointCreation(state, { ...path, spec, sealedSecret, now }),
   })
   return { endpointId, signingSecret }
 }
 
 export async function updateEndpoint(
   { decide, clock, rules, ...deps }: Omit<EndpointDeps, 'keyring'>,
-  { organizationId, environment, endpointId, ...asked }: EndpointPath & EndpointChanges,
+  { organizationId, environment, endpointId, ...fields }: EndpointPath & EndpointChanges,
 ): Promise<void> {
-  const changes = completeEndpointChanges(asked, rules)
+  const changes = completeEndpointChanges(fields, rules)
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
   await decide({
     ...endpointsOf(organizationId),
     ...(mayEndApprovals(changes) && seesServices),
     load: (tx) => load(tx, { organizationId, environment, endpointId }),
-    decide: (state) => decideUpdate(state, { changes, changeId, now }),
-  })
-}
-
-export async function disableEndpoint(
-  { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
-  path: EndpointPath,
-): Promise<void> {
-  const now = clock()
-  const eventId = newId('evt', { ...deps, now })
-  await decide({
-    ...endpointsOf(path.organizationId),
-    ...seesServices,
-    load: (tx) => load(tx, path),
-    decide: (state) => decideDisabling(state, { eventId, now }),
+    decide: (state) => decideEndpointUpdate(state, { changes, changeId, now }),
   })
 }
 
@@ -107,7 +86,7 @@ export async function rotateSecret(
       const { endpoint } = state
       return { ...state, has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }) }
     },
-    decide: (state) => decideRotation(state, { sealedSecret, eventId, now }),
+    decide: (state) => decideSecretRotation(state, { sealedSecret, eventId, now }),
   })
   return { signingSecret }
 }
@@ -137,15 +116,10 @@ export const seesServices = {
   alsoReads: [{ projection: 'gate', topic: eventTopics.GateServiceRegistered }],
 }
 
-interface NewSecret {
-  signingSecret: string
-  sealedSecret: Buffer
-}
-
 export function generateSecret(
   { keyring, random }: { keyring: Keyring; random: Random },
   endpointId: string,
-): NewSecret {
+) {
   const signingSecret = generateSigningSecret(random)
   const sealedSecret = sealSigningSecret({ keyring, random, secret: signingSecret, endpointId })
   return { signingSecret, sealedSecret }

@@ -2,19 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
-import { decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { liveSecrets } from '../../../infra/wire/webhooks/signature.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import type { DisabledReason, EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
-import type {
-  Environment,
-  WebhookEndpointCreated,
-  WebhookEndpointDisabled,
-  WebhookEndpointSecretRotated,
-} from '../../../schemas/events.ts'
+import type { EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
+import type { Environment } from '../../../schemas/events.ts'
 import type { EndpointSpec, EndpointUpdate } from './schemas.ts'
 
 export interface EndpointsState {
@@ -23,11 +17,6 @@ export interface EndpointsState {
   active: number
   /** Ids of the active services whose approvals go to the endpoint. */
   services: readonly string[]
-}
-
-export interface EndpointName {
-  environment: Environment
-  endpointId: string
 }
 
 /** The same for an id that is malformed, unknown, or of another environment or organization: nobody learns which. */
@@ -73,23 +62,14 @@ export function decideEndpointCreation(state: EndpointsState, command: CreateEnd
   const { organizationId, environment, endpointId, spec, sealedSecret, now } = command
   if (state.endpoint) return []
   refuseManyActive(state)
-  const data: WebhookEndpointCreated = {
-    organization_id: organizationId,
-    endpoint_id: endpointId,
-    environment,
-    ...spec,
-    signing_secret_sealed: sealedSecret,
-    created_at: now,
-  }
-  const eventId = derivedId('evt', endpointId, 'created')
-  return [
-    decidedEvent({ type: 'WebhookEndpointCreated', data }, { organizationId, environment, eventId, now }),
-  ]
+  const ids = { organization_id: organizationId, endpoint_id: endpointId, environment }
+  const data = { ...ids, ...spec, signing_secret_sealed: sealedSecret, created_at: now }
+  const about = { organizationId, environment, eventId: derivedId('evt', endpointId, 'created'), now }
+  return [decidedEvent({ type: 'WebhookEndpointCreated', data }, about)]
 }
 
-interface UpdateEndpoint {
-  changes: EndpointUpdate
-  changeId: string
+interface EventName {
+  eventId: string
   now: number
 }
 
@@ -98,18 +78,17 @@ interface UpdateEndpoint {
  * organization is not active. 409 when it is enabled at the limit, and when it is disabled or unsubscribed from
  * approvals while services need them.
  */
-export function decideEndpointUpdate(state: EndpointsState, command: UpdateEndpoint): DecidedEvent[] {
+export function decideEndpointUpdate(
+  state: EndpointsState,
+  { changes, changeId, now }: { changes: EndpointUpdate; changeId: string; now: number },
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
-  const { changes, changeId, now } = command
-  const { organization_id: organizationId, environment } = endpoint
   if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)
   if (endsApprovals(endpoint, changes)) refuseNeeded(state)
-  const events = [...described(endpoint, command), ...switched(endpoint, command)]
-  return events.map((event) => {
-    const eventId = derivedId('evt', changeId, event.type)
-    return decidedEvent(event, { organizationId, environment, eventId, now })
-  })
+  return changed(endpoint, changes, now).map((event) =>
+    aboutEndpoint(endpoint, event, { eventId: derivedId('evt', changeId, event.type), now }),
+  )
 }
 
 export function mayEndApprovals({ status, event_types }: EndpointUpdate): boolean {
@@ -123,54 +102,37 @@ function endsApprovals(endpoint: EndpointRow, { status, event_types }: EndpointU
 
 const idsOf = ({ organization_id, id: endpoint_id }: EndpointRow) => ({ organization_id, endpoint_id })
 
-function described(endpoint: EndpointRow, { changes, now }: UpdateEndpoint): DomainEvent[] {
+function changed(endpoint: EndpointRow, changes: EndpointUpdate, now: number): DomainEvent[] {
+  const ids = idsOf(endpoint)
   const { name = endpoint.name, url = endpoint.url, event_types = endpoint.event_types } = changes
   const events: DomainEvent[] = []
   if (name !== endpoint.name) {
-    events.push({ type: 'WebhookEndpointRenamed', data: { ...idsOf(endpoint), name, renamed_at: now } })
+    events.push({ type: 'WebhookEndpointRenamed', data: { ...ids, name, renamed_at: now } })
   }
   if (url !== endpoint.url) {
-    events.push({ type: 'WebhookEndpointMoved', data: { ...idsOf(endpoint), url, moved_at: now } })
+    events.push({ type: 'WebhookEndpointMoved', data: { ...ids, url, moved_at: now } })
   }
   if (!isDeepStrictEqual(event_types, endpoint.event_types)) {
-    const data = { ...idsOf(endpoint), event_types, changed_at: now }
-    events.push({ type: 'WebhookEndpointSubscriptionsChanged', data })
+    events.push({
+      type: 'WebhookEndpointSubscriptionsChanged',
+      data: { ...ids, event_types, changed_at: now },
+    })
   }
-  return events
-}
-
-function switched(endpoint: EndpointRow, { changes, now }: UpdateEndpoint): DomainEvent[] {
   const { status = endpoint.status } = changes
-  if (status === endpoint.status) return []
+  if (status === endpoint.status) return events
   if (status === 'active') {
-    return [{ type: 'WebhookEndpointEnabled', data: { ...idsOf(endpoint), enabled_at: now } }]
+    return [...events, { type: 'WebhookEndpointEnabled', data: { ...ids, enabled_at: now } }]
   }
-  const data = { ...idsOf(endpoint), reason: 'manual', disabled_at: now } as const
-  return [{ type: 'WebhookEndpointDisabled', data }]
+  return [
+    ...events,
+    { type: 'WebhookEndpointDisabled', data: { ...ids, reason: 'manual', disabled_at: now } },
+  ]
 }
 
-interface DisableEndpoint {
-  eventId: string
-  now: number
-}
-
-/** No event when it is disabled already. 404 without it, 403 when the organization is not active, 409 while services need it. */
-export function decideDisabling(state: EndpointsState, command: DisableEndpoint): DecidedEvent[] {
-  organizationFor(state.organization, 'key')
-  const endpoint = endpointFor(state.endpoint)
-  if (endpoint.status === 'disabled') return []
-  refuseNeeded(state)
-  return [disabled(endpoint, { ...command, reason: 'manual' })]
-}
-
-type GiveUpState = Pick<EndpointsState, 'endpoint' | 'services'>
-
-interface GiveUpEndpoint {
+interface GiveUpEndpoint extends EventName {
   reason: FlaggedReason
-  // When the request began that shows the reason.
-  seenAt: number
-  eventId: string
-  now: number
+  // When the request began that has the reason.
+  attemptedAt: number
 }
 
 /**
@@ -178,56 +140,37 @@ interface GiveUpEndpoint {
  * would end all signups for them. No event when it is disabled or flagged for as much already, or when its owner has
  * enabled or moved it since the request.
  */
-export function decideGivingUp({ endpoint, services }: GiveUpState, command: GiveUpEndpoint): DecidedEvent[] {
-  if (endpoint?.status !== 'active' || endpoint.target_since > command.seenAt) return []
-  if (services.length === 0) return [disabled(endpoint, command)]
-  const isFlagged = endpoint.flagged_reason === 'gone' || endpoint.flagged_reason === command.reason
-  return isFlagged ? [] : [flagged(endpoint, command)]
+export function decideGivingUp(
+  { endpoint, services }: Pick<EndpointsState, 'endpoint' | 'services'>,
+  { reason, attemptedAt, eventId, now }: GiveUpEndpoint,
+): DecidedEvent[] {
+  if (endpoint?.status !== 'active' || endpoint.target_since > attemptedAt) return []
+  if (services.length === 0) {
+    const data = { ...idsOf(endpoint), reason, disabled_at: now }
+    return [aboutEndpoint(endpoint, { type: 'WebhookEndpointDisabled', data }, { eventId, now })]
+  }
+  if (endpoint.flagged_reason === 'gone' || endpoint.flagged_reason === reason) return []
+  const data = { ...idsOf(endpoint), reason, flagged_at: now }
+  // An id of its own: what flags an endpoint may disable it later, when no service needs it any more.
+  const name = { eventId: derivedId('evt', eventId, 'flagged'), now }
+  return [aboutEndpoint(endpoint, { type: 'WebhookEndpointFlagged', data }, name)]
 }
 
 export function decideRecovery(
   endpoint: EndpointRow | undefined,
-  { eventId, now }: DisableEndpoint,
+  { eventId, now }: EventName,
 ): DecidedEvent[] {
   if (!endpoint || endpoint.flagged_reason === null) return []
-  const { organization_id, id: endpoint_id } = endpoint
-  const data = { organization_id, endpoint_id, recovered_at: now }
+  const data = { ...idsOf(endpoint), recovered_at: now }
   return [aboutEndpoint(endpoint, { type: 'WebhookEndpointRecovered', data }, { eventId, now })]
-}
-
-function disabled(
-  endpoint: EndpointRow,
-  { reason, eventId, now }: { reason: DisabledReason; eventId: string; now: number },
-): DecidedEvent {
-  const { organization_id, id: endpoint_id } = endpoint
-  const data: WebhookEndpointDisabled = { organization_id, endpoint_id, reason, disabled_at: now }
-  return aboutEndpoint(endpoint, { type: 'WebhookEndpointDisabled', data }, { eventId, now })
-}
-
-function flagged(endpoint: EndpointRow, { reason, eventId, now }: GiveUpEndpoint): DecidedEvent {
-  const { organization_id, id: endpoint_id } = endpoint
-  const data = { organization_id, endpoint_id, reason, flagged_at: now }
-  // An id of its own: what flags an endpoint may disable it later, when no service needs it any more.
-  const ids = { eventId: derivedId('evt', eventId, 'flagged'), now }
-  return aboutEndpoint(endpoint, { type: 'WebhookEndpointFlagged', data }, ids)
 }
 
 function aboutEndpoint(
   { organization_id: organizationId, environment }: EndpointRow,
   event: DomainEvent,
-  ids: DisableEndpoint,
+  name: EventName,
 ): DecidedEvent {
-  return decidedEvent(event, { organizationId, environment, ...ids })
-}
-
-interface RotateSecret {
-  sealedSecret: Buffer
-  eventId: string
-  now: number
-}
-
-export interface SecretRotationState extends EndpointsState {
-  has: boolean
+  return decidedEvent(event, { organizationId, environment, ...name })
 }
 
 /** How long the previous secret of a rotation still signs. */
@@ -236,30 +179,22 @@ export const overlapMs = 24 * 60 * 60 * 1000
 const maxLiveSecrets = 3
 
 /**
- * The new secret signs from now on, beside the previous one for 24 hours. A disabled endpoint gets one too, so that a
+ * The new secret signs from now on, next to the previous one for 24 hours. A disabled endpoint gets one too, so that a
  * leaked secret is replaced before it is enabled. 404 without the endpoint, 403 when its organization is not active, 409
- * when three secrets sign. No event for a repeated command.
+ * when three secrets sign. No event for a repeated command, whose secret the endpoint has.
  */
-export function decideSecretRotation(state: SecretRotationState, command: RotateSecret): DecidedEvent[] {
+export function decideSecretRotation(
+  state: EndpointsState & { has: boolean },
+  { sealedSecret, eventId, now }: EventName & { sealedSecret: Buffer },
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
-  const { id, organization_id, environment, secrets } = endpointFor(state.endpoint)
+  const endpoint = endpointFor(state.endpoint)
   if (state.has) return []
-  const { sealedSecret, eventId, now } = command
-  if (liveSecrets(secrets, now).length >= maxLiveSecrets) {
+  if (liveSecrets(endpoint.secrets, now).length >= maxLiveSecrets) {
     const message = `${maxLiveSecrets} secrets sign the deliveries of this endpoint; rotate again when the oldest has ended.`
     throw new ApiError('request.conflict', { message })
   }
-  const data: WebhookEndpointSecretRotated = {
-    organization_id,
-    endpoint_id: id,
-    signing_secret_sealed: sealedSecret,
-    rotated_at: now,
-    previous_expires_at: now + overlapMs,
-  }
-  return [
-    decidedEvent(
-      { type: 'WebhookEndpointSecretRotated', data },
-      { organizationId: organization_id, environment, eventId, now },
-    ),
-  ]
+  const times = { rotated_at: now, previous_expires_at: now + overlapMs }
+  const data = { ...idsOf(endpoint), signing_secret_sealed: sealedSecret, ...times }
+  return [aboutEndpoint(endpoint, { type: 'WebhookEndpointSecretRotated', data }, { eventId, now })]
 }

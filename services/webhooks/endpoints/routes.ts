@@ -1,31 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type pg from 'pg'
 import { z } from 'zod'
-import type { Auth } from '../../../infra/access/auth.ts'
 import type { Config } from '../../../infra/config.ts'
-import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
-import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { fittingCheck } from '../../../infra/http/validation.ts'
-import type { Command, Idempotency } from '../../../infra/idempotency/idempotency.ts'
-import { type Clock, isId, type Random } from '../../../infra/ids.ts'
+import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotency/idempotency.ts'
+import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { type AddressRules, createAddressRules } from '../../../infra/safe-http/addresses.ts'
+import { iso } from '../../../projections/sessions/decision-shape.ts'
 import { findEndpoint, listEndpoints, maxListedEndpoints } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { loadDeliveries } from '../events/routes.ts'
 import { enqueuePending } from '../queue.ts'
-import {
-  createEndpoint,
-  disableEndpoint,
-  type EndpointDeps,
-  type EndpointPath,
-  rotateSecret,
-  updateEndpoint,
-} from './commands.ts'
+import { createEndpoint, type EndpointPath, rotateSecret, updateEndpoint } from './commands.ts'
 import { endpointFor, noSuchEndpoint } from './decide.ts'
 import {
   completeEndpointChanges,
@@ -37,21 +27,11 @@ import {
 } from './schemas.ts'
 import { sendTest } from './send-test.ts'
 
-export interface EndpointRouteOptions {
+export interface EndpointRouteOptions extends CommandRouteOptions {
   config: Pick<Config, 'WEBHOOK_ALLOWED_NETWORKS'>
-  /** The pool of decisions: a new secret is shown once, and its answer must not wait behind slow searches. */
-  pool: pg.Pool
-  decideAs: DecideAs
-  auth: Auth
-  keyring: Keyring
-  clock: Clock
-  random: Random
-  idempotency: Idempotency
 }
 
-interface Context extends EndpointRouteOptions {
-  rules: AddressRules
-}
+type Context = CommandRouteOptions & { rules: AddressRules }
 
 const tag = 'Webhooks'
 const endpointsPath = '/v1/organizations/:organizationId/webhooks/endpoints'
@@ -108,7 +88,7 @@ function createRoute(app: FastifyInstance, context: Context): void {
       const scope = auth.scope(request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
-        const deps = repeatable(context, request, command)
+        const deps = { ...commandDeps(context, request, command), rules }
         const { endpointId, signingSecret } = await createEndpoint(deps, { ...request.body, ...scope })
         return answer(await revealedAnswer(pool, { ...scope, endpointId }, signingSecret))
       })
@@ -117,7 +97,7 @@ function createRoute(app: FastifyInstance, context: Context): void {
 }
 
 function updateRoute(app: FastifyInstance, context: Context): void {
-  const { pool, auth, decideAs, clock, random, rules } = context
+  const { pool, auth, rules } = context
   endpoint(app, {
     route: `PATCH ${endpointPath}`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
@@ -139,15 +119,14 @@ function updateRoute(app: FastifyInstance, context: Context): void {
     },
     async run(request) {
       const path = pathOf(context, request)
-      const decide = decideAs(auth.actor(request), request)
-      await updateEndpoint({ decide, clock, random, rules }, { ...request.body, ...path })
+      await updateEndpoint({ ...commandDeps(context, request), rules }, { ...request.body, ...path })
       return { data: endpointJson(endpointFor(await findEndpoint(pool, path))) }
     },
   })
 }
 
 function disableRoute(app: FastifyInstance, context: Context): void {
-  const { pool, auth, decideAs, clock, random } = context
+  const { pool, auth, rules } = context
   endpoint(app, {
     route: `DELETE ${endpointPath}`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
@@ -161,7 +140,7 @@ function disableRoute(app: FastifyInstance, context: Context): void {
     errors: [404, 409],
     async run(request) {
       const path = pathOf(context, request)
-      await disableEndpoint({ decide: decideAs(auth.actor(request), request), clock, random }, path)
+      await updateEndpoint({ ...commandDeps(context, request), rules }, { ...path, status: 'disabled' })
       return { data: endpointJson(endpointFor(await findEndpoint(pool, path))) }
     },
   })
@@ -184,7 +163,7 @@ function rotateRoute(app: FastifyInstance, context: Context): void {
       const path = pathOf(context, request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
-        const { signingSecret } = await rotateSecret(repeatable(context, request, command), path)
+        const { signingSecret } = await rotateSecret(commandDeps(context, request, command), path)
         return answer(await revealedAnswer(pool, path, signingSecret))
       })
     },
@@ -207,7 +186,7 @@ function testRoute(app: FastifyInstance, context: Context): void {
     run(request, { reply, answer }) {
       const path = pathOf(context, request)
       return idempotency.run({ request, reply }, async (command) => {
-        const { eventId: event_id } = await sendTest(repeatable(context, request, command), path)
+        const { eventId: event_id } = await sendTest(commandDeps(context, request, command), path)
         const deliveries = (await loadDeliveries(pool, [event_id])).get(event_id) ?? []
         const delivery_ids = deliveries.map(({ id }) => id)
         await enqueuePending(pool, delivery_ids)
@@ -228,18 +207,9 @@ function pathOf(
   return { ...auth.scope(request), endpointId }
 }
 
-// Ids and secrets are the same whenever the command is repeated.
-function repeatable(
-  { decideAs, auth, keyring, clock, rules }: Context,
-  request: FastifyRequest,
-  { random, now: idTime }: Command,
-): EndpointDeps {
-  return { decide: decideAs(auth.actor(request), request), keyring, clock, random, idTime, rules }
-}
-
 async function revealedAnswer(db: Db, path: EndpointPath, signingSecret: string) {
   const endpoint = await findEndpoint(db, path)
-  // Not a refusal: the endpoint exists, and the same command will show it.
+  // Not a refusal: the endpoint exists, and the same command will return it.
   if (!endpoint) throw unavailable(new Error(`the endpoint ${path.endpointId} is not readable`))
   return { data: endpointJson(endpoint, { signingSecret }) }
 }
@@ -247,16 +217,9 @@ async function revealedAnswer(db: Db, path: EndpointPath, signingSecret: string)
 function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?: string } = {}) {
   const { id, name, url, status, disabled_reason, flagged_reason, event_types } = endpoint
   return {
-    object: 'webhook_endpoint',
-    id,
-    name,
-    url,
-    status,
-    disabled_reason,
-    flagged_reason,
-    event_types,
+    ...{ object: 'webhook_endpoint', id, name, url, status, disabled_reason, flagged_reason, event_types },
     ...(signingSecret !== undefined && { signing_secret: signingSecret }),
-    created_at: new Date(endpoint.created_at).toISOString(),
-    updated_at: new Date(endpoint.updated_at).toISOString(),
+    created_at: iso(endpoint.created_at),
+    updated_at: iso(endpoint.updated_at),
   }
 }

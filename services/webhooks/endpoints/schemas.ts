@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkAll, checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkAll, checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
 import { atLeastOne, organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
 import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
@@ -111,7 +111,7 @@ export function completeEndpointChanges(
   rules: AddressRules,
   parameterSet: ParameterSet = 'webhook_endpoint_update',
 ): EndpointUpdate {
-  const changes = checkGiven<EndpointSpec>({
+  const changes = checkPresent<EndpointSpec>({
     name: name !== undefined && (() => checkedEndpointName(name, parameterSet)),
     url: url !== undefined && (() => checkedUrl(url, { rules, parameterSet })),
     event_types: types && (() => checkedEventTypes(types, parameterSet)),

@@ -1,7 +1,11 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
-import { type CommandDeps, decidedEvent, newId } from '../../../infra/event-store/decide.ts'
+import {
+  type CommandDeps,
+  type DecidedEvent,
+  decidedEvent,
+  newId,
+} from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -26,19 +30,17 @@ export async function sendTest(
     key: eventId,
     reads: 'topic',
     locks: [`webhook-endpoint:${path.endpointId}`],
-    load: (tx) => load(tx, { path, eventId, now }),
+    load: (tx) => load(tx, path, { eventId, now }),
     decide: (state) => decideTest(state, { eventId, now }),
   })
   return { eventId }
 }
 
-interface TestName {
-  path: EndpointPath
-  eventId: string
-  now: number
-}
-
-async function load(tx: Tx, { path, eventId, now }: TestName): Promise<TestState> {
+async function load(
+  tx: Tx,
+  path: EndpointPath,
+  { eventId, now }: { eventId: string; now: number },
+): Promise<TestState> {
   const { endpointId } = path
   const since = now - testWindowMs
   const tests = await listEvents(tx, { ...path, type: 'webhook.test', endpointId, since, limit: maxTests })
@@ -58,11 +60,6 @@ export interface TestState {
   exists: boolean
 }
 
-interface SendTest {
-  eventId: DecisionId
-  now: number
-}
-
 const testWindowMs = 60_000
 const maxTests = 10
 
@@ -70,18 +67,30 @@ const maxTests = 10
  * 404 without the endpoint, 403 when its organization is not active, 409 when the endpoint is disabled, 429 after ten
  * tests within a minute. No event for a repeated command.
  */
-export function decideTest(state: TestState, command: SendTest): DecidedEvent[] {
+export function decideTest(
+  state: TestState,
+  { eventId, now }: { eventId: DecisionId; now: number },
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
   if (state.exists) return []
   if (endpoint.status === 'disabled') {
     throw new ApiError('request.conflict', { message: 'The webhook endpoint is disabled; enable it first.' })
   }
-  refuseMany(state, command)
-  return [testOf(endpoint, command)]
+  refuseMany(state, now)
+  const { id, organization_id, environment } = endpoint
+  const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
+  const data: WebhookEventRaised = {
+    ...{ event_id: eventId, organization_id, environment, created_at: now },
+    ...{ type: 'webhook.test', subject_type: 'webhook_endpoint', subject_id: id },
+    data: JSON.stringify(payload),
+    ...{ endpoint_ids: [id], route: 'queued' },
+  }
+  const about = { organizationId: organization_id, environment, eventId, now }
+  return [decidedEvent({ type: 'WebhookEventRaised', data }, about)]
 }
 
-function refuseMany({ recent }: TestState, { now }: SendTest): void {
+function refuseMany({ recent }: TestState, now: number): void {
   const tenth = recent[maxTests - 1]
   if (tenth === undefined || tenth <= now - testWindowMs) return
   const seconds = Math.ceil((tenth + testWindowMs - now) / 1000)
@@ -89,24 +98,4 @@ function refuseMany({ recent }: TestState, { now }: SendTest): void {
     message: `An endpoint can be tested ${maxTests} times a minute; wait for Retry-After.`,
     headers: { 'retry-after': String(seconds) },
   })
-}
-
-function testOf({ id, organization_id, environment }: EndpointRow, { eventId, now }: SendTest): DecidedEvent {
-  const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
-  const data: WebhookEventRaised = {
-    event_id: eventId,
-    organization_id,
-    environment,
-    type: 'webhook.test',
-    subject_type: 'webhook_endpoint',
-    subject_id: id,
-    data: JSON.stringify(payload),
-    created_at: now,
-    endpoint_ids: [id],
-    route: 'queued',
-  }
-  return decidedEvent(
-    { type: 'WebhookEventRaised', data },
-    { organizationId: organization_id, environment, eventId, now },
-  )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkAll, checkEach, checkGiven } from '../../../infra/errors/check-all.ts'
+import { checkAll, checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
 
 const refuse =
@@ -20,7 +20,7 @@ function refusalOf(run: () => unknown): ApiError {
 
 test('what nothing refuses comes by name, and what is not given is not there', () => {
   expect(checkAll({ a: () => 1, b: () => 'x' })).toEqual({ a: 1, b: 'x' })
-  expect(checkGiven<{ a: number; b: string }>({ a: () => 1, b: undefined })).toEqual({ a: 1 })
+  expect(checkPresent<{ a: number; b: string }>({ a: () => 1, b: undefined })).toEqual({ a: 1 })
   expect(checkEach(['a', 'b'], (text, i) => `${text}${i}`)).toEqual(['a0', 'b1'])
 })
 

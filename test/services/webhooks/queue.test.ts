@@ -7,7 +7,6 @@ import {
   inFlightDeliveries,
   putBack,
   renew,
-  type TakeRequest,
   take,
 } from '../../../services/webhooks/queue.ts'
 import { createNumbers } from '../../support/hand.ts'
@@ -24,6 +23,8 @@ afterAll(async () => {
 })
 
 /** A request as its owner makes it; long enough for any test. */
+type TakeRequest = Parameters<typeof take>[1]
+
 function request(endpointIds: string[], some: Partial<TakeRequest> = {}): TakeRequest {
   const quotas = endpointIds.map((endpointId) => ({ endpointId, max: 10 }))
   return { owner: 'me', leaseMs: 60_000, free: 100, quotas, now, ...some }

@@ -7,7 +7,7 @@ import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { changeService, createService } from '../../../../services/gate/registry/commands.ts'
-import { disableEndpoint, updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
+import { updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'
@@ -65,9 +65,6 @@ const registered = (): Behind => ({
 })
 
 test('an endpoint that a service names stays as it is', async () => {
-  const disable = () => disableEndpoint(world.deps, own)
-  expect(await behind(registered(), disable)).toBe('request.conflict')
-  own = await gateTenant(world.deps)
   const off = () => updateEndpoint(world.deps, { ...own, status: 'disabled' })
   expect(await behind(registered(), off)).toBe('request.conflict')
   own = await gateTenant(world.deps)

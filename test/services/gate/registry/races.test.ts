@@ -6,7 +6,7 @@ import { organizationsProjection } from '../../../../projections/organizations/p
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { changeService, createService, disableService } from '../../../../services/gate/registry/commands.ts'
-import { disableEndpoint, type EndpointDeps } from '../../../../services/webhooks/endpoints/commands.ts'
+import { type EndpointDeps, updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
 import { gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { openProcesses, type Processes, race } from '../../../support/racing.ts'
@@ -90,7 +90,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
         const id = newId()
         const work = [
           () => createService(processOf(i), { ...registration(tenant), id }),
-          () => disableEndpoint(processOf(i + 1), tenant),
+          () => updateEndpoint(processOf(i + 1), { ...tenant, status: 'disabled' }),
         ]
         await race(2, (racer) => (work[i % 2 === 0 ? racer : 1 - racer] ?? never)())
         const service = await findService(world.pool, id)

@@ -10,11 +10,7 @@ import {
 } from '../../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../../../services/webhooks/deliveries/attempt.ts'
-import {
-  type AttemptRecord,
-  attemptedEvent,
-  cutText,
-} from '../../../../services/webhooks/deliveries/decide.ts'
+import { attemptedEvent, cutText, type MadeAttempt } from '../../../../services/webhooks/deliveries/decide.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -124,7 +120,7 @@ describe('the request', () => {
 })
 
 describe('the record', () => {
-  const about = (outcome: PostOutcome, some: Partial<AttemptRecord> = {}): AttemptRecord => ({
+  const about = (outcome: PostOutcome, some: Partial<MadeAttempt> = {}): MadeAttempt => ({
     event,
     endpoint: endpoint(),
     deliveryId: 'wdlv_0',
@@ -135,7 +131,7 @@ describe('the record', () => {
     nextAttemptAt: now + 5000,
     ...some,
   })
-  const recorded = (record: AttemptRecord) => attemptedEvent(record).event.data
+  const recorded = (record: MadeAttempt) => attemptedEvent(record).event.data
 
   test('of an answer says its status and body; of none, why there was none', () => {
     expect(recorded(about(answered(Buffer.from('no'), 503)))).toMatchObject({
@@ -167,7 +163,7 @@ describe('the record', () => {
   })
 
   test('made twice is the same event; of another attempt it is another', () => {
-    const id = (some?: Partial<AttemptRecord>) => attemptedEvent(about(answered(), some)).meta.eventId
+    const id = (some?: Partial<MadeAttempt>) => attemptedEvent(about(answered(), some)).meta.eventId
     expect(id()).toBe(id())
     expect(new Set([id(), id({ attempt: 4 }), id({ attemptedAt: now + 1 })]).size).toBe(3)
   })

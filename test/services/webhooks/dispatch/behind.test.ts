@@ -107,7 +107,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
           return new Promise(() => {})
         },
         recorder: { record: async () => {} },
-        giveUp: { look: async () => {} },
+        giveUp: { judge: async () => {} },
         clock: Date.now,
         logger: silent,
         meter: { onSending: () => {} },
@@ -115,7 +115,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
         onFree: () => {},
         monotonic: () => ages.shift() ?? age,
       })
-      await work.look()
+      await work.takeDue()
       expect(made).toHaveLength(begun)
       expect(work.inFlight()).toHaveLength(begun)
       expect(await hasLease(eventId, endpoint)).toBe(begun === 1)

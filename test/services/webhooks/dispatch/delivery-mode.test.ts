@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import {
-  stepOf,
-  type TakenState,
-  type TakenStep,
-} from '../../../../services/webhooks/dispatch/delivery-mode.ts'
+import { stepOf, type TakenStep } from '../../../../services/webhooks/dispatch/delivery-mode.ts'
 
-const ready: TakenState = { mode: undefined, isTooLate: false, isShown: true }
+type TakenState = Parameters<typeof stepOf>[0]
+const ready: TakenState = { mode: undefined, isTooLate: false, isReadable: true }
 
 test.each<[string, { given: Partial<TakenState>; step: TakenStep }]>([
   ['can be sent', { given: {}, step: 'send' }],
-  ['the read models do not show', { given: { isShown: false }, step: 'hide' }],
+  ['the read models lack', { given: { isReadable: false }, step: 'hide' }],
   ['was taken too late', { given: { isTooLate: true }, step: 'putBack' }],
-  ['was taken too late and is not shown', { given: { isTooLate: true, isShown: false }, step: 'putBack' }],
+  [
+    'was taken too late and the read models lack',
+    { given: { isTooLate: true, isReadable: false }, step: 'putBack' },
+  ],
   ['is being sent here', { given: { mode: 'sending' }, step: 'ignore' }],
   [
     'is being recorded here, and taken too late',

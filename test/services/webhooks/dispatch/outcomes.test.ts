@@ -139,9 +139,9 @@ for (const testLog of openTestLogs()) {
     const statuses = new Map<string, string | undefined>()
     for (const change of changesOf(await oldEndpoint(), 0)) {
       const endpoint = await oldEndpoint()
-      const { endpoint: row, posted } = await failedNow(endpoint)
-      await changed(endpoint, change.type, posted.attemptedAt + 1)
-      await giveUp().look({ endpoint: row, posted: { ...posted, outcome: gone }, succeeded: false })
+      const failed = await failedNow(endpoint)
+      await changed(endpoint, change.type, failed.attemptedAt + 1)
+      await giveUp().judge({ ...failed, outcome: gone })
       statuses.set(change.type, (await stored(endpoint))?.status)
     }
     expect(Object.fromEntries(statuses)).toEqual(outcomes)
@@ -156,7 +156,7 @@ for (const testLog of openTestLogs()) {
     await eventually(async () => {
       expect(await stored(endpoint)).toMatchObject({ status: 'active', flagged_reason: 'gone' })
     })
-    await giveUp().look({ ...(await failedNow(endpoint)), succeeded: true })
+    await giveUp().judge({ ...(await failedNow(endpoint)), result: 'succeeded' })
     expect(await stored(endpoint)).toMatchObject({ status: 'active', flagged_reason: null })
     await world.happen(serviceDisabled(serviceId, organizationId), organizationId)
     await world.raise(endpoint)
@@ -184,7 +184,7 @@ for (const testLog of openTestLogs()) {
   const oldEndpoint = () => world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
 
   async function statusAfterFailure(endpoint: Endpoint) {
-    await giveUp().look(await failedNow(endpoint))
+    await giveUp().judge(await failedNow(endpoint))
     return (await stored(endpoint))?.status
   }
 
@@ -202,7 +202,7 @@ for (const testLog of openTestLogs()) {
     const row = await stored(endpoint)
     if (!row) throw new Error('no endpoint')
     const outcome = { kind: 'failure', reason: 'connect', message: 'No.', durationMs: 1 } as const
-    return { endpoint: row, posted: { attemptedAt: Date.now(), outcome }, succeeded: false }
+    return { endpoint: row, attemptedAt: Date.now(), outcome, result: 'failed' }
   }
 
   /** An event whose first attempt failed; its second is far away. Returns the event's id. */

@@ -4,7 +4,6 @@ import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
 import type { EndpointRow, FlaggedReason, SigningSecretRow } from '../../../../projections/webhooks/tables.ts'
 import {
   type CreateEndpoint,
-  decideDisabling,
   decideEndpointCreation,
   decideEndpointUpdate,
   decideGivingUp,
@@ -12,7 +11,6 @@ import {
   decideSecretRotation,
   type EndpointsState,
   overlapMs,
-  type SecretRotationState,
 } from '../../../../services/webhooks/endpoints/decide.ts'
 import {
   completeEndpointChanges,
@@ -229,26 +227,16 @@ const eventOf = (reason: string) => ({
   data: { organization_id: organizationId, endpoint_id: endpointId, reason, disabled_at: now },
 })
 
-describe('disabling', () => {
-  const command = { eventId: 'evt_1', now }
-  const state: EndpointsState = { organization, endpoint, active: 20, services: [] }
-
-  test('disables an active endpoint by its owner, once', () => {
-    expect(decideDisabling(state, command)).toEqual([{ event: eventOf('manual'), meta }])
-    expect(decideDisabling({ ...state, endpoint: disabled }, command)).toEqual([])
-  })
-
-  test('is 404 without it, 403 when the organization is not active', () => {
-    const codeOf = (other: Partial<EndpointsState>) =>
-      refusal(() => decideDisabling({ ...state, ...other }, command)).code
-    expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
-    expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')
-    expect(codeOf({ services: ['acme'] })).toBe('request.conflict')
-  })
+test('disabling disables an active endpoint by its owner, once, and not while services need it', () => {
+  const [decision, ...others] = update({ status: 'disabled' }, { active: 20 })
+  expect(decision?.event).toEqual(eventOf('manual'))
+  expect(others).toEqual([])
+  expect(update({ status: 'disabled' }, { current: disabled })).toEqual([])
+  expect(refusal(() => update({ status: 'disabled' }, { services: ['acme'] })).code).toBe('request.conflict')
 })
 
 describe('giving up', () => {
-  const command = { reason: 'gone', seenAt: now - 5, eventId: 'evt_1', now } as const
+  const command = { reason: 'gone', attemptedAt: now - 5, eventId: 'evt_1', now } as const
   const giveUp = (row: EndpointRow | undefined) => decideGivingUp({ endpoint: row, services: [] }, command)
 
   test('disables an active endpoint and says why', () => {
@@ -268,7 +256,7 @@ describe('giving up', () => {
 })
 
 describe('an endpoint that services are told of approvals at', () => {
-  const seen = (reason: FlaggedReason, seenAt = now) => ({ reason, seenAt, eventId: 'evt_1', now })
+  const seen = (reason: FlaggedReason, attemptedAt = now) => ({ reason, attemptedAt, eventId: 'evt_1', now })
   const given = (some: Partial<EndpointRow> = {}) => ({
     endpoint: { ...endpoint, ...some },
     services: ['acme'],
@@ -314,7 +302,7 @@ const command = {
   eventId: 'evt_1',
   now,
 }
-const state: SecretRotationState = { organization, endpoint, active: 1, services: [], has: false }
+const state = { organization, endpoint, active: 1, services: [], has: false }
 
 /** An endpoint whose secrets end then; the first has no end. */
 function withSecrets(...ends: number[]) {

@@ -7,7 +7,6 @@ import { listEndpoints, listEvents } from '../../../../projections/webhooks/quer
 import { createOrganization } from '../../../../services/organizations/commands.ts'
 import {
   createEndpoint,
-  disableEndpoint,
   type EndpointDeps,
   type EndpointPath,
   rotateSecret,
@@ -72,7 +71,7 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     const asleep: EndpointPath[] = []
     for (let i = 0; i < 8; i++) {
       const path = await newEndpoint(organizationId)
-      await disableEndpoint(processOf(i), path)
+      await updateEndpoint(processOf(i), { ...path, status: 'disabled' })
       asleep.push(path)
     }
     for (let i = 0; i < 17; i++) await newEndpoint(organizationId)
