@@ -30,15 +30,22 @@ export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<P
     const history = histories.get(event.position.partition)
     if (history) evolveHistory(history, event)
   }
-  const moved = [...histories].filter(([partition, { newest }]) => newest > (before.get(partition) ?? newest))
+  const advanced = [...histories].filter(
+    ([partition, { newest }]) => newest > (before.get(partition) ?? newest),
+  )
   // Before rows are written: one of them may have the id of a pruned event.
-  if (moved.length > 0) await pruneOlder(tx, moved)
-  return [...newestTimes(moved), ...rowWrites([...histories.values()])]
+  if (advanced.length > 0) {
+    const pruned = advanced.map(([partition, { newest }]) => ({
+      partition,
+      before: newest - webhookRetentionMs,
+    }))
+    await prune(tx, pruned)
+  }
+  const times = advanced.map(([log_partition, { newest }]) => ({ log_partition, newest_at: newest }))
+  return [...saveRows(webhookPartitionTimes, times), ...rowWrites([...histories.values()])]
 }
 
-type Histories = Map<number, History>
-
-async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Histories> {
+async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Map<number, History>> {
   const deliveryIds = events.flatMap(({ data }) => ('delivery_id' in data ? [data.delivery_id] : []))
   const raised = events.filter(({ type }) => type === 'WebhookEventRaised')
   const deliveries = await loadDeliveries(tx, deliveryIds)
@@ -51,20 +58,6 @@ async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Histories
       return [partition, { newest, events: times.events, raised: new Map(), deliveries, changed: new Set() }]
     }),
   )
-}
-
-type Moved = [partition: number, History][]
-
-function pruneOlder(tx: Tx, moved: Moved): Promise<void> {
-  return prune(
-    tx,
-    moved.map(([partition, { newest }]) => ({ partition, before: newest - webhookRetentionMs })),
-  )
-}
-
-function newestTimes(moved: Moved): Part[] {
-  const times = moved.map(([log_partition, { newest }]) => ({ log_partition, newest_at: newest }))
-  return saveRows(webhookPartitionTimes, times)
 }
 
 function rowWrites(histories: History[]): Part[] {
@@ -146,17 +139,11 @@ function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempt
   return { delivery_id, attempt, endpoint_id, succeeded: outcome === 'succeeded', attempted_at }
 }
 
-export interface Pruned {
-  partition: number
-  /** Epoch milliseconds; what was created earlier goes. */
-  before: number
-}
-
 // After weeks of silence all of a partition is pruned at once. So many events at a time bound the memory.
 const chunk = 5000
 
-/** Deletes the partitions' events created before a time, their deliveries and attempts. */
-export async function prune(tx: Tx, pruned: Pruned[]): Promise<void> {
+// Deletes the partitions' events created before a time (epoch milliseconds), their deliveries and attempts.
+async function prune(tx: Tx, pruned: { partition: number; before: number }[]): Promise<void> {
   for (let deleted = chunk; deleted >= chunk; ) {
     const { rows } = await tx.query<{ event_id: string }>({
       name: 'prune-webhook-events',
@@ -170,15 +157,11 @@ export async function prune(tx: Tx, pruned: Pruned[]): Promise<void> {
       values: [pruned.map(({ partition }) => partition), pruned.map(({ before }) => before)],
     })
     deleted = rows.length
-    if (deleted > 0)
-      await pruneDeliveries(
-        tx,
-        rows.map((row) => row.event_id),
-      )
+    await pruneDeliveries(tx, rows)
   }
 }
 
-// Deletes what was told of erased sessions. It is looked for among all that the organization has been told in 30 days.
+// Deletes the events about erased sessions, which are searched for among all of the organization's last 30 days.
 export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<void> {
   for (const { organization_id, environment, session_ids } of erased) {
     const { rows } = await tx.query<{ event_id: string }>(
@@ -186,19 +169,17 @@ export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<
          and subject_type in ('session', 'gate_session') and subject_id = any($3) returning event_id`,
       [organization_id, environment, session_ids],
     )
-    if (rows.length > 0)
-      await pruneDeliveries(
-        tx,
-        rows.map((row) => row.event_id),
-      )
+    await pruneDeliveries(tx, rows)
   }
 }
 
-export async function pruneDeliveries(tx: Tx, eventIds: string[]): Promise<void> {
+/** Deletes the deliveries of deleted events, and their attempts. */
+export async function pruneDeliveries(tx: Tx, events: { event_id: string }[]): Promise<void> {
+  if (events.length === 0) return
   const { rows } = await tx.query<{ delivery_id: string }>({
     name: 'prune-webhook-deliveries',
     text: `delete from webhook_deliveries where event_id = any($1) returning delivery_id`,
-    values: [eventIds],
+    values: [events.map(({ event_id }) => event_id)],
   })
   if (rows.length === 0) return
   await tx.query({

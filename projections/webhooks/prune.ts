@@ -32,7 +32,6 @@ export async function pruneWebhooks(tx: Tx, ended: EndedData[]): Promise<boolean
       [...deliveryTypes],
     ],
   })
-  const ids = rows.map((row) => row.event_id)
-  if (ids.length > 0) await pruneDeliveries(tx, ids)
-  return ids.length === chunk
+  await pruneDeliveries(tx, rows)
+  return rows.length === chunk
 }

@@ -12,7 +12,7 @@ import {
   webhookEvents,
 } from './tables.ts'
 
-/** Nothing is seen across organizations or environments. */
+/** Nothing is found across organizations or environments. */
 export interface WebhookScope {
   organizationId: string
   environment: Environment
@@ -71,10 +71,6 @@ export async function countActiveEndpoints(db: Db, organizationId: string): Prom
   return rows[0]?.active ?? 0
 }
 
-export interface WantedEndpoints extends WebhookScope {
-  type: SubscribableType
-}
-
 export type Subscriber = Pick<
   EndpointRow,
   'id' | 'organization_id' | 'environment' | 'event_types' | 'created_at'
@@ -83,17 +79,17 @@ export type Subscriber = Pick<
 /** The active endpoints that are subscribed, oldest first, by `${organizationId} ${environment} ${type}`. */
 export async function subscribedEndpoints(
   db: Db,
-  wanted: WantedEndpoints[],
+  subscriptions: (WebhookScope & { type: SubscribableType })[],
 ): Promise<Map<string, Subscriber[]>> {
   const { rows } = await db.query<Subscriber>({
     name: 'subscribed-webhook-endpoints',
     text: `select ${webhookEndpoints.select('e', 'id', 'organization_id', 'environment', 'event_types', 'created_at')}
       from read.webhook_endpoints e where e.organization_id = any($1) and e.status = 'active'
       order by e.created_at, e.endpoint_id`,
-    values: [[...new Set(wanted.map(({ organizationId }) => organizationId))]],
+    values: [[...new Set(subscriptions.map(({ organizationId }) => organizationId))]],
   })
   const subscribers = new Map<string, Subscriber[]>()
-  for (const { organizationId, environment, type } of wanted)
+  for (const { organizationId, environment, type } of subscriptions)
     subscribers.set(`${organizationId} ${environment} ${type}`, [])
   for (const row of rows) {
     for (const type of row.event_types)
@@ -127,7 +123,7 @@ export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEv
   if (endpointId !== undefined) values.push(endpointId)
   const { rows } = await db.query<WebhookEventRow>(
     // The newest of each type are the next entries of an index; of those, few have to be sorted.
-    `select e.* from unnest($5::text[]) as wanted(type) cross join lateral (
+    `select e.* from unnest($5::text[]) as of_type(type) cross join lateral (
        ${endpointId === undefined ? newestOfType : newestOfEndpoint}
      ) e order by e.created_at desc, e.id desc limit $4`,
     values,
@@ -136,12 +132,12 @@ export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEv
 }
 
 const newestOfType = `select ${eventFields} from read.webhook_events e
-  where e.organization_id = $1 and e.environment = $2 and e.type = wanted.type and e.created_at >= $3
+  where e.organization_id = $1 and e.environment = $2 and e.type = of_type.type and e.created_at >= $3
   order by e.created_at desc, e.event_id desc limit $4`
 
 const newestOfEndpoint = `select ${eventFields}
   from read.webhook_deliveries d join read.webhook_events e using (event_id)
-  where d.endpoint_id = $6 and d.event_type = wanted.type and d.created_at >= $3
+  where d.endpoint_id = $6 and d.event_type = of_type.type and d.created_at >= $3
     and e.organization_id = $1 and e.environment = $2
   order by d.created_at desc, d.event_id desc limit $4`
 
@@ -231,15 +227,17 @@ export async function failingSince(db: Db, endpointId: string): Promise<number |
 }
 
 /** Counting stops here: a count of millions would take as long as what it measures. */
-export const maxCounted = 100_000
+const maxCounted = 100_000
 
+/** Times are epoch milliseconds. */
 export interface QueueReadings {
+  /** null when none is due. */
   oldestDueAt: number | null
   due: number
   failed: number
 }
 
-/** What the queue of deliveries looks like at `now` (epoch milliseconds); reads no delivery that succeeded. */
+/** What is due and what has failed at `now` (epoch milliseconds). It reads no delivery that succeeded. */
 export async function queueReadings(db: Db, now: number): Promise<QueueReadings> {
   const { rows } = await db.query<QueueReadings>(
     `select

@@ -12,9 +12,6 @@ export interface SigningSecretRow {
   expires_at: number | null
 }
 
-/** With the sealed secret in base64. */
-export type StoredSecret = Omit<SigningSecretRow, 'sealed'> & { sealed: string }
-
 /** Times are epoch milliseconds, as in all tables here. */
 export const webhookEndpoints = table('webhook_endpoints', {
   id: primaryKey(column.id(), 'endpoint_id'),
@@ -28,7 +25,8 @@ export const webhookEndpoints = table('webhook_endpoints', {
   disabled_reason: nullable(column.text<DisabledReason>()),
   /** Why it would be disabled if no service of Gate needed it; null = there is no reason. */
   flagged_reason: nullable(column.text<FlaggedReason>()),
-  secrets: column.json<StoredSecret[]>(),
+  /** With the sealed secret in base64. */
+  secrets: column.json<(Omit<SigningSecretRow, 'sealed'> & { sealed: string })[]>(),
   created_at: column.bigint(),
   updated_at: column.bigint(),
   /** When it was created, or last enabled or moved. Failures before that say nothing about it now. */
@@ -43,11 +41,7 @@ export function endpointRow({ secrets, ...row }: StoredEndpoint): EndpointRow {
 }
 
 export function storedEndpoint({ secrets, ...row }: EndpointRow): StoredEndpoint {
-  const stored = secrets.map(({ sealed, created_at, expires_at }) => ({
-    sealed: sealed.toString('base64'),
-    created_at,
-    expires_at,
-  }))
+  const stored = secrets.map((secret) => ({ ...secret, sealed: secret.sealed.toString('base64') }))
   return { ...row, secrets: stored }
 }
 
@@ -71,9 +65,6 @@ export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' 
 /** How long events stay, in milliseconds, with their deliveries and attempts: 30 days. */
 export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 
-/** A pending delivery that is in flight is shown as `delivering`. */
-export type StoredDeliveryStatus = 'pending' | 'succeeded' | 'failed' | 'skipped'
-
 export const webhookDeliveries = table('webhook_deliveries', {
   id: primaryKey(column.id(), 'delivery_id'),
   event_id: column.id(),
@@ -81,7 +72,8 @@ export const webhookDeliveries = table('webhook_deliveries', {
   organization_id: column.id(),
   environment: column.text<Environment>(),
   event_type: foreign(column.text()),
-  status: column.text<StoredDeliveryStatus>(),
+  /** The API returns a pending delivery that is in flight as `delivering`. */
+  status: column.text<'pending' | 'succeeded' | 'failed' | 'skipped'>(),
   attempts: column.integer(),
   /** Attempts since it was raised or last redelivered: the place in the retry schedule. */
   attempts_in_round: column.integer(),

@@ -17,7 +17,7 @@ import {
   withVisitors,
 } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { eventsAbout } from '../../projections/webhooks/told.ts'
+import { eventsAbout } from '../../projections/webhooks/events-about.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { decideErasure, type ErasureState } from './decide.ts'
 

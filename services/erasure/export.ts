@@ -4,7 +4,7 @@ import { iso } from '../../projections/sessions/decision-shape.ts'
 import { decisionsOf, type Person, sessionsOf, usersOf } from '../../projections/sessions/person.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { eventsAbout } from '../../projections/webhooks/told.ts'
+import { eventsAbout } from '../../projections/webhooks/events-about.ts'
 
 export interface ExportDeps {
   pool: Db

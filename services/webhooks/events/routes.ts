@@ -53,12 +53,10 @@ function listRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOp
     async run(request) {
       const { limit, type, endpoint_id: endpointId } = request.query
       const since = clock() - webhookRetentionMs
-      const wanted = { ...auth.scope(request), since, limit, type, endpointId }
-      const rows = newestOf(limit, await listEvents(readPool, wanted), await listUnsent(readPool, wanted))
-      const deliveries = await loadDeliveries(
-        readPool,
-        rows.map(({ id }) => id),
-      )
+      const query = { ...auth.scope(request), since, limit, type, endpointId }
+      const rows = newestOf(limit, await listEvents(readPool, query), await listUnsent(readPool, query))
+      const ids = rows.map(({ id }) => id)
+      const deliveries = await loadDeliveries(readPool, ids)
       return {
         data: rows.map((row) => eventJson(row, deliveries.get(row.id))),
         pagination: { limit, has_more: false },
@@ -81,8 +79,8 @@ function getRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOpt
     async run(request) {
       const { eventId } = request.params
       if (!isId('evt', eventId)) throw noSuchEvent()
-      const wanted = { ...auth.scope(request), eventId, since: clock() - webhookRetentionMs }
-      const event = (await findEvent(readPool, wanted)) ?? (await findUnsent(readPool, wanted))
+      const query = { ...auth.scope(request), eventId, since: clock() - webhookRetentionMs }
+      const event = (await findEvent(readPool, query)) ?? (await findUnsent(readPool, query))
       if (!event) throw noSuchEvent()
       const deliveries = await loadDeliveries(readPool, [eventId])
       return { data: eventJson(event, deliveries.get(eventId)) }
@@ -140,7 +138,7 @@ function eventJson(event: WebhookEventRow, deliveries: object[] = []) {
   }
 }
 
-/** The deliveries of each event as the API shows them, oldest first. */
+/** The deliveries of each event as the API returns them, oldest first. */
 export async function loadDeliveries(db: Db, eventIds: string[]) {
   const rows = await deliveriesOf(db, eventIds)
   const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)

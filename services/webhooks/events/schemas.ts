@@ -189,22 +189,16 @@ export const deliverySchema = z
   })
   .meta({ id: 'WebhookDelivery' })
 
-/** A delivery as the API shows it. */
+/** A delivery as the API returns it. */
 export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
   const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } = delivery
   const next = delivery.next_attempt_at
   return {
-    object: 'webhook_delivery',
-    id,
-    event_id,
-    endpoint_id,
-    event_type,
+    ...{ object: 'webhook_delivery', id, event_id, endpoint_id, event_type },
     status: isInFlight ? 'delivering' : delivery.status,
     attempts,
     next_attempt_at: next === null ? null : iso(next),
-    response_status,
-    response_body,
-    error,
+    ...{ response_status, response_body, error },
     created_at: iso(delivery.created_at),
     updated_at: iso(delivery.updated_at),
   }

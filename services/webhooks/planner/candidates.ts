@@ -90,7 +90,7 @@ const subscriptionName = ({ decision, type }: EventCandidate): string =>
   `${decision.organization_id} ${decision.environment} ${type}`
 
 export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[] {
-  // Closed: it was erased, so nobody is notified of it.
+  // The session was erased, so nobody is notified of it.
   if (event.type !== 'SessionScored' || event.closed !== undefined || !isRecent(event.data, now)) return []
   const { data: scored, meta } = event
   return eventTypesOf(scored).map((type) => ({

@@ -22,7 +22,6 @@ import {
   candidatesOf,
   type EventCandidate,
   firstOfEach,
-  type Known,
   movesByEvent,
   stageOf,
   subscriptionOf,
@@ -48,7 +47,7 @@ export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
 /**
  * Raises webhook events for what the sessions topic says, until stopped: those that an endpoint is subscribed to. All
  * others are in the read model of sessions, and are an organization's history without being sent to anybody. A record
- * that cannot be read, or that no event can be made of, halts its partition.
+ * that cannot be read, or that no event can be made of, stops its partition.
  */
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
   const { log, codec, clock, logger, skips } = options
@@ -104,19 +103,6 @@ async function candidatesOfMoves(
   })
 }
 
-interface RaisingOptions {
-  log: EventLog
-  pool: pg.Pool
-  codec: EventCodec
-  caughtUp: Pick<CaughtUp, 'waitUntilCaughtUp'>
-}
-
-interface Raising {
-  raise(candidates: EventCandidate[], now: number): Promise<void>
-  /** An endpoint may have come, or changed what it is subscribed to. */
-  forgetUnsubscribed(): void
-}
-
 // A session's decisions mostly follow each other within minutes; one that is forgotten costs a look-up.
 const maxRemembered = 50_000
 const unsubscribedMs = 1000
@@ -127,11 +113,16 @@ const unsubscribedMs = 1000
 // rare.
 //
 // An endpoint that was not subscribed at the first decision never gets the event. An endpoint's creator was answered when
-// the read model showed the endpoint, so the subscriptions are complete once the read model has caught up. Until then
+// the endpoint was in the read model, so the subscriptions are complete once the read model has caught up. Until then
 // nothing is raised.
-function createRaising({ log, pool, codec, caughtUp }: RaisingOptions): Raising {
+function createRaising({
+  log,
+  pool,
+  codec,
+  caughtUp,
+}: Pick<PlannerOptions, 'log' | 'pool' | 'codec'> & { caughtUp: CaughtUp }) {
   const settled = new LRUCache<string, true>({ max: maxRemembered })
-  // All processes hear of a change when whoever made it does; the time bounds the rest.
+  // All processes are notified of a change when whoever made it is; the time bounds what they miss.
   const unsubscribed = new LRUCache<string, true>({ max: maxRemembered, ttl: unsubscribedMs })
   let changes = 0
 
@@ -145,7 +136,10 @@ function createRaising({ log, pool, codec, caughtUp }: RaisingOptions): Raising 
     const isSame = changes === before
     for (const [name, endpoints] of subscribers)
       if (isSame && endpoints.length === 0) unsubscribed.set(name, true)
-    return subscribed.flatMap((one) => dueOf(one, { ...known, raised }))
+    return subscribed.flatMap((candidate) => {
+      const stage = stageOf(candidate, { ...known, raised })
+      return stage.name === 'due' ? [{ candidate, endpointIds: stage.endpointIds }] : []
+    })
   }
 
   async function append(due: Due[], now: number): Promise<void> {
@@ -157,7 +151,7 @@ function createRaising({ log, pool, codec, caughtUp }: RaisingOptions): Raising 
   }
 
   return {
-    async raise(candidates, now) {
+    async raise(candidates: EventCandidate[], now: number): Promise<void> {
       const fresh = firstOfEach(candidates)
       const pending = fresh.filter((one) => stageOf(one, { settled, unsubscribed }).name === 'pending')
       const due = pending.length > 0 ? await findDue(pending) : []
@@ -165,7 +159,8 @@ function createRaising({ log, pool, codec, caughtUp }: RaisingOptions): Raising 
       // Not before the log has it: an append that failed is made again.
       for (const { id } of fresh) settled.set(id, true)
     },
-    forgetUnsubscribed() {
+    /** An endpoint may have come, or changed what it is subscribed to. */
+    forgetUnsubscribed(): void {
       changes += 1
       unsubscribed.clear()
     },
@@ -175,11 +170,6 @@ function createRaising({ log, pool, codec, caughtUp }: RaisingOptions): Raising 
 interface Due {
   candidate: EventCandidate
   endpointIds: string[]
-}
-
-function dueOf(candidate: EventCandidate, known: Known): Due[] {
-  const stage = stageOf(candidate, known)
-  return stage.name === 'due' ? [{ candidate, endpointIds: stage.endpointIds }] : []
 }
 
 async function raisedBefore(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
@@ -206,7 +196,7 @@ function recordOf(codec: EventCodec, data: WebhookEventRaised, traceparent: stri
   return orFailed(() => codec.toRecord(event, { ...meta, traceparent }))
 }
 
-// Nothing can be written down about the decision.
+// The decision cannot be made into an event, whatever is tried, so its partition stops.
 function orFailed<T>(work: () => T): T {
   try {
     return work()

@@ -1,17 +1,11 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import type { Environment } from '../../schemas/events.ts'
+import type { WebhookScope } from './queries.ts'
 import { type WebhookEventRow, webhookEvents } from './tables.ts'
 
-interface ToldOf {
-  organizationId: string
-  environment: Environment
-  sessionIds: string[]
-}
-
-// The webhook events about the sessions, of the 30 days that they are kept for.
+/** The webhook events about the sessions, of the 30 days that they are stored for. */
 export async function eventsAbout(
   db: Db,
-  { organizationId, environment, sessionIds }: ToldOf,
+  { organizationId, environment, sessionIds }: WebhookScope & { sessionIds: string[] },
 ): Promise<(WebhookEventRow & { deliveries: number })[]> {
   const { rows } = await db.query<WebhookEventRow & { deliveries: number }>(
     `select ${webhookEvents.selectWithout('e', 'log_partition')},
