@@ -4,7 +4,8 @@ import path from 'node:path'
 import { findOrganizationBySlug } from '../../projections/organizations/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { KeyRequest } from '../organizations/checked-input.ts'
-import { createOrganization, issueApiKey, setCapability } from '../organizations/commands.ts'
+import { changeOrganization, createOrganization, issueApiKey } from '../organizations/commands.ts'
+import { decideCapability } from '../organizations/decide-organization.ts'
 import type { Core } from '../server/dependencies.ts'
 import { type DevelopmentCredentials, type EnvironmentKeys, writePrivate } from './credentials.ts'
 import { asOperator } from './operator/operate.ts'
@@ -57,7 +58,9 @@ async function completed(
   { organization_id, live, test }: StoredCredentials,
 ): Promise<Issued> {
   const organizationId = organization_id ?? (await developmentOrganization(core))
-  await setCapability(core, { organizationId, capability: 'ip_rotation', enabled: true })
+  await changeOrganization(core, organizationId, (organization, at) =>
+    decideCapability(organization, { capability: 'ip_rotation', enabled: true, ...at }),
+  )
   return {
     organization_id: organizationId,
     live: await completedKeys(live, core, { organizationId, environment: 'live' }),
@@ -73,9 +76,9 @@ async function developmentOrganization(core: OperatorCore): Promise<string> {
 const keyKinds = {
   publishable_key: { type: 'publishable' },
   secret_key: { type: 'secret', scopes: ['*'] },
-  ios_publishable_key: { type: 'publishable', clientTarget: 'native_ios' },
-  android_publishable_key: { type: 'publishable', clientTarget: 'native_android' },
-} satisfies Record<keyof EnvironmentKeys, Pick<KeyRequest, 'type' | 'scopes' | 'clientTarget'>>
+  ios_publishable_key: { type: 'publishable', client_target: 'native_ios' },
+  android_publishable_key: { type: 'publishable', client_target: 'native_android' },
+} satisfies Record<keyof EnvironmentKeys, Pick<KeyRequest, 'type' | 'scopes' | 'client_target'>>
 
 async function completedKeys(
   known: Partial<EnvironmentKeys> = {},

@@ -31,14 +31,14 @@ function checkedSlug(slug: string, parameterSet: ParameterSet): string {
   throw invalid({ name: 'slug', issue: 'invalid', expected }, parameterSet)
 }
 
-/** What a caller asks for. `completeKeyRequest` says what the defaults are. */
+/** What a caller requests. `completeKeyRequest` says what the defaults are. */
 export interface KeyRequest {
   name: string
   environment: Environment
   type?: KeyType | undefined
-  allowedOrigins?: string[] | undefined
+  allowed_origins?: string[] | undefined
   scopes?: string[] | undefined
-  clientTarget?: ClientTarget | undefined
+  client_target?: ClientTarget | undefined
 }
 
 export type KeySpec = Pick<
@@ -63,8 +63,8 @@ export function completeKeyRequest(request: KeyRequest): KeySpec {
   return { name, type, environment: request.environment, ...parts }
 }
 
-function impliedType({ scopes, allowedOrigins, clientTarget }: KeyRequest): KeyType {
-  return !scopes && (allowedOrigins || clientTarget) ? 'publishable' : 'secret'
+function impliedType({ scopes, allowed_origins, client_target }: KeyRequest): KeyType {
+  return !scopes && (allowed_origins || client_target) ? 'publishable' : 'secret'
 }
 
 function requireType({ scopes, type }: KeyRequest): void {
@@ -75,26 +75,26 @@ function requireType({ scopes, type }: KeyRequest): void {
 type KeyParts = Pick<KeySpec, 'client_target' | 'allowed_origins' | 'scopes'>
 
 function publishableParts(request: KeyRequest): KeyParts {
-  const { scopes, clientTarget = 'browser' } = request
+  const { scopes, client_target = 'browser' } = request
   const secretOnly = { name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }
   const { origins } = checkAll({
-    scopes: () => refuseGiven(scopes, secretOnly),
+    scopes: () => refusePresent(scopes, secretOnly),
     origins: () => originsOf(request),
   })
-  return { scopes: null, client_target: clientTarget, allowed_origins: origins }
+  return { scopes: null, client_target, allowed_origins: origins }
 }
 
-function originsOf({ environment, allowedOrigins, clientTarget = 'browser' }: KeyRequest): string[] {
+function originsOf({ environment, allowed_origins, client_target = 'browser' }: KeyRequest): string[] {
   const browsersOnly = { name: 'allowed_origins', issue: 'not_allowed', expected: 'browser keys only' }
-  if (clientTarget !== 'browser') refuseGiven(allowedOrigins, browsersOnly)
-  return checkedOrigins(allowedOrigins ?? [], { environment, parameterSet: keySet })
+  if (client_target !== 'browser') refusePresent(allowed_origins, browsersOnly)
+  return checkedOrigins(allowed_origins ?? [], { environment, parameterSet: keySet })
 }
 
 function secretParts(request: KeyRequest): KeyParts {
-  const { allowedOrigins, clientTarget } = request
+  const { allowed_origins, client_target } = request
   const { scopes } = checkAll({
-    origins: () => refuseGiven(allowedOrigins, { name: 'allowed_origins', ...publishableOnly }),
-    target: () => refuseGiven(clientTarget, { name: 'client_target', ...publishableOnly }),
+    origins: () => refusePresent(allowed_origins, { name: 'allowed_origins', ...publishableOnly }),
+    target: () => refusePresent(client_target, { name: 'client_target', ...publishableOnly }),
     scopes: () => scopesOf(request),
   })
   return { client_target: 'browser', allowed_origins: null, scopes }
@@ -106,19 +106,19 @@ function scopesOf({ type, scopes }: KeyRequest): string[] {
   throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, keySet)
 }
 
-function refuseGiven(value: unknown, field: Parameters<typeof invalid>[0]): void {
+function refusePresent(value: unknown, field: Parameters<typeof invalid>[0]): void {
   if (value !== undefined) throw invalid(field, keySet)
 }
 
 /** 422 naming those of the members that fit no key. */
 export function checkKeyFields(
-  { name, allowedOrigins }: { name?: string | undefined; allowedOrigins?: string[] | undefined },
+  { name, allowed_origins }: { name?: string | undefined; allowed_origins?: string[] | undefined },
   rule: OriginRule,
 ): void {
   const { parameterSet } = rule
   checkPresent<{ name: string; origins: string[] }>({
     name: name !== undefined && (() => checkedName(name, { max: inputLimits.keyName, parameterSet })),
-    origins: allowedOrigins && (() => checkedOrigins(allowedOrigins, rule)),
+    origins: allowed_origins && (() => checkedOrigins(allowed_origins, rule)),
   })
 }
 

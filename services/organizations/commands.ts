@@ -1,6 +1,6 @@
 import { generateApiKey, type KeyKind, sealSecretHash } from '../../infra/crypto/api-keys.ts'
 import { type CommandDeps, type DecidedEvent, newId } from '../../infra/event-store/decide.ts'
-import type { DecisionId, KeyId, OrganizationId } from '../../infra/ids.ts'
+import type { KeyId, OrganizationId } from '../../infra/ids.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import {
   countKeys,
@@ -22,13 +22,7 @@ import {
   type KeyMaterial,
   type KeyState,
 } from './decide-key.ts'
-import {
-  decideCapability,
-  decideLimits,
-  decideOrganizationCreation,
-  decideOrganizationUpdate,
-  type UpdateOrganization,
-} from './decide-organization.ts'
+import { type ChangeName, decideOrganizationCreation } from './decide-organization.ts'
 
 /** One organization's commands are decided one after the other. */
 export function streamOf(organizationId: string) {
@@ -61,63 +55,18 @@ export async function createOrganization(
   return { organizationId }
 }
 
-/** ApiError: 404 no such organization, 403 not active (`by` its key), 422 bad name. */
-export function updateOrganization(
-  deps: OrganizationDeps,
-  { organizationId, ...changes }: { organizationId: string } & Omit<UpdateOrganization, 'changeId' | 'now'>,
-): Promise<void> {
-  return changeOrganization(deps, {
-    organizationId,
-    about: (organization, { eventId, now }) =>
-      decideOrganizationUpdate(organization, { ...changes, changeId: eventId, now }),
-  })
-}
-
-interface LimitsChange {
-  organizationId: string
-  // Units in 60 seconds; null = the server's default, undefined = as it is.
-  secretLimit?: number | null | undefined
-  publishableLimit?: number | null | undefined
-}
-
-export function setLimits(
-  deps: OrganizationDeps,
-  { organizationId, ...limits }: LimitsChange,
-): Promise<void> {
-  return changeOrganization(deps, {
-    organizationId,
-    about: (organization, at) => decideLimits(organization, { ...limits, ...at }),
-  })
-}
-
-export function setCapability(
-  deps: OrganizationDeps,
-  { organizationId, ...wanted }: { organizationId: string; capability: string; enabled: boolean },
-): Promise<void> {
-  return changeOrganization(deps, {
-    organizationId,
-    about: (organization, at) => decideCapability(organization, { ...wanted, ...at }),
-  })
-}
-
-interface OrganizationChange {
-  organizationId: string
-  about: (
-    organization: OrganizationRow | undefined,
-    at: { eventId: DecisionId; now: number },
-  ) => DecidedEvent[]
-}
-
-async function changeOrganization(
+/** ApiError: 404 no such organization, and what `decideChange` refuses. */
+export async function changeOrganization(
   { decide, clock, ...deps }: OrganizationDeps,
-  { organizationId, about }: OrganizationChange,
+  organizationId: string,
+  decideChange: (organization: OrganizationRow | undefined, change: ChangeName) => DecidedEvent[],
 ): Promise<void> {
   const now = clock()
-  const eventId = newId('evt', { ...deps, now })
+  const changeId = newId('evt', { ...deps, now })
   await decide({
     ...streamOf(organizationId),
     load: (tx) => findOrganization(tx, organizationId),
-    decide: (organization) => about(organization, { eventId, now }),
+    decide: (organization) => decideChange(organization, { changeId, now }),
   })
 }
 

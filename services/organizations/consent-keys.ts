@@ -49,20 +49,18 @@ interface Page {
 
 /**
  * The keys that consent pages are scored with belong to an organization of the server's own. They are made when they
- * are first asked for, and replaced once they are revoked or another master key is the current one. Browsers elsewhere cannot use the publishable key, so a
- * page that lures people cannot make proofs for other people's signups. Both functions reject with 503 while the
- * organization is not active.
+ * are first needed, and replaced once they are revoked or another master key is the current one. Browsers elsewhere
+ * cannot use the publishable key, so a page that lures people cannot make proofs for other people's signups. Both
+ * functions reject with 503 while the organization is not active.
  */
 export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
   const options = { ...rest, decide: decideAs({ type: 'service', id: 'consent-keys' }) }
   const { origin, protocol } = new URL(options.publicUrl)
   // Only test keys may be bound to an http origin, as a server on one's own machine has.
   const environment: Environment = protocol === 'https:' ? 'live' : 'test'
-  const publishable = remembered(options.clock, () => publishableKey(options, { origin, environment }))
-  const secrets = remembered(options.clock, () => secretHashes(options, environment))
   return {
-    publishableKey: publishable,
-    secretHashes: secrets,
+    publishableKey: remembered(options.clock, () => publishableKey(options, { origin, environment })),
+    secretHashes: remembered(options.clock, () => secretHashes(options, environment)),
   }
 }
 
@@ -70,16 +68,16 @@ export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
 async function publishableKey(options: ConsentDeps, page: Page): Promise<string> {
   // The page's sealed tokens need somebody who can open them.
   await secretHashes(options, page.environment)
-  const allowedOrigins = [page.origin]
+  const allowed_origins = [page.origin]
   const keys = await activePublishableKeys(options.pool, organizationId, page.environment)
   const known = keys.find(
-    (key) => isDeepStrictEqual(key.allowed_origins, allowedOrigins) && isOfCurrent(key, options.keyring),
+    (key) => isDeepStrictEqual(key.allowed_origins, allowed_origins) && isOfCurrent(key, options.keyring),
   )
   if (known?.display_key) return known.display_key
   const { environment } = page
-  const spec = { organizationId, environment, name: 'Consent page', allowedOrigins }
+  const spec = { organizationId, environment, name: 'Consent page', allowed_origins }
   const { revealedKey } = await issueApiKey(options, { ...spec, type: 'publishable', by: 'operator' })
-  // Those of addresses that are used no more; a server that still runs has a new one as soon as it asks again.
+  // Those of addresses that are used no more; a server that still runs gets a new one as soon as it needs it.
   for (const { id: keyId } of keys.slice(maxOrigins - 1))
     await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
   return revealedKey
@@ -119,15 +117,15 @@ async function ensureOrganization(options: ConsentDeps): Promise<void> {
   }
 }
 
-function remembered<T>(clock: Clock, ask: () => Promise<T>): () => Promise<T> {
-  let last: { answer: Promise<T>; askedAt: number } | undefined
+function remembered<T>(clock: Clock, find: () => Promise<T>): () => Promise<T> {
+  let last: { answer: Promise<T>; since: number } | undefined
   return () => {
-    if (last && clock() - last.askedAt < rememberMs) return last.answer
-    const asked = { answer: ask(), askedAt: clock() }
-    last = asked
-    asked.answer.catch(() => {
-      if (last === asked) last = undefined
+    if (last && clock() - last.since < rememberMs) return last.answer
+    const found = { answer: find(), since: clock() }
+    last = found
+    found.answer.catch(() => {
+      if (last === found) last = undefined
     })
-    return asked.answer
+    return found.answer
   }
 }

@@ -202,7 +202,7 @@ function revoked(key: ApiKeyRow, { reason, revokedAt, now }: Revocation): Decide
 
 export interface KeyChanges {
   name?: string | undefined
-  allowedOrigins?: string[] | undefined
+  allowed_origins?: string[] | undefined
   scopes?: string[] | undefined
 }
 
@@ -238,14 +238,14 @@ function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEve
   return name === key.name ? [] : [{ type: 'ApiKeyRenamed', data: { ...about(key), name, renamed_at: now } }]
 }
 
-function changeOrigins(key: ApiKeyRow, { allowedOrigins, now }: UpdateApiKey): DomainEvent[] {
-  if (!allowedOrigins) return []
+function changeOrigins(key: ApiKeyRow, { allowed_origins: origins, now }: UpdateApiKey): DomainEvent[] {
+  if (!origins) return []
   if (key.type === 'secret' || key.client_target !== 'browser') {
     const expected = 'publishable browser keys only'
     throw invalid({ name: 'allowed_origins', issue: 'not_allowed', expected }, updateSet)
   }
   const { environment } = key
-  const allowed_origins = checkedOrigins(allowedOrigins, { environment, parameterSet: updateSet })
+  const allowed_origins = checkedOrigins(origins, { environment, parameterSet: updateSet })
   if (isDeepStrictEqual(allowed_origins, key.allowed_origins)) return []
   return [{ type: 'ApiKeyOriginsChanged', data: { ...about(key), allowed_origins, changed_at: now } }]
 }

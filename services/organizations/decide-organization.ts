@@ -17,16 +17,11 @@ export interface CreateOrganization {
   now: number
 }
 
-export interface SlugState {
-  takenBy: string | undefined
-}
-
 /** 409 when another organization has the slug. A repeated command finds its own organization and makes no event. */
 export function decideOrganizationCreation(
-  { takenBy }: SlugState,
-  command: CreateOrganization,
+  { takenBy }: { takenBy: string | undefined },
+  { organizationId, name, slug, now }: CreateOrganization,
 ): DecidedEvent[] {
-  const { organizationId, name, slug, now } = command
   if (takenBy === organizationId) return []
   if (takenBy) {
     throw new ApiError('request.conflict', {
@@ -39,34 +34,39 @@ export function decideOrganizationCreation(
   }
   const data = { organization_id: organizationId, name, slug, created_at: now }
   const eventId = derivedId('evt', organizationId, 'created')
-  return [
-    decidedEvent({ type: 'OrganizationCreated', data }, { organizationId, environment: null, eventId, now }),
-  ]
+  return [aboutOrganization(organizationId, { type: 'OrganizationCreated', data }, { eventId, now })]
 }
 
-export interface UpdateOrganization {
-  by: CallerKind
-  name?: string | undefined
-  status?: OrganizationStatus | undefined
+function aboutOrganization(
+  organizationId: string,
+  event: DomainEvent,
+  name: { eventId: string; now: number },
+): DecidedEvent {
+  return decidedEvent(event, { organizationId, environment: null, ...name })
+}
+
+/** A repetition of a change has the same id, and so have the events that are made of it. */
+export interface ChangeName {
   changeId: string
   now: number
 }
 
-/** 404 without the organization, 403 when its own key asks and it is not active, 422 for a bad name. */
+export interface UpdateOrganization extends ChangeName {
+  by: CallerKind
+  name?: string | undefined
+  status?: OrganizationStatus | undefined
+}
+
+/** 404 without the organization, 403 when its own key requests it and it is not active, 422 for a bad name. */
 export function decideOrganizationUpdate(
   state: OrganizationRow | undefined,
-  { by, changeId, now, ...changes }: UpdateOrganization,
+  { by, changeId, now, name, status }: UpdateOrganization,
 ): DecidedEvent[] {
   const organization = organizationFor(state, by)
-  const { id: organizationId } = organization
-  const events = [
-    ...rename(organization, changes.name, now),
-    ...changeStatus(organization, changes.status, now),
-  ]
-  return events.map((event) => {
-    const eventId = derivedId('evt', changeId, event.type)
-    return decidedEvent(event, { organizationId, environment: null, eventId, now })
-  })
+  const events = [...rename(organization, name, now), ...changeStatus(organization, status, now)]
+  return events.map((event) =>
+    aboutOrganization(organization.id, event, { eventId: derivedId('evt', changeId, event.type), now }),
+  )
 }
 
 function rename({ id, ...current }: OrganizationRow, text: string | undefined, now: number): DomainEvent[] {
@@ -92,74 +92,59 @@ function changeStatus(
   }
 }
 
-export interface SetLimits {
-  /** Units in 60 seconds of the bucket of all secret keys; null = the server's default, undefined = as it is. */
-  secretLimit?: number | null | undefined
-  publishableLimit?: number | null | undefined
-  eventId: string
-  now: number
-}
-
 // A secret key's most expensive request has ten items of IP rotation. With a lower limit it would never be admitted.
-const minSecretLimit = 10
-const minPublishableLimit = 1
+const minLimits = { secret_limit: 10, publishable_limit: 1 }
 const maxLimit = 1_000_000_000
 
-export function decideLimits(state: OrganizationRow | undefined, command: SetLimits): DecidedEvent[] {
-  const { eventId, now } = command
+/**
+ * Units in 60 seconds of the buckets of all secret and of all publishable keys; null = the server's default, undefined
+ * = as it is.
+ */
+export function decideLimits(
+  state: OrganizationRow | undefined,
+  { changeId, now, ...limits }: ChangeName & { [Name in keyof typeof minLimits]?: number | null | undefined },
+): DecidedEvent[] {
   const organization = organizationFor(state, 'operator')
-  const { id: organizationId } = organization
-  const { secretLimit, publishableLimit } = command
+  const limitOf = (name: keyof typeof minLimits) =>
+    limits[name] === undefined ? organization[name] : checkedLimit(limits[name], name)
   const { secret_limit, publishable_limit } = checkAll({
-    secret_limit: () =>
-      secretLimit === undefined
-        ? organization.secret_limit
-        : checkedLimit(secretLimit, { name: 'secret_limit', min: minSecretLimit }),
-    publishable_limit: () =>
-      publishableLimit === undefined
-        ? organization.publishable_limit
-        : checkedLimit(publishableLimit, { name: 'publishable_limit', min: minPublishableLimit }),
+    secret_limit: () => limitOf('secret_limit'),
+    publishable_limit: () => limitOf('publishable_limit'),
   })
-  const same =
-    secret_limit === organization.secret_limit && publishable_limit === organization.publishable_limit
-  if (same) return []
-  const data = { organization_id: organizationId, secret_limit, publishable_limit, changed_at: now }
-  const about = { organizationId, environment: null, eventId, now }
-  return [decidedEvent({ type: 'OrganizationLimitsChanged', data }, about)]
+  if (secret_limit === organization.secret_limit && publishable_limit === organization.publishable_limit)
+    return []
+  const data = { organization_id: organization.id, secret_limit, publishable_limit, changed_at: now }
+  return [
+    aboutOrganization(
+      organization.id,
+      { type: 'OrganizationLimitsChanged', data },
+      { eventId: changeId, now },
+    ),
+  ]
 }
 
-function checkedLimit(
-  limit: number | null,
-  { name, min }: { name: 'secret_limit' | 'publishable_limit'; min: number },
-): number | null {
+function checkedLimit(limit: number | null, name: keyof typeof minLimits): number | null {
+  const min = minLimits[name]
   if (limit === null || (Number.isInteger(limit) && limit >= min && limit <= maxLimit)) return limit
   const expected = `a whole number from ${min} to ${maxLimit}, or the default`
   throw invalid({ name, issue: 'invalid', expected }, 'organization_limits')
 }
 
 export const capabilities = ['ip_rotation'] as const
-export type Capability = (typeof capabilities)[number]
 
-export interface SetCapability {
-  capability: string
-  enabled: boolean
-  eventId: string
-  now: number
-}
-
-export function decideCapability(state: OrganizationRow | undefined, command: SetCapability): DecidedEvent[] {
-  const { capability, enabled, eventId, now } = command
-  const { id: organizationId, capabilities: current } = organizationFor(state, 'operator')
+export function decideCapability(
+  state: OrganizationRow | undefined,
+  { capability, enabled, changeId: eventId, now }: ChangeName & { capability: string; enabled: boolean },
+): DecidedEvent[] {
+  const { id: organization_id, capabilities: current } = organizationFor(state, 'operator')
   if (!capabilities.some((known) => known === capability)) {
     const field = { name: 'capability', issue: 'invalid_value', expected: 'a capability of this version' }
     throw invalid(field, 'organization_capability', { allowed_values: [...capabilities] })
   }
   if (current.includes(capability) === enabled) return []
-  const about = { organizationId, environment: null, eventId, now }
-  const data = { organization_id: organizationId, capability }
-  return [
-    enabled
-      ? decidedEvent({ type: 'OrganizationCapabilityEnabled', data: { ...data, enabled_at: now } }, about)
-      : decidedEvent({ type: 'OrganizationCapabilityDisabled', data: { ...data, disabled_at: now } }, about),
-  ]
+  const ids = { organization_id, capability }
+  const event: DomainEvent = enabled
+    ? { type: 'OrganizationCapabilityEnabled', data: { ...ids, enabled_at: now } }
+    : { type: 'OrganizationCapabilityDisabled', data: { ...ids, disabled_at: now } }
+  return [aboutOrganization(organization_id, event, { eventId, now })]
 }

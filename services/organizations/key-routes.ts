@@ -1,17 +1,13 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type pg from 'pg'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Auth } from '../../infra/access/auth.ts'
 import { lastUsedAt } from '../../infra/access/key-usage.ts'
-import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { unavailable } from '../../infra/errors/errors.ts'
-import type { CommandDeps, DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../infra/http/schemas.ts'
 import { fittingCheck } from '../../infra/http/validation.ts'
-import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
-import { type Clock, isId, type Random } from '../../infra/ids.ts'
+import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
+import { isId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../projections/organizations/queries.ts'
 import { authorityOf, noSuchKey } from './authority.ts'
@@ -35,27 +31,13 @@ import {
   updateKeyBody,
 } from './schemas.ts'
 
-export interface KeyRouteOptions {
-  /**
-   * The one that decisions use: a new secret is shown once, and its answer must not wait behind slow searches. The
-   * tables of `keyUsageMigrations` are in it.
-   */
-  pool: pg.Pool
-  decideAs: DecideAs
-  auth: Auth
-  keyring: Keyring
-  clock: Clock
-  random: Random
-  idempotency: Idempotency
-}
-
 const tag = 'API keys'
 const keysPath = '/v1/organizations/:organizationId/api-keys'
 const keyPath = `${keysPath}/:keyId` as const
 const ofOneKey =
   'Requires the `api_keys:manage` secret-key scope, and each scope that the key has or gets; a key with `*` may change any. A live key is not found by a test key.'
 
-export function keyRoutes(app: FastifyInstance, options: KeyRouteOptions): void {
+export function keyRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   listRoute(app, options)
   createRoute(app, options)
   updateRoute(app, options)
@@ -63,7 +45,7 @@ export function keyRoutes(app: FastifyInstance, options: KeyRouteOptions): void 
   rotateRoute(app, options)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth, keyring }: KeyRouteOptions): void {
+function listRoute(app: FastifyInstance, { pool, auth, keyring }: CommandRouteOptions): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
     route: `GET ${keysPath}`,
@@ -98,7 +80,7 @@ function listRoute(app: FastifyInstance, { pool, auth, keyring }: KeyRouteOption
   })
 }
 
-function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
+function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
   const { pool, auth, idempotency } = options
   endpoint(app, {
     route: `POST ${keysPath}`,
@@ -112,28 +94,28 @@ function createRoute(app: FastifyInstance, options: KeyRouteOptions): void {
     body: createKeyBody,
     parameterSet: 'api_key_create',
     checkFitting: fittingCheck(z.object(createKeyBody.shape).partial(), ({ name, ...fields }, request) => {
-      const { environment = auth.secret(request).environment, allowed_origins: allowedOrigins } = fields
-      checkKeyFields({ name, allowedOrigins }, { environment, parameterSet: 'api_key_create' })
+      const { environment = auth.secret(request).environment, allowed_origins } = fields
+      checkKeyFields({ name, allowed_origins }, { environment, parameterSet: 'api_key_create' })
     }),
     answers: { 201: single(issuedApiKeySchema) },
     errors: [404],
     run(request, { reply, answer }) {
       const { organizationId } = request.params
       const by = auth.secret(request)
-      const { environment = by.environment, allowed_origins: allowedOrigins, ...fields } = request.body
-      const { client_target, ...body } = fields
-      const clientTarget = client_target && storedTarget(client_target)
-      const asked = { ...body, organizationId, by, environment, allowedOrigins, clientTarget }
+      const { environment = by.environment, client_target: target, ...body } = request.body
+      const client_target = target && storedTarget(target)
+      const spec = { ...body, organizationId, by, environment, client_target }
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
-        const issued = await issueApiKey(repeatable(options, { request, command }), asked)
+        const issued = await issueApiKey(commandDeps(options, request, command), spec)
         return answer(await issuedAnswer(pool, { ...issued, organizationId }))
       })
     },
   })
 }
 
-function updateRoute(app: FastifyInstance, { pool, auth, decideAs, clock, random }: KeyRouteOptions): void {
+function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
+  const { pool, auth } = options
   endpoint(app, {
     route: `PATCH ${keyPath}`,
     auth: auth.requireOwnOrganization('api_keys:manage'),
@@ -153,16 +135,15 @@ function updateRoute(app: FastifyInstance, { pool, auth, decideAs, clock, random
     },
     async run(request) {
       const key = checkedPath(request.params)
-      const { allowed_origins: allowedOrigins, ...body } = request.body
-      const decide = decideAs(auth.actor(request), request)
       const by = auth.secret(request)
-      await updateApiKey({ decide, clock, random }, { ...key, ...body, allowedOrigins, by })
+      await updateApiKey(commandDeps(options, request), { ...key, ...request.body, by })
       return keyAnswer(pool, key)
     },
   })
 }
 
-function revokeRoute(app: FastifyInstance, { pool, auth, decideAs, clock }: KeyRouteOptions): void {
+function revokeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
+  const { pool, auth } = options
   endpoint(app, {
     route: `DELETE ${keyPath}`,
     auth: auth.requireOwnOrganization('api_keys:manage'),
@@ -177,14 +158,13 @@ function revokeRoute(app: FastifyInstance, { pool, auth, decideAs, clock }: KeyR
     errors: [404],
     async run(request) {
       const key = checkedPath(request.params)
-      const decide = decideAs(auth.actor(request), request)
-      await revokeApiKey({ decide, clock }, { ...key, by: auth.secret(request) })
+      await revokeApiKey(commandDeps(options, request), { ...key, by: auth.secret(request) })
       return keyAnswer(pool, key)
     },
   })
 }
 
-function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
+function rotateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
   const { pool, auth, idempotency } = options
   endpoint(app, {
     route: `POST ${keyPath}/rotations`,
@@ -202,20 +182,12 @@ function rotateRoute(app: FastifyInstance, options: KeyRouteOptions): void {
       const by = auth.secret(request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
-        const deps = { ...repeatable(options, { request, command }), pool }
+        const deps = { ...commandDeps(options, request, command), pool }
         const issued = await rotateApiKey(deps, { organizationId, keyId, by })
         return answer(await issuedAnswer(pool, { ...issued, organizationId }))
       })
     },
   })
-}
-
-// What makes a command the same whenever it is repeated, but for when it happens.
-function repeatable(
-  { decideAs, auth, keyring, clock }: KeyRouteOptions,
-  { request, command: { random, now: idTime } }: { request: FastifyRequest; command: Command },
-): CommandDeps {
-  return { decide: decideAs(auth.actor(request), request), keyring, clock, random, idTime }
 }
 
 // 404 for what cannot be the id of a key, a key's value among it.
@@ -233,7 +205,7 @@ async function keyAnswer(db: Db, { organizationId, keyId }: KeyPath) {
 
 async function issuedAnswer(db: Db, { revealedKey, organizationId, keyId }: IssuedKey & KeyPath) {
   const key = await findKey(db, organizationId, keyId)
-  // Not a refusal: the key exists, and the same command will show it.
+  // Not a refusal: the key exists, and the same command will return it.
   if (!key) throw unavailable(new Error(`the issued key ${keyId} is not readable`))
   return { data: apiKeyJson(key, { revealedKey }) }
 }

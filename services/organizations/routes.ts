@@ -4,12 +4,14 @@ import { organizationFor } from '../../infra/access/organization.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, single } from '../../infra/http/schemas.ts'
 import { fittingCheck } from '../../infra/http/validation.ts'
+import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
 import { findDataPolicy } from '../../projections/policies/queries.ts'
 import { checkOrganizationFields } from './checked-input.ts'
-import { createOrganization, updateOrganization } from './commands.ts'
-import { type KeyRouteOptions, keyRoutes } from './key-routes.ts'
+import { changeOrganization, createOrganization } from './commands.ts'
+import { decideOrganizationUpdate } from './decide-organization.ts'
+import { keyRoutes } from './key-routes.ts'
 import {
   createOrganizationBody,
   dataPolicyJson,
@@ -21,17 +23,15 @@ import {
 const tag = 'Organizations'
 
 /** `/v1/organizations`, `/v1/organizations/{organizationId}`, and its API keys below `/api-keys`. */
-export function organizationRoutes(app: FastifyInstance, options: KeyRouteOptions): void {
+export function organizationRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   createRoute(app, options)
   getRoute(app, options)
   updateRoute(app, options)
   keyRoutes(app, options)
 }
 
-function createRoute(
-  app: FastifyInstance,
-  { pool, auth, idempotency, decideAs, clock }: KeyRouteOptions,
-): void {
+function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
+  const { pool, auth, idempotency } = options
   endpoint(app, {
     route: 'POST /v1/organizations',
     auth: auth.requireSecret('organizations:create'),
@@ -47,15 +47,15 @@ function createRoute(
     ),
     answers: { 201: single(organizationSchema) },
     run: (request, { reply, answer }) =>
-      idempotency.run({ request, reply }, async ({ random, now: idTime }) => {
-        const decide = decideAs(auth.actor(request), request)
-        const { organizationId } = await createOrganization({ decide, clock, random, idTime }, request.body)
+      idempotency.run({ request, reply }, async (command) => {
+        const deps = commandDeps(options, request, command)
+        const { organizationId } = await createOrganization(deps, request.body)
         return answer(await organizationAnswer(pool, organizationId))
       }),
   })
 }
 
-function getRoute(app: FastifyInstance, { pool, auth }: KeyRouteOptions): void {
+function getRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): void {
   endpoint(app, {
     route: 'GET /v1/organizations/:organizationId',
     auth: auth.requireOwnOrganization('organizations:read'),
@@ -70,7 +70,8 @@ function getRoute(app: FastifyInstance, { pool, auth }: KeyRouteOptions): void {
   })
 }
 
-function updateRoute(app: FastifyInstance, { pool, auth, decideAs, clock, random }: KeyRouteOptions): void {
+function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
+  const { pool, auth } = options
   endpoint(app, {
     route: 'PATCH /v1/organizations/:organizationId',
     auth: auth.requireOwnOrganization('organizations:update'),
@@ -89,8 +90,9 @@ function updateRoute(app: FastifyInstance, { pool, auth, decideAs, clock, random
     errors: [404],
     async run(request) {
       const { organizationId } = request.params
-      const decide = decideAs(auth.actor(request), request)
-      await updateOrganization({ decide, clock, random }, { ...request.body, organizationId, by: 'key' })
+      await changeOrganization(commandDeps(options, request), organizationId, (organization, change) =>
+        decideOrganizationUpdate(organization, { ...request.body, ...change, by: 'key' }),
+      )
       return organizationAnswer(pool, organizationId)
     },
   })

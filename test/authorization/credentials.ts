@@ -47,7 +47,7 @@ async function secretCredentials(world: World, { own, other }: Tenants): Promise
 
 async function publishableCredentials(world: World, { own, other }: Tenants): Promise<Credential[]> {
   const web = await publishableKey(world, { organizationId: own })
-  const restricted = await publishableKey(world, { organizationId: own, allowedOrigins: [shop.origin] })
+  const restricted = await publishableKey(world, { organizationId: own, allowed_origins: [shop.origin] })
   const publishable = (name: string, facts: Partial<Credential>) =>
     credential(name, { type: 'publishable', ...facts })
   return [
@@ -70,8 +70,8 @@ async function publishableCredentials(world: World, { own, other }: Tenants): Pr
 
 async function nativeCredentials(world: World, { own }: Tenants): Promise<Credential[]> {
   const headers = {
-    native_ios: await publishableKey(world, { organizationId: own, clientTarget: 'native_ios' }),
-    native_android: await publishableKey(world, { organizationId: own, clientTarget: 'native_android' }),
+    native_ios: await publishableKey(world, { organizationId: own, client_target: 'native_ios' }),
+    native_android: await publishableKey(world, { organizationId: own, client_target: 'native_android' }),
   }
   const native = (name: string, target: keyof typeof headers, facts: Partial<Credential>) =>
     credential(name, { type: 'publishable', headers: headers[target], target, ...facts })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { generateApiKey } from '../../infra/crypto/api-keys.ts'
-import { revokeApiKey, updateOrganization } from '../../services/organizations/commands.ts'
+import { revokeApiKey } from '../../services/organizations/commands.ts'
+import { setStatus } from '../support/organization-status.ts'
 import { type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
 import type { World } from './world.ts'
 
@@ -42,7 +43,7 @@ async function keysOf(world: World, status: 'suspended' | 'deleted'): Promise<Cr
   const organizationId = await world.organization(`is-${status}`)
   const secret = await secretKey(world, { organizationId })
   const publishable = await publishableKey(world, { organizationId })
-  await updateOrganization(world.deps, { organizationId, status, by: 'operator' })
+  await setStatus(world.deps, organizationId, status)
   return [
     credential(`secret key of a ${status} organization`, { flaw: 'inactive', headers: secret }),
     credential(`publishable key of a ${status} organization`, { flaw: 'inactive', headers: publishable }),

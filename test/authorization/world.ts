@@ -32,8 +32,9 @@ import { type DomainClaim, domainChallenge } from '../../services/gate/registry/
 import { gateRoutes } from '../../services/gate/routes.ts'
 import { auditRoutes } from '../../services/organizations/audit-routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
-import { createOrganization, issueApiKey, setCapability } from '../../services/organizations/commands.ts'
+import { changeOrganization, createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
+import { decideCapability } from '../../services/organizations/decide-organization.ts'
 import { organizationRoutes } from '../../services/organizations/routes.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
@@ -173,7 +174,9 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     routes,
     async organization(name: string) {
       const { organizationId } = await createOrganization(deps, { name, slug: name.toLowerCase() })
-      await setCapability(deps, { organizationId, capability: 'ip_rotation', enabled: true })
+      await changeOrganization(deps, organizationId, (organization, change) =>
+        decideCapability(organization, { capability: 'ip_rotation', enabled: true, ...change }),
+      )
       return organizationId
     },
     issue: (request: Partial<KeyRequest> & { organizationId: string }) =>

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { maxItems } from '../../services/agents/schemas.ts'
-import { setLimits } from '../../services/organizations/commands.ts'
+import { changeOrganization } from '../../services/organizations/commands.ts'
+import { decideLimits } from '../../services/organizations/decide-organization.ts'
 import { bearer, publishableKey, secretKey } from '../authorization/credential.ts'
 import type { Example } from '../authorization/examples.ts'
 import { type CollectBodies, recordCollect } from '../authorization/record-collect.ts'
@@ -36,18 +37,20 @@ export async function prepare(world: World): Promise<Provoking> {
   const suspended = await world.organization('suspended')
   const exhausted = await world.organization('exhausted')
   const publishable = await publishableKey(world, { organizationId })
-  const allowedOrigins = ['https://shop.example']
+  const allowed_origins = ['https://shop.example']
   const keys = {
     secret: await secretKey(world, { organizationId }),
     narrow: bearer((await world.issue({ organizationId })).revealedKey),
     publishable,
-    restricted: await publishableKey(world, { organizationId, allowedOrigins }),
-    native: await publishableKey(world, { organizationId, clientTarget: 'native_ios' }),
+    restricted: await publishableKey(world, { organizationId, allowed_origins }),
+    native: await publishableKey(world, { organizationId, client_target: 'native_ios' }),
     foreign: await publishableKey(world, { organizationId: foreign }),
     suspended: await secretKey(world, { organizationId: suspended }),
     exhausted: await secretKey(world, { organizationId: exhausted }),
   }
-  await setLimits(world.deps, { organizationId: exhausted, secretLimit: maxItems })
+  await changeOrganization(world.deps, exhausted, (organization, change) =>
+    decideLimits(organization, { secret_limit: maxItems, ...change }),
+  )
   const suspending = { status: 'suspended' }
   const url = `/v1/organizations/${suspended}`
   await call(world.app, { method: 'PATCH', url, body: suspending, headers: keys.suspended })

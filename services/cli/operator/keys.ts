@@ -81,10 +81,10 @@ function createCommand(keys: Command): void {
   organizationCommand(
     keys,
     { name: 'create', does: 'Create a key and print it; a secret key is shown this once' },
-    async (core, organizationId, { origins: allowedOrigins, clientTarget, ...flags }: CreateFlags) => {
+    async (core, organizationId, { origins: allowed_origins, clientTarget, ...flags }: CreateFlags) => {
       const { name, type, environment, scopes } = flags
-      const target = clientTarget && storedTarget(clientTarget)
-      const request = { name, type, environment, scopes, allowedOrigins, clientTarget: target }
+      const client_target = clientTarget && storedTarget(clientTarget)
+      const request = { name, type, environment, scopes, allowed_origins, client_target }
       const command = { ...request, organizationId, by: 'operator' } as const
       return revealed(core, organizationId, await issueApiKey(asOperator(core, 'keys create'), command))
     },

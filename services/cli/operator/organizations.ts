@@ -2,13 +2,13 @@ import type { Command } from 'commander'
 import type { Config } from '../../../infra/config.ts'
 import { findOrganization, listOrganizations } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import { changeOrganization, createOrganization } from '../../organizations/commands.ts'
 import {
-  createOrganization,
-  setCapability,
-  setLimits,
-  updateOrganization,
-} from '../../organizations/commands.ts'
-import { capabilities } from '../../organizations/decide-organization.ts'
+  capabilities,
+  decideCapability,
+  decideLimits,
+  decideOrganizationUpdate,
+} from '../../organizations/decide-organization.ts'
 import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit } from '../arguments.ts'
@@ -60,8 +60,9 @@ function statusCommand(
   { status, ...about }: { name: string; status: 'active' | 'suspended'; does: string },
 ): void {
   organizationCommand(org, about, async (core, organizationId) => {
-    const change = { organizationId, status, by: 'operator' } as const
-    await updateOrganization(asOperator(core, `org ${about.name}`), change)
+    await changeOrganization(asOperator(core, `org ${about.name}`), organizationId, (row, at) =>
+      decideOrganizationUpdate(row, { status, by: 'operator', ...at }),
+    )
     return oneOutcome(core, organizationId)
   }).option(...jsonFlag)
 }
@@ -78,9 +79,11 @@ function limitsCommand(org: Command): void {
     org,
     { name: 'limits', does: 'Show or set how many units its keys of each type may use in 60 seconds' },
     async (core, organizationId, { secret, publishable }: LimitFlags) => {
-      const limits = { secretLimit: limitOf(secret), publishableLimit: limitOf(publishable) }
+      const limits = { secret_limit: limitOf(secret), publishable_limit: limitOf(publishable) }
       if (secret !== undefined || publishable !== undefined)
-        await setLimits(asOperator(core, 'org limits'), { organizationId, ...limits })
+        await changeOrganization(asOperator(core, 'org limits'), organizationId, (row, at) =>
+          decideLimits(row, { ...limits, ...at }),
+        )
       return oneOutcome(core, organizationId)
     },
   )
@@ -99,7 +102,9 @@ function capabilityCommand(org: Command, { name, enabled }: { name: string; enab
     .action((organization: string, capability: string, options: OperatorOptions) =>
       operate(options, async (core) => {
         const { id: organizationId } = await requireOrganization(core.pool, organization)
-        await setCapability(asOperator(core, `org ${name}`), { organizationId, capability, enabled })
+        await changeOrganization(asOperator(core, `org ${name}`), organizationId, (row, at) =>
+          decideCapability(row, { capability, enabled, ...at }),
+        )
         return oneOutcome(core, organizationId)
       }),
     )

@@ -3,12 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
-import {
-  createOrganization,
-  revokeApiKey,
-  updateOrganization,
-} from '../../../services/organizations/commands.ts'
+import { createOrganization, revokeApiKey } from '../../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
+import { setStatus } from '../../support/organization-status.ts'
 import { startOrganizations } from './support.ts'
 
 type World = Awaited<ReturnType<typeof startOrganizations>>
@@ -85,9 +82,8 @@ test('ten addresses have a key; the oldest goes, and comes back when it is asked
 test.each(['suspended', 'deleted'] as const)(
   'while the organization is %s it is 503, also where a key is missing',
   async (status) => {
-    const by = 'operator'
     await keysAt('https://gate.example').publishableKey()
-    await updateOrganization(world.deps, { organizationId, by, status })
+    await setStatus(world.deps, organizationId, status)
     try {
       for (const url of ['https://gate.example', 'https://new.example', 'http://127.0.0.1:7701']) {
         const keys = keysAt(url)
@@ -96,7 +92,7 @@ test.each(['suspended', 'deleted'] as const)(
         await expect(keys.secretHashes()).rejects.toMatchObject(unavailable)
       }
     } finally {
-      await updateOrganization(world.deps, { organizationId, by, status: 'active' })
+      await setStatus(world.deps, organizationId, 'active')
     }
     expect(await keysAt('https://gate.example').publishableKey()).toMatch(/^pk_live_/)
   },

@@ -113,12 +113,12 @@ describe('a key is issued', () => {
   })
 
   test('allowed origins or a client target alone make a publishable key', () => {
-    expect(command({ allowedOrigins: ['https://Shop.example:443/'] }).spec).toMatchObject({
+    expect(command({ allowed_origins: ['https://Shop.example:443/'] }).spec).toMatchObject({
       type: 'publishable',
       scopes: null,
       allowed_origins: ['https://shop.example'],
     })
-    expect(command({ clientTarget: 'native_ios' }).spec).toMatchObject({
+    expect(command({ client_target: 'native_ios' }).spec).toMatchObject({
       type: 'publishable',
       client_target: 'native_ios',
       allowed_origins: [],
@@ -128,15 +128,15 @@ describe('a key is issued', () => {
   test.each<[string, Partial<KeyRequest>]>([
     ['type', { scopes: ['sessions:read'] }],
     ['scopes', { type: 'secret' }],
-    ['allowed_origins', { type: 'secret', scopes: ['*'], allowedOrigins: [] }],
+    ['allowed_origins', { type: 'secret', scopes: ['*'], allowed_origins: [] }],
     ['scopes', { type: 'secret', scopes: [] }],
     ['scopes.1', { type: 'secret', scopes: ['sessions:read', 'organizations:manage'] }],
     ['scopes', { type: 'publishable', scopes: ['*'] }],
-    ['allowed_origins', { type: 'secret', scopes: ['*'], allowedOrigins: ['https://a.example'] }],
-    ['allowed_origins', { clientTarget: 'native_android', allowedOrigins: ['https://a.example'] }],
-    ['client_target', { type: 'secret', scopes: ['*'], clientTarget: 'native_ios' }],
-    ['allowed_origins', { allowedOrigins: Array(51).fill('https://a.example') }],
-    ['allowed_origins.1', { allowedOrigins: ['https://a.example', 'http://a.example'] }],
+    ['allowed_origins', { type: 'secret', scopes: ['*'], allowed_origins: ['https://a.example'] }],
+    ['allowed_origins', { client_target: 'native_android', allowed_origins: ['https://a.example'] }],
+    ['client_target', { type: 'secret', scopes: ['*'], client_target: 'native_ios' }],
+    ['allowed_origins', { allowed_origins: Array(51).fill('https://a.example') }],
+    ['allowed_origins.1', { allowed_origins: ['https://a.example', 'http://a.example'] }],
     ['name', { name: 'x'.repeat(101) }],
     ['name', { name: '😀'.repeat(101) }],
     ['name', { name: 'half \ud83d' }],
@@ -154,7 +154,7 @@ describe('a key is issued', () => {
 
   test('what an origin may be is said as it is for the environment', () => {
     const expected = (environment: 'live' | 'test') =>
-      refusal(() => command({ environment, allowedOrigins: ['x'] })).details?.fields?.[0]?.expected
+      refusal(() => command({ environment, allowed_origins: ['x'] })).details?.fields?.[0]?.expected
     expect(expected('live')).toBe('an https origin or https://*.host')
     expect(expected('test')).toBe('an http or https origin or https://*.host')
   })
@@ -162,7 +162,7 @@ describe('a key is issued', () => {
   test('what a refused field held is not repeated: it may be a key', () => {
     const pasted = `sk_live_${'0'.repeat(38)}`
     const refusals = [
-      refusal(() => command({ allowedOrigins: [pasted] })),
+      refusal(() => command({ allowed_origins: [pasted] })),
       refusal(() => command({ type: 'secret', scopes: [pasted] })),
       refusal(() => command({ name: `${pasted}\n${pasted.repeat(3)}` })),
     ]
@@ -189,8 +189,8 @@ describe('a key is changed', () => {
   })
 
   test('given a publishable key, when its origins change, then they are stored normalised', () => {
-    const allowedOrigins = ['https://Shop.example:443', 'https://*.Shop.example']
-    expect(events(decideKeyUpdate(publishable, { ...command, allowedOrigins }))).toEqual([
+    const allowed_origins = ['https://Shop.example:443', 'https://*.Shop.example']
+    expect(events(decideKeyUpdate(publishable, { ...command, allowed_origins }))).toEqual([
       {
         type: 'ApiKeyOriginsChanged',
         data: {
@@ -201,14 +201,14 @@ describe('a key is changed', () => {
         },
       },
     ])
-    expect(events(decideKeyUpdate(publishable, { ...command, allowedOrigins: [] }))).toMatchObject([
+    expect(events(decideKeyUpdate(publishable, { ...command, allowed_origins: [] }))).toMatchObject([
       { data: { allowed_origins: [] } },
     ])
   })
 
   test('given what it has already, then nothing happens', () => {
     expect(decideKeyUpdate(secret, { ...command, name: 'Server', scopes: ['sessions:read'] })).toEqual([])
-    const same = { ...command, allowedOrigins: ['https://SHOP.example/'] }
+    const same = { ...command, allowed_origins: ['https://SHOP.example/'] }
     expect(decideKeyUpdate(publishable, same)).toEqual([])
   })
 
@@ -219,7 +219,7 @@ describe('a key is changed', () => {
 
   test('given no key or a revoked one, then it is not found, whatever is asked', () => {
     for (const key of [undefined, { ...secretKey, status: 'revoked' } as const]) {
-      const wrong = { ...command, name: '', allowedOrigins: ['https://a.example'] }
+      const wrong = { ...command, name: '', allowed_origins: ['https://a.example'] }
       expect(refusal(() => decideKeyUpdate({ organization, key }, wrong)).code).toBe('request.not_found')
     }
   })
@@ -252,10 +252,10 @@ describe('a key is changed', () => {
 
   const native: ApiKeyRow = { ...publishableKey, client_target: 'native_ios', allowed_origins: [] }
   test.each([
-    ['allowed_origins', secretKey, { allowedOrigins: [] }],
-    ['allowed_origins', native, { allowedOrigins: ['https://a.example'] }],
-    ['allowed_origins.0', publishableKey, { allowedOrigins: ['http://a.example'] }],
-    ['allowed_origins', publishableKey, { allowedOrigins: Array(51).fill('https://a.example') }],
+    ['allowed_origins', secretKey, { allowed_origins: [] }],
+    ['allowed_origins', native, { allowed_origins: ['https://a.example'] }],
+    ['allowed_origins.0', publishableKey, { allowed_origins: ['http://a.example'] }],
+    ['allowed_origins', publishableKey, { allowed_origins: Array(51).fill('https://a.example') }],
     ['scopes', publishableKey, { scopes: ['*'] }],
     ['scopes', secretKey, { scopes: [] }],
     ['scopes.1', secretKey, { scopes: ['*', 'organizations:manage'] }],

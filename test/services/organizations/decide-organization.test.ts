@@ -115,7 +115,7 @@ describe('an organization is changed', () => {
 })
 
 describe('the operator sets limits and capabilities', () => {
-  const command = { eventId: 'evt_1', now: 9 }
+  const command = { changeId: 'evt_1', now: 9 }
   const events = (decisions: ReturnType<typeof decideLimits>) => decisions.map(({ event }) => event)
 
   test('given the default limits, when one is set, then the other stays the default', () => {
@@ -125,28 +125,28 @@ describe('the operator sets limits and capabilities', () => {
       publishable_limit: null,
       changed_at: 9,
     }
-    expect(events(decideLimits(organization, { ...command, secretLimit: 1200 }))).toEqual([
+    expect(events(decideLimits(organization, { ...command, secret_limit: 1200 }))).toEqual([
       { type: 'OrganizationLimitsChanged', data },
     ])
   })
 
   test('given limits of its own, when they are set to the default, then they are', () => {
     const limited = { ...organization, secret_limit: 15, publishable_limit: 6 }
-    expect(events(decideLimits(limited, { ...command, secretLimit: null }))).toMatchObject([
+    expect(events(decideLimits(limited, { ...command, secret_limit: null }))).toMatchObject([
       { data: { secret_limit: null, publishable_limit: 6 } },
     ])
   })
 
   test('given the same limits, then nothing happens', () => {
     const limited = { ...organization, secret_limit: 15, publishable_limit: 6 }
-    expect(decideLimits(limited, { ...command, secretLimit: 15, publishableLimit: 6 })).toEqual([])
+    expect(decideLimits(limited, { ...command, secret_limit: 15, publishable_limit: 6 })).toEqual([])
     expect(decideLimits(limited, command)).toEqual([])
   })
 
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e9 + 1])('%d is no limit', (limit) => {
     for (const [field, name] of [
-      ['secretLimit', 'secret_limit'],
-      ['publishableLimit', 'publishable_limit'],
+      ['secret_limit', 'secret_limit'],
+      ['publishable_limit', 'publishable_limit'],
     ] as const) {
       expect(refusal(() => decideLimits(organization, { ...command, [field]: limit }))).toMatchObject({
         code: 'request.validation_failed',
@@ -156,15 +156,15 @@ describe('the operator sets limits and capabilities', () => {
   })
 
   test('a secret limit allows the most expensive request, a publishable one any', () => {
-    const refused = refusal(() => decideLimits(organization, { ...command, secretLimit: 9 }))
+    const refused = refusal(() => decideLimits(organization, { ...command, secret_limit: 9 }))
     expect(refused.details?.fields?.[0]?.expected).toMatch(/^a whole number from 10 to /)
-    const least = decideLimits(organization, { ...command, secretLimit: 10, publishableLimit: 1 })
+    const least = decideLimits(organization, { ...command, secret_limit: 10, publishable_limit: 1 })
     expect(events(least)).toMatchObject([{ data: { secret_limit: 10, publishable_limit: 1 } }])
   })
 
   test('a limit from before there was this bound stays when the other is set', () => {
     const limited = { ...organization, secret_limit: 5 }
-    expect(events(decideLimits(limited, { ...command, publishableLimit: 7 }))).toMatchObject([
+    expect(events(decideLimits(limited, { ...command, publishable_limit: 7 }))).toMatchObject([
       { data: { secret_limit: 5, publishable_limit: 7 } },
     ])
   })
@@ -172,7 +172,7 @@ describe('the operator sets limits and capabilities', () => {
   test('a suspended organization can get limits and capabilities, one that does not exist cannot', () => {
     const suspended = { ...organization, status: 'suspended' } as const
     const capability = { ...command, capability: 'ip_rotation', enabled: true }
-    expect(decideLimits(suspended, { ...command, secretLimit: 15 })).toHaveLength(1)
+    expect(decideLimits(suspended, { ...command, secret_limit: 15 })).toHaveLength(1)
     expect(decideCapability(suspended, capability)).toHaveLength(1)
     expect(refusal(() => decideLimits(undefined, command)).code).toBe('request.not_found')
     expect(refusal(() => decideCapability(undefined, capability)).code).toBe('request.not_found')

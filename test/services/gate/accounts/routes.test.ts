@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
-import { issueApiKey, updateOrganization } from '../../../../services/organizations/commands.ts'
+import { issueApiKey } from '../../../../services/organizations/commands.ts'
 import { day } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
+import { setStatus } from '../../../support/organization-status.ts'
 import { type Account, type Accounts, startAccounts } from './accounts-app.ts'
 
 let gate: Accounts
@@ -193,6 +194,6 @@ test('a suspended organization cannot ask about its tokens', async () => {
   const other = await gate.owner()
   const { token } = await gate.account(other)
   const { organizationId } = other
-  await updateOrganization(gate.deps, { organizationId, status: 'suspended', by: 'operator' })
+  await setStatus(gate.deps, organizationId, 'suspended')
   expect((await verify(token, other)).status).toBe(403)
 })

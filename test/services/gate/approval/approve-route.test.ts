@@ -8,11 +8,11 @@ import { type Gate, startGate } from '../../../../services/gate/gate.ts'
 import { changeService } from '../../../../services/gate/registry/commands.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
 import { sessionTtlMs } from '../../../../services/gate/sessions.ts'
-import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { handOffFor } from '../../../support/gate-proof.ts'
 import { loginOpened, signedUp } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
+import { setStatus } from '../../../support/organization-status.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { type ApprovalWorld, account, openApprovalWorld, responding } from './world.ts'
 
@@ -328,10 +328,10 @@ describe('a login', () => {
     const { id } = await loginTo(service)
     const { organizationId } = service
     const body = await approving(id)
-    await updateOrganization(world.deps, { organizationId, by: 'operator', status: 'suspended' })
+    await setStatus(world.deps, organizationId, 'suspended')
     expect(await post(id, { body })).toMatchObject(refused(404, 'request.not_found'))
     expect(await world.find(id)).toMatchObject({ status: 'pending', code_hash: null })
-    await updateOrganization(world.deps, { organizationId, by: 'operator', status: 'active' })
+    await setStatus(world.deps, organizationId, 'active')
     expect(await post(id, { body })).toMatchObject({ status: 200 })
   })
 

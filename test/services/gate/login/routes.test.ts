@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { changeService, disableService } from '../../../../services/gate/registry/commands.ts'
 import { codeTtlMs } from '../../../../services/gate/sessions.ts'
-import { issueApiKey, updateOrganization } from '../../../../services/organizations/commands.ts'
+import { issueApiKey } from '../../../../services/organizations/commands.ts'
 import { day } from '../../../support/gate-rows.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
+import { setStatus } from '../../../support/organization-status.ts'
 import { type Accounts, startAccounts } from '../accounts/accounts-app.ts'
 
 let gate: Accounts
@@ -104,7 +105,7 @@ describe('create', () => {
       (of) => changeService(gate.deps, { ...pathOf(of), discoverable: false }),
       (of) => changeService(gate.deps, { ...pathOf(of), dashboard_login_url: null }),
       (of) => disableService(gate.deps, of),
-      (of) => updateOrganization(gate.deps, { ...of, status: 'suspended', by: 'operator' }),
+      (of) => setStatus(gate.deps, of.organizationId, 'suspended'),
     ]
     for (const close of closings) {
       const closed = await gate.owner()

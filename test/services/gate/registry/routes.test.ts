@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Environment } from '../../../../schemas/events.ts'
 import { disableService, verifyService } from '../../../../services/gate/registry/commands.ts'
 import { createRegistryList } from '../../../../services/gate/registry/routes.ts'
-import { issueApiKey, updateOrganization } from '../../../../services/organizations/commands.ts'
+import { issueApiKey } from '../../../../services/organizations/commands.ts'
 import { type GateTenant, gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
+import { setStatus } from '../../../support/organization-status.ts'
 import { publicUrl, type Send } from '../../../support/service-app.ts'
 import { publishedSchema } from '../../readback/contract.ts'
 import { type Services, startServices } from './services-app.ts'
@@ -348,7 +349,7 @@ test('reading and managing have scopes of their own', async () => {
 test('an organization that is suspended is refused', async () => {
   const id = await created()
   const { organizationId } = own
-  await updateOrganization(world.deps, { organizationId, status: 'suspended', by: 'operator' })
+  await setStatus(world.deps, organizationId, 'suspended')
   expect(errorOf(await create())).toBe('auth.organization_inactive')
   const path = { organizationId, environment: 'live', serviceId: id } as const
   await expect(disableService(world.deps, path)).rejects.toMatchObject({ code: 'auth.organization_inactive' })
@@ -396,8 +397,7 @@ describe('the registry', () => {
       (await listed()).includes(id),
       (await world.send({ url: `${registry}/${id}` })).status,
     ]
-    const set = (status: 'active' | 'suspended' | 'deleted') =>
-      updateOrganization(world.deps, { organizationId, status, by: 'operator' })
+    const set = (status: 'active' | 'suspended' | 'deleted') => setStatus(world.deps, organizationId, status)
     expect(await found()).toEqual([true, 200])
     await set('suspended')
     expect(await found()).toEqual([false, 404])

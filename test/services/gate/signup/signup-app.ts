@@ -13,9 +13,9 @@ import {
 import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions.ts'
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
 import { sealBundle } from '../../../../services/gate/vault.ts'
-import { updateOrganization } from '../../../../services/organizations/commands.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
 import { loginOpened, proof } from '../../../support/gate-rows.ts'
+import { setStatus } from '../../../support/organization-status.ts'
 import { tester } from '../../../support/projections.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
@@ -158,7 +158,7 @@ export async function startSignups() {
     approve,
     fail,
     setStatus: (organizationId: string, status: OrganizationStatus) =>
-      updateOrganization(deps, { organizationId, status, by: 'operator' }),
+      setStatus(deps, organizationId, status),
     session: (id: string) => findGateSession(pool, asId('gate', id)),
     async stop() {
       await app.close()

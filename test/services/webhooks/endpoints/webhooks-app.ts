@@ -5,12 +5,9 @@ import { organizationsProjection } from '../../../../projections/organizations/p
 import { sessionsProjection } from '../../../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import type { Environment } from '../../../../schemas/events.ts'
-import {
-  createOrganization,
-  issueApiKey,
-  updateOrganization,
-} from '../../../../services/organizations/commands.ts'
+import { createOrganization, issueApiKey } from '../../../../services/organizations/commands.ts'
 import { webhookRoutes } from '../../../../services/webhooks/routes.ts'
+import { setStatus } from '../../../support/organization-status.ts'
 import { createServiceApp } from '../../../support/service-app.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 
@@ -52,8 +49,7 @@ export async function startWebhooks() {
     secretKey,
     send,
     append,
-    suspend: (organizationId: string) =>
-      updateOrganization(deps, { organizationId, status: 'suspended', by: 'operator' }),
+    suspend: (organizationId: string) => setStatus(deps, organizationId, 'suspended'),
     async stop() {
       await app.close()
       await world.close()

@@ -1,0 +1,14 @@
+import type { OrganizationStatus } from '../../projections/organizations/tables.ts'
+import { changeOrganization } from '../../services/organizations/commands.ts'
+import { decideOrganizationUpdate } from '../../services/organizations/decide-organization.ts'
+
+/** As its operator does it: `suspended`, `deleted`, or `active` again. */
+export function setStatus(
+  deps: Parameters<typeof changeOrganization>[0],
+  organizationId: string,
+  status: OrganizationStatus,
+): Promise<void> {
+  return changeOrganization(deps, organizationId, (organization, change) =>
+    decideOrganizationUpdate(organization, { by: 'operator', status, ...change }),
+  )
+}
