@@ -14,7 +14,7 @@ export interface ListAudit {
 }
 
 /** What a test key reads instead of the id of a live key. */
-export const liveKey = 'live'
+const liveKey = 'live'
 
 const testActorId = `case when e.actor_type = 'key' and exists (
     select from read.api_keys k where k.key_id = e.actor_id and k.environment = 'live'
@@ -26,12 +26,12 @@ export async function listAudit(
   { organizationId, reader, since, limit, after }: ListAudit,
 ): Promise<{ rows: AuditRow[]; hasMore: boolean }> {
   const values: unknown[] = [limit + 1]
-  const given = (value: unknown) => `$${values.push(value)}`
+  const place = (value: unknown) => `$${values.push(value)}`
   const conditions = [
-    ...(organizationId === undefined ? [] : [`e.organization_id = ${given(organizationId)}`]),
+    ...(organizationId === undefined ? [] : [`e.organization_id = ${place(organizationId)}`]),
     ...(reader === 'test' ? [`e.environment is distinct from 'live'`] : []),
-    ...(since === undefined ? [] : [`e.occurred_at >= ${given(since)}`]),
-    ...(after ? [`(e.occurred_at, e.event_id) < (${given(after.occurredAt)}, ${given(after.id)})`] : []),
+    ...(since === undefined ? [] : [`e.occurred_at >= ${place(since)}`]),
+    ...(after ? [`(e.occurred_at, e.event_id) < (${place(after.occurredAt)}, ${place(after.id)})`] : []),
   ]
   const { rows } = await db.query<AuditRow>(
     `select ${auditEntries.selectWithout('e', 'actor_id')},

@@ -177,16 +177,11 @@ export async function listKeys(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
-export interface EndedGrace {
-  organizationId: string
-  keyId: string
-}
-
 export async function endedGraces(
   db: Db,
   { now, limit }: { now: number; limit: number },
-): Promise<EndedGrace[]> {
-  const { rows } = await db.query<EndedGrace>(
+): Promise<{ organizationId: string; keyId: string }[]> {
+  const { rows } = await db.query<{ organizationId: string; keyId: string }>(
     `select organization_id as "organizationId", key_id as "keyId" from read.api_keys
      where status = 'rotating' and grace_expires_at <= $1 order by grace_expires_at, key_id limit $2`,
     [now, limit],

@@ -8,7 +8,7 @@ import { dataExpirations, dataPolicies, policyAppliedEvents } from './tables.ts'
 
 const tables = [dataPolicies, dataExpirations, policyAppliedEvents]
 
-// What is recorded of each organization's visitors, and what of it has ended.
+/** What is recorded of each organization's visitors, and what of it has ended. */
 export const policiesProjection: Projection = {
   name: 'policies',
   version: 1,
@@ -30,8 +30,8 @@ async function apply(_: Tx, events: RecordedEvent[]): Promise<Part[]> {
 }
 
 // Each event says all, so the last one of an organization counts.
-function latestOf<D extends { organization_id: string }>(said: D[]): D[] {
-  return [...new Map(said.map((data) => [data.organization_id, data])).values()]
+function latestOf<D extends { organization_id: string }>(all: D[]): D[] {
+  return [...new Map(all.map((data) => [data.organization_id, data])).values()]
 }
 
 const policiesIn = (events: RecordedEvent[]) =>

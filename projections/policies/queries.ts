@@ -1,7 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { type DataExpirationRow, type DataPolicyRow, dataExpirations, dataPolicies } from './tables.ts'
 
-// Undefined where it has never had a policy of its own.
+/** Undefined where it has never had a policy of its own. */
 export async function findDataPolicy(db: Db, organizationId: string): Promise<DataPolicyRow | undefined> {
   const { rows } = await db.query<DataPolicyRow>(
     `select ${dataPolicies.select('p')} from read.data_policies p where p.organization_id = $1`,
@@ -21,15 +21,11 @@ export async function findDataExpiration(
   return rows[0]
 }
 
-export interface KeptData {
-  organizationId: string
-  policy: DataPolicyRow | null
-  expired: DataExpirationRow | null
-}
-
-// Every organization, deleted ones too, with what is kept of its data and what has ended.
-export async function listKeptData(db: Db): Promise<KeptData[]> {
-  const { rows } = await db.query<KeptData>(
+/** Every organization, deleted ones too, with its policy and what of its data has ended. */
+export async function listRetention(
+  db: Db,
+): Promise<{ organizationId: string; policy: DataPolicyRow | null; expired: DataExpirationRow | null }[]> {
+  const { rows } = await db.query(
     `select o.organization_id as "organizationId", to_json(p) as policy, to_json(e) as expired
      from read.organizations o
        left join read.data_policies p using (organization_id)

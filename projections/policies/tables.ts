@@ -20,7 +20,7 @@ export const dataPolicies = table('data_policies', {
 })
 export type DataPolicyRow = RowOf<typeof dataPolicies>
 
-// What has ended, as the newest event says it. Times are epoch milliseconds; null = nothing ever.
+/** What has ended, as the newest event says it. Times are epoch milliseconds; null = nothing ever. */
 export const dataExpirations = table('data_expirations', {
   organization_id: primaryKey(column.id()),
   sessions_before: nullable(column.bigint()),

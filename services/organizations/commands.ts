@@ -190,7 +190,7 @@ export async function endGrace(
   const events = await decide({
     ...streamOf(organizationId),
     load: (tx) => findKey(tx, organizationId, keyId),
-    decide: (key) => decideGraceEnd(key, { now }),
+    decide: (key) => decideGraceEnd(key, now),
   })
   return events.length > 0
 }

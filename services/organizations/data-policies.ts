@@ -7,7 +7,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { streamOf } from './commands.ts'
 import { type DataPolicyChanges, decideDataPolicy, decideExpiration } from './decide-data-policy.ts'
 
-// Decided in turn with everything about the organization, whose own read model is seen too.
+// Decided in turn with everything about the organization, whose own read model is read too.
 function policyStreamOf(organizationId: string) {
   const { topic, projection, key, locks } = streamOf(organizationId)
   const alsoReads = [{ projection, topic, key }]
@@ -15,15 +15,10 @@ function policyStreamOf(organizationId: string) {
   return { topic: policies, projection: 'policies', key, locks, alsoReads }
 }
 
-interface PolicyChange {
-  organizationId: string
-  changes: DataPolicyChanges
-}
-
 /** ApiError: 404 no such organization, 422 days that are out of bounds. */
 export async function setDataPolicy(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
-  { organizationId, changes }: PolicyChange,
+  { organizationId, changes }: { organizationId: string; changes: DataPolicyChanges },
 ): Promise<void> {
   const now = clock()
   const eventId = newId('evt', { ...deps, now })

@@ -6,12 +6,7 @@ import { derivedId } from '../../infra/ids.ts'
 import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataExpirationRow, DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
 
-export interface DataPolicyState {
-  organization: OrganizationRow | undefined
-  policy: DataPolicyRow | undefined
-}
-
-// Undefined = as it is.
+/** Undefined = as it is. */
 export type DataPolicyChanges = {
   [K in keyof Omit<DataPolicyRow, 'organization_id' | 'changed_at'>]?: DataPolicyRow[K] | undefined
 }
@@ -32,7 +27,7 @@ const mostDays = 36_500
 const webhookDays = { least: 7, most: 30 }
 
 export function decideDataPolicy(
-  { organization, policy }: DataPolicyState,
+  { organization, policy }: { organization: OrganizationRow | undefined; policy: DataPolicyRow | undefined },
   { changes, eventId, now }: { changes: DataPolicyChanges; eventId: string; now: number },
 ): DecidedEvent[] {
   const { id: organizationId } = organizationFor(organization, 'operator')
@@ -69,8 +64,11 @@ function checkedDays(name: keyof RetentionDays, changes: DataPolicyChanges, curr
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Days that are kept: the organization's own, else the operator's. 0 = for ever. */
-export function keptDays(policy: RetentionDays | null | undefined, defaults: RetentionDays): RetentionDays {
+/** How many days data stay: the organization's own, else the operator's. 0 = for ever. */
+export function retentionOf(
+  policy: RetentionDays | null | undefined,
+  defaults: RetentionDays,
+): RetentionDays {
   return {
     session_days: policy?.session_days ?? defaults.session_days,
     decision_days: policy?.decision_days ?? defaults.decision_days,
@@ -81,14 +79,10 @@ export function keptDays(policy: RetentionDays | null | undefined, defaults: Ret
 
 type Expiration = Omit<DataExpirationRow, 'organization_id' | 'expired_at'>
 
-/** What has ended by now, in whole days of UTC. What ended once stays so, whatever is kept for longer later. */
-export function expirationOf(
-  days: RetentionDays,
-  known: Expiration | null | undefined,
-  now: number,
-): Expiration {
+// What has ended by now, in whole days of UTC. What ended once stays so, whatever is to stay for longer later.
+function expirationOf(days: RetentionDays, known: Expiration | null | undefined, now: number): Expiration {
   const today = now - (now % dayMs)
-  const before = (kept: number | null) => (kept ? today - kept * dayMs : null)
+  const before = (count: number | null) => (count ? today - count * dayMs : null)
   const sessions_before = latest(known?.sessions_before, before(days.session_days))
   return {
     sessions_before,
@@ -103,21 +97,13 @@ function latest(...times: (number | null | undefined)[]): number | null {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-export const isSameExpiration = (one: Expiration | null | undefined, other: Expiration): boolean =>
-  (Object.keys(other) as (keyof Expiration)[]).every((name) => (one?.[name] ?? null) === other[name])
-
-interface ExpireData {
-  organizationId: string
-  days: RetentionDays
-  now: number
-}
-
 export function decideExpiration(
-  known: DataExpirationRow | undefined,
-  { organizationId, days, now }: ExpireData,
+  known: DataExpirationRow | null | undefined,
+  { organizationId, days, now }: { organizationId: string; days: RetentionDays; now: number },
 ): DecidedEvent[] {
   const ended = expirationOf(days, known, now)
-  if (isSameExpiration(known, ended)) return []
+  const names = Object.keys(ended) as (keyof Expiration)[]
+  if (names.every((name) => (known?.[name] ?? null) === ended[name])) return []
   const data = { organization_id: organizationId, ...ended, expired_at: now }
   const eventId = derivedId('evt', organizationId, 'data-expired', ...Object.values(ended).map(String))
   const about = { organizationId, environment: null, eventId, now }

@@ -8,7 +8,7 @@ import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
 import type { KeyCounts } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
-import type { ApiKeyIssued, ApiKeyRevoked, ApiKeyRotated, Environment } from '../../schemas/events.ts'
+import type { ApiKeyIssued, ApiKeyRevoked, Environment } from '../../schemas/events.ts'
 import { callerKindOf, checkGrant, checkIssue, type KeyCaller, noSuchKey, reachableKey } from './authority.ts'
 import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
 
@@ -44,7 +44,8 @@ export interface IssueApiKey {
   now: number
 }
 
-export interface IssueState {
+/** `existing`: the key of a repeated command. */
+interface CountedState {
   organization: OrganizationRow | undefined
   counts: KeyCounts
   existing: ApiKeyRow | undefined
@@ -59,18 +60,17 @@ const maxSecretKeys = 256
  * what the caller cannot give. A repeated command finds its key in `existing` and makes no event.
  */
 export function decideKeyIssue(
-  { organization, counts, existing }: IssueState,
+  { organization, counts, existing }: CountedState,
   command: IssueApiKey,
 ): DecidedEvent[] {
   // Also for the operator: a key of an organization that is not active would not work.
   organizationFor(organization, 'key')
   checkIssue(command.spec, command.by)
   if (existing) return []
-  if (counts.active >= maxActiveKeys)
-    throw tooMany(
-      `An organization can have ${maxActiveKeys} active keys`,
-      'revoke one that is not used any more',
-    )
+  if (counts.active >= maxActiveKeys) {
+    const limit = `An organization can have ${maxActiveKeys} active keys`
+    throw tooMany(limit, 'revoke one that is not used any more')
+  }
   refuseManySecretKeys(counts, command.spec)
   return [issued(command, null)]
 }
@@ -93,31 +93,33 @@ function tooMany(limit: string, remedy: string): ApiError {
 
 function issued(
   { organizationId, keyId, spec, material, now }: Omit<IssueApiKey, 'by'>,
-  replacesKeyId: string | null,
+  replaces_key_id: string | null,
 ): DecidedEvent {
-  const data: ApiKeyIssued = {
-    organization_id: organizationId,
-    key_id: keyId,
-    ...spec,
-    ...material,
-    replaces_key_id: replacesKeyId,
-    issued_at: now,
+  const ids = { organization_id: organizationId, key_id: keyId, replaces_key_id }
+  const about = {
+    organizationId,
+    environment: spec.environment,
+    eventId: derivedId('evt', keyId, 'issued'),
+    now,
   }
-  const eventId = derivedId('evt', keyId, 'issued')
-  const { environment } = spec
-  return decidedEvent({ type: 'ApiKeyIssued', data }, { organizationId, environment, eventId, now })
+  return decidedEvent({ type: 'ApiKeyIssued', data: { ...ids, ...spec, ...material, issued_at: now } }, about)
 }
 
-export interface RotateApiKey {
+const idsOf = ({ organization_id, id: key_id }: ApiKeyRow) => ({ organization_id, key_id })
+
+function aboutKey(
+  { organization_id: organizationId, environment }: ApiKeyRow,
+  event: DomainEvent,
+  name: { eventId: string; now: number },
+): DecidedEvent {
+  return decidedEvent(event, { organizationId, environment, ...name })
+}
+
+interface RotateApiKey {
   replacementId: KeyId
   material: KeyMaterial
   by: KeyCaller
   now: number
-}
-
-export interface KeyRotationState extends KeyState {
-  counts: KeyCounts
-  existing: ApiKeyRow | undefined
 }
 
 export const graceMs = 24 * 60 * 60 * 1000
@@ -127,7 +129,7 @@ export const graceMs = 24 * 60 * 60 * 1000
  * when it is rotating or there are too many secret keys. 403 when the organization is not active, or the key may more
  * than the caller. A repeated command adds only the events that the first attempt did not write.
  */
-export function decideKeyRotation(state: KeyRotationState, command: RotateApiKey): DecidedEvent[] {
+export function decideKeyRotation(state: KeyState & CountedState, command: RotateApiKey): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const key = reachableKey(state.key, command.by)
   if (!state.existing) keyInUse(key)
@@ -147,57 +149,33 @@ function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateA
 }
 
 function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedEvent {
-  const { id: key_id, organization_id, environment } = key
-  const data: ApiKeyRotated = {
-    organization_id,
-    key_id,
-    replacement_key_id: replacementId,
-    rotated_at: now,
-    grace_expires_at: now + graceMs,
-  }
-  const eventId = derivedId('evt', key_id, 'rotated')
-  return decidedEvent(
-    { type: 'ApiKeyRotated', data },
-    { organizationId: organization_id, environment, eventId, now },
-  )
-}
-
-export interface RevokeApiKey {
-  by: KeyCaller
-  now: number
+  const times = { rotated_at: now, grace_expires_at: now + graceMs }
+  const data = { ...idsOf(key), replacement_key_id: replacementId, ...times }
+  return aboutKey(key, { type: 'ApiKeyRotated', data }, { eventId: derivedId('evt', key.id, 'rotated'), now })
 }
 
 /** Whatever scopes the key has: who finds a leaked key ends it with what is at hand. */
 export function decideKeyRevocation(
   { organization, key: found }: KeyState,
-  { by, now }: RevokeApiKey,
+  { by, now }: { by: KeyCaller; now: number },
 ): DecidedEvent[] {
   organizationFor(organization, callerKindOf(by))
   const key = reachableKey(found, by)
-  return key.status === 'revoked' ? [] : [revoked(key, { reason: 'requested', revokedAt: now, now })]
+  return key.status === 'revoked' ? [] : [revoked(key, { reason: 'requested', revoked_at: now, now })]
 }
 
 /** A rotating key is revoked as of the end of its grace, however late that is noticed. */
-export function decideGraceEnd(key: ApiKeyRow | undefined, { now }: { now: number }): DecidedEvent[] {
-  if (key?.status !== 'rotating' || key.grace_expires_at === null) return []
-  if (key.grace_expires_at > now) return []
-  return [revoked(key, { reason: 'grace_ended', revokedAt: key.grace_expires_at, now })]
+export function decideGraceEnd(key: ApiKeyRow | undefined, now: number): DecidedEvent[] {
+  if (key?.status !== 'rotating' || key.grace_expires_at === null || key.grace_expires_at > now) return []
+  return [revoked(key, { reason: 'grace_ended', revoked_at: key.grace_expires_at, now })]
 }
 
-interface Revocation {
-  reason: ApiKeyRevoked['reason']
-  revokedAt: number
-  now: number
-}
-
-function revoked(key: ApiKeyRow, { reason, revokedAt, now }: Revocation): DecidedEvent {
-  const { id: key_id, organization_id, environment } = key
-  const data: ApiKeyRevoked = { organization_id, key_id, revoked_at: revokedAt, reason }
-  const eventId = derivedId('evt', key_id, 'revoked')
-  return decidedEvent(
-    { type: 'ApiKeyRevoked', data },
-    { organizationId: organization_id, environment, eventId, now },
-  )
+function revoked(
+  key: ApiKeyRow,
+  { now, ...revocation }: Pick<ApiKeyRevoked, 'reason' | 'revoked_at'> & { now: number },
+): DecidedEvent {
+  const data = { ...idsOf(key), ...revocation }
+  return aboutKey(key, { type: 'ApiKeyRevoked', data }, { eventId: derivedId('evt', key.id, 'revoked'), now })
 }
 
 export interface KeyChanges {
@@ -206,7 +184,7 @@ export interface KeyChanges {
   scopes?: string[] | undefined
 }
 
-export interface UpdateApiKey extends KeyChanges {
+interface UpdateApiKey extends KeyChanges {
   by: KeyCaller
   changeId: string
   now: number
@@ -222,20 +200,16 @@ export function decideKeyUpdate({ organization, key }: KeyState, command: Update
   const { by, changeId, now } = command
   organizationFor(organization, callerKindOf(by))
   const current = changeableKey(key, by)
-  const { organization_id: organizationId, environment } = current
   const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) => change(current, command))
-  return changes.flat().map((event) => {
-    const eventId = derivedId('evt', changeId, event.type)
-    return decidedEvent(event, { organizationId, environment, eventId, now })
-  })
+  return changes
+    .flat()
+    .map((event) => aboutKey(current, event, { eventId: derivedId('evt', changeId, event.type), now }))
 }
-
-const about = ({ organization_id, id: key_id }: ApiKeyRow) => ({ organization_id, key_id })
 
 function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEvent[] {
   if (text === undefined) return []
   const name = checkedName(text, { max: inputLimits.keyName, parameterSet: updateSet })
-  return name === key.name ? [] : [{ type: 'ApiKeyRenamed', data: { ...about(key), name, renamed_at: now } }]
+  return name === key.name ? [] : [{ type: 'ApiKeyRenamed', data: { ...idsOf(key), name, renamed_at: now } }]
 }
 
 function changeOrigins(key: ApiKeyRow, { allowed_origins: origins, now }: UpdateApiKey): DomainEvent[] {
@@ -247,7 +221,7 @@ function changeOrigins(key: ApiKeyRow, { allowed_origins: origins, now }: Update
   const { environment } = key
   const allowed_origins = checkedOrigins(origins, { environment, parameterSet: updateSet })
   if (isDeepStrictEqual(allowed_origins, key.allowed_origins)) return []
-  return [{ type: 'ApiKeyOriginsChanged', data: { ...about(key), allowed_origins, changed_at: now } }]
+  return [{ type: 'ApiKeyOriginsChanged', data: { ...idsOf(key), allowed_origins, changed_at: now } }]
 }
 
 function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {
@@ -258,5 +232,5 @@ function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {
   const scopes = checkedScopes(command.scopes, updateSet)
   checkGrant({ type: key.type, scopes }, command.by)
   if (isDeepStrictEqual(scopes, key.scopes)) return []
-  return [{ type: 'ApiKeyScopesChanged', data: { ...about(key), scopes, changed_at: command.now } }]
+  return [{ type: 'ApiKeyScopesChanged', data: { ...idsOf(key), scopes, changed_at: command.now } }]
 }

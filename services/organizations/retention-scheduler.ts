@@ -3,12 +3,12 @@ import type { Config } from '../../infra/config.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
-import { transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { listKeptData } from '../../projections/policies/queries.ts'
+import { listRetention } from '../../projections/policies/queries.ts'
 import type { RetentionDays } from '../../projections/policies/tables.ts'
 import { expireData } from './data-policies.ts'
-import { expirationOf, isSameExpiration, keptDays } from './decide-data-policy.ts'
+import { decideExpiration, retentionOf } from './decide-data-policy.ts'
+import { workOffInTurn } from './scheduled.ts'
 
 interface RetentionOptions {
   pool: pg.Pool
@@ -33,39 +33,31 @@ export function defaultDays(config: RetentionSettings): RetentionDays {
   }
 }
 
-const maxOrganizations = 100
-// The transaction is idle meanwhile. The server's connections may be idle for 15 seconds.
-const maxLookMs = 3000
-
 /** Records what has ended of each organization's data. Several may run, and one works at a time. */
 export function runRetentionScheduler(options: RetentionOptions): Periodic {
   const { logger, intervalMs = 600_000 } = options
   return runPeriodically({
     intervalMs,
     look: async () => (await expireOldData(options)) > 0,
-    onError: (err) => logger.error({ err }, 'ended data were not recorded; the next look tries again'),
+    onError: (err) => logger.error({ err }, 'ended data were not recorded, trying again'),
   })
 }
 
-export async function expireOldData({ pool, decideAs, clock, config }: RetentionOptions): Promise<number> {
+export function expireOldData({ pool, decideAs, clock, config }: RetentionOptions): Promise<number> {
   const defaults = defaultDays(config)
-  const endAt = performance.now() + maxLookMs
   const decide = decideAs({ type: 'scheduler', id: 'data-retention' })
-  return transaction(pool, async (tx) => {
-    if (!(await tryLock(tx, 'data-retention-scheduler'))) return 0
-    const now = clock()
-    const due = (await listKeptData(tx))
-      .map(({ organizationId, policy, expired }) => ({
-        organizationId,
-        days: keptDays(policy, defaults),
-        expired,
-      }))
-      .filter(({ days, expired }) => !isSameExpiration(expired, expirationOf(days, expired, now)))
-    let ended = 0
-    for (const { organizationId, days } of due.slice(0, maxOrganizations)) {
-      if (performance.now() > endAt) break
-      if (await expireData({ decide, clock }, { organizationId, days })) ended++
-    }
-    return ended
+  return workOffInTurn(pool, 'data-retention-scheduler', {
+    async findDue(tx, limit) {
+      const now = clock()
+      const all = await listRetention(tx)
+      return all
+        .map(({ organizationId, policy, expired }) => ({
+          expired,
+          command: { organizationId, days: retentionOf(policy, defaults) },
+        }))
+        .filter(({ expired, command }) => decideExpiration(expired, { ...command, now }).length > 0)
+        .slice(0, limit)
+    },
+    work: ({ command }) => expireData({ decide, clock }, command),
   })
 }

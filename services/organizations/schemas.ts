@@ -139,13 +139,11 @@ const publicTargets: Record<ClientTarget, PublicTarget> = {
   native_ios: 'native-ios',
   native_android: 'native-android',
 }
-const storedTargets: Record<PublicTarget, ClientTarget> = {
-  browser: 'browser',
-  'native-ios': 'native_ios',
-  'native-android': 'native_android',
-}
 
-export const storedTarget = (target: PublicTarget): ClientTarget => storedTargets[target]
+export function storedTarget(target: PublicTarget): ClientTarget {
+  if (target === 'browser') return target
+  return target === 'native-ios' ? 'native_ios' : 'native_android'
+}
 
 export function organizationJson({ id, name, slug, status, ...times }: OrganizationRow) {
   const created_at = iso(times.created_at)
@@ -158,13 +156,11 @@ export function dataPolicyJson(policy: DataPolicyRow | undefined) {
   return { ...rest, changed_at: iso(changed_at) }
 }
 
-interface Shown {
-  // Epoch milliseconds; undefined = never.
-  lastUsedAt?: number | undefined
-  revealedKey?: string
-}
-
-export function apiKeyJson(key: ApiKeyRow, { lastUsedAt, revealedKey }: Shown) {
+/** `lastUsedAt`: epoch milliseconds; undefined = never. */
+export function apiKeyJson(
+  key: ApiKeyRow,
+  { lastUsedAt, revealedKey }: { lastUsedAt?: number | undefined; revealedKey?: string },
+) {
   return {
     object: 'api_key',
     id: key.id,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { findDataExpiration, findDataPolicy } from '../../../projections/policies/queries.ts'
 import { setDataPolicy } from '../../organizations/data-policies.ts'
-import { keptDays as retentionDays } from '../../organizations/decide-data-policy.ts'
+import { retentionOf as retentionDays } from '../../organizations/decide-data-policy.ts'
 import { defaultDays } from '../../organizations/retention-scheduler.ts'
 import { dataPolicyJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'

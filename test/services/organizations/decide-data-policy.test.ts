@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import {
   decideDataPolicy,
   decideExpiration,
-  keptDays,
   noDataPolicy,
+  retentionOf,
 } from '../../../services/organizations/decide-data-policy.ts'
 import { organization, organizationId, refusal } from './given.ts'
 
@@ -95,12 +95,12 @@ describe('what has ended', () => {
 
   test('is by days of its own before those of the operator', () => {
     const defaults = { session_days: 400, decision_days: 300, visitor_days: null, webhook_days: null }
-    expect(keptDays({ ...policy, session_days: 0, visitor_days: 7 }, defaults)).toEqual({
+    expect(retentionOf({ ...policy, session_days: 0, visitor_days: 7 }, defaults)).toEqual({
       session_days: 0,
       decision_days: 300,
       visitor_days: 7,
       webhook_days: null,
     })
-    expect(keptDays(undefined, defaults)).toEqual(defaults)
+    expect(retentionOf(undefined, defaults)).toEqual(defaults)
   })
 })

@@ -11,7 +11,6 @@ import {
   decideKeyUpdate,
   graceMs,
   type IssueApiKey,
-  type IssueState,
   type KeyState,
 } from '../../../services/organizations/decide-key.ts'
 import { noKeys, organization, organizationId, publishableKey, refusal, secretKey } from './given.ts'
@@ -27,7 +26,7 @@ describe('a key is issued', () => {
     key_preview: 'p',
     display_key: null,
   }
-  const state: IssueState = { organization, counts: noKeys, existing: undefined }
+  const state: Parameters<typeof decideKeyIssue>[0] = { organization, counts: noKeys, existing: undefined }
   const narrow = ['sessions:read', 'sessions:update', 'fingerprints:read']
 
   function command(request: Partial<KeyRequest> = {}, by: KeyCaller = 'operator'): IssueApiKey {
@@ -382,20 +381,20 @@ describe('a key is rotated and revoked', () => {
   })
 
   test('given a rotating key, when its grace is over, then it is revoked as of then', () => {
-    expect(decideGraceEnd(rotating, { now: 499 })).toEqual([])
-    const [decision] = decideGraceEnd(rotating, { now: 500 })
+    expect(decideGraceEnd(rotating, 499)).toEqual([])
+    const [decision] = decideGraceEnd(rotating, 500)
     expect(decision?.event).toEqual({
       type: 'ApiKeyRevoked',
       data: { ...about, revoked_at: 500, reason: 'grace_ended' },
     })
-    expect(decideGraceEnd(rotating, { now: 900 })[0]).toMatchObject({
+    expect(decideGraceEnd(rotating, 900)[0]).toMatchObject({
       event: { data: { revoked_at: 500 } },
       meta: { eventId: decision?.meta.eventId, time: 900 },
     })
   })
 
   test('given any other key, then its grace does not end', () => {
-    for (const key of [undefined, secretKey, revoked]) expect(decideGraceEnd(key, { now: 1e15 })).toEqual([])
+    for (const key of [undefined, secretKey, revoked]) expect(decideGraceEnd(key, 1e15)).toEqual([])
     expect(graceMs).toBe(86_400_000)
   })
 })
