@@ -28,7 +28,7 @@ import {
 } from './principal.ts'
 
 export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
-  /** Milliseconds for which a key is believed without asking again (default 15,000). */
+  /** Milliseconds for which a key is believed without another look-up (default 15,000). */
   cacheMs?: number
   onKeyUsed?: ((keyId: KeyRecord['principal']['keyId']) => void) | undefined
 }
@@ -77,7 +77,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
       then(charges.charge(principal, { reply, cost: 1 }), () => check(principal, request)),
     )
 
-  // Before the key is verified once more, so that what is refused costs neither units nor a look-up.
+  // It runs before the key is verified once more, so that what is refused costs neither units nor a look-up.
   function shareOut(key: string, { ip }: FastifyRequest): void {
     const record = keys.peek(key)
     if (record?.principal.type === 'publishable') charges.shareOut(record.principal, ip)
@@ -137,7 +137,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     /** For `DecideAs`. */
     actor: (request: FastifyRequest): Actor => ({ type: 'key', id: secretOnly(request.principal).keyId }),
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
-    /** Whose data a secret key may see. */
+    /** Whose data a secret key may read. */
     scope(request: FastifyRequest) {
       const { organizationId, environment } = secretOnly(request.principal)
       return { organizationId, environment }

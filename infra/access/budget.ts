@@ -2,16 +2,6 @@ import { LRUCache } from 'lru-cache'
 import { ApiError } from '../errors/errors.ts'
 import type { Clock } from '../ids.ts'
 
-export interface BudgetOptions {
-  clock: Clock
-  /** Units, of whatever is counted (default 10). */
-  perSecond?: number
-  /** Units at once (default 50). */
-  burst?: number
-  /** A key that is forgotten starts with a full budget (default 20,000). */
-  maxKeys?: number
-}
-
 /** What each key, such as a source, may spend in this process. */
 export interface Budget {
   /** False, and nothing is spent, where less is left. More than a whole burst is never there. */
@@ -21,10 +11,20 @@ export interface Budget {
 
 /**
  * The generic cell rate algorithm (ITU-T I.371, as a virtual schedule), for each process on its own. A key is one
- * number: the time at which its budget is full again.
+ * number: the time at which its budget is full again. `burst` is how many units there are at once. A key that is
+ * forgotten, because `maxKeys` others were used since, starts with a full budget.
  */
-export function createBudget(options: BudgetOptions): Budget {
-  const { clock, perSecond = 10, burst = 50, maxKeys = 20_000 } = options
+export function createBudget({
+  clock,
+  perSecond = 10,
+  burst = 50,
+  maxKeys = 20_000,
+}: {
+  clock: Clock
+  perSecond?: number
+  burst?: number
+  maxKeys?: number
+}): Budget {
   const intervalMs = 1000 / perSecond
   const windowMs = burst * intervalMs
   const fullAt = new LRUCache<string, number>({ max: maxKeys })
@@ -45,10 +45,7 @@ export function createBudget(options: BudgetOptions): Budget {
   }
 }
 
-/**
- * The answer to whoever spent a budget that is no organization's (service.md 8.1.7): without X-RateLimit headers. The
- * next unit is there within so many seconds (default 1), as a refused request costs nothing.
- */
+/** 429 for whoever has spent a budget or bucket, with the whole seconds until there is a unit again. */
 export function overBudget(seconds = 1, options: { message?: string } = {}): ApiError {
   return new ApiError('rate_limit.exceeded', { ...options, headers: { 'retry-after': String(seconds) } })
 }

@@ -31,7 +31,7 @@ export interface Charge {
 }
 
 const standardLimits: Record<KeyType, number> = { secret: 600, publishable: 3000 }
-// Of a bucket that has half of its units or more, nobody is refused any for the sake of others.
+// A bucket that has half of its units or more is not short, so nobody is refused any for the sake of others.
 const short = 1 / 2
 const windowMs = 60_000
 const maxShared = 1000
@@ -50,15 +50,12 @@ export function createCharges(options: ChargeOptions) {
   })
 
   // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
-  function announce(
-    result: RateLimitResult,
-    { reply, keyType }: { reply: FastifyReply; keyType: KeyType },
-  ): void {
+  function announce(result: RateLimitResult, reply: FastifyReply, keyType: KeyType): void {
     reply
       .header(limitHeader, result.limit)
       .header(remainingHeader, result.remaining)
       .header(costHeader, result.cost)
-    if (!result.admitted) refuse(keyType, tooMany(result.retryAfterSeconds))
+    if (!result.admitted) refuse(keyType, overBudget(result.retryAfterSeconds))
   }
 
   function refuse(keyType: KeyType, error: ApiError): never {
@@ -75,9 +72,9 @@ export function createCharges(options: ChargeOptions) {
 
   return {
     /**
-     * Throws 429 for a source that has had more than its share of a bucket that is short, while others ask as well. It
-     * costs no units: a copied publishable key would else lock out whoever else has it. The sources get twice of what
-     * is left in a minute, so that the bucket settles where it gains what it gives.
+     * Throws 429 for a source that has had more than its share of a bucket that is short, while other sources send
+     * requests as well. It costs no units, because a copied publishable key would else lock out whoever else has it. The
+     * sources get twice of what is left in a minute, so that the bucket settles where it gains what it gives.
      */
     shareOut(principal: Principal, ip: string): void {
       if (!limiter || perSource?.(principal)) return
@@ -85,7 +82,7 @@ export function createCharges(options: ChargeOptions) {
       const share = shareOf(principal.organizationId)
       const request = requestOf(principal, 1)
       const left = limiter.remaining(request)
-      const isShared = left < request.limit * short && !share.isAlone(source)
+      const isShared = left < request.limit * short && !share.isOnly(source)
       if (!share.admits(source, isShared ? () => left / short : undefined))
         refuse(principal.type, overBudget())
     },
@@ -100,10 +97,9 @@ export function createCharges(options: ChargeOptions) {
         if (!ofSource.spend(sourceOf(reply.request.ip))) refuse(principal.type, overBudget())
         return undefined
       }
-      const place = { reply, keyType: principal.type }
       const result = limiter.consume(requestOf(principal, cost))
-      if (result instanceof Promise) return result.then((later) => announce(later, place))
-      announce(result, place)
+      if (result instanceof Promise) return result.then((later) => announce(later, reply, principal.type))
+      announce(result, reply, principal.type)
       return undefined
     },
     refund(principal: Principal, reply: FastifyReply): void {
@@ -112,10 +108,6 @@ export function createCharges(options: ChargeOptions) {
       for (const name of [limitHeader, remainingHeader, costHeader]) reply.removeHeader(name)
     },
   }
-}
-
-function tooMany(retryAfterSeconds: number): ApiError {
-  return new ApiError('rate_limit.exceeded', { headers: { 'retry-after': String(retryAfterSeconds) } })
 }
 
 /** Units of a request, at least 1, from its parsed body. undefined stands for a body that is no JSON. */

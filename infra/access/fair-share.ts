@@ -1,75 +1,67 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../ids.ts'
 
-export interface FairShareOptions {
-  clock: Clock
-  /** For how long what a party asked for counts, milliseconds: it decays exponentially, with this time constant. */
-  windowMs: number
-  /** Parties remembered (default 1000): those that asked last. */
-  maxParties?: number
-}
-
-/**
- * Divides what is short among those that ask for it, in this process. Whoever asks for less than an equal share is
- * refused nothing, and what they leave is divided equally among the others (max-min fairness). So it makes no
- * difference to them how much somebody else asks for.
- */
-export interface FairShare {
-  /** Whether nobody but the party has asked in the last fourteen windows. */
-  isAlone(party: string): boolean
-  /**
-   * Whether the party gets one more. `total` says how much all together may have had in the window, from what they asked
-   * for and had in it; without it, as nothing is short, they get it.
-   */
-  admits(party: string, total?: (sofar: SoFar) => number): boolean
-}
-
 /** Of all parties together, in the window. */
-export interface SoFar {
-  asked: number
-  had: number
+export interface Totals {
+  requested: number
+  granted: number
 }
 
-/** What a party asked for and what it had, as of `at`. */
-interface Party {
-  asked: number
-  had: number
-  at: number
-}
-
-// Of one that was asked for, this is left after fourteen windows.
+// Of one that was requested, this is left after fourteen windows.
 const forgotten = 1e-6
 
-export function createFairShare({ clock, windowMs, maxParties = 1000 }: FairShareOptions): FairShare {
-  const parties = new LRUCache<string, Party>({ max: maxParties })
+export type FairShare = ReturnType<typeof createFairShare>
 
-  function decayed({ asked, had, at }: Party): Party {
+/**
+ * Divides what is short among those that request it, in this process. Whoever requests less than an equal share is
+ * refused nothing, and what they leave is divided equally among the others (max-min fairness). So it makes no
+ * difference to them how much somebody else requests. Requests count less and less: they decay exponentially, with
+ * `windowMs` (milliseconds) as the time constant. The parties that requested last are remembered.
+ */
+export function createFairShare({
+  clock,
+  windowMs,
+  maxParties = 1000,
+}: {
+  clock: Clock
+  windowMs: number
+  maxParties?: number
+}) {
+  const parties = new LRUCache<string, Totals & { at: number }>({ max: maxParties })
+
+  function decayed({ requested, granted, at }: Totals & { at: number }) {
     const now = clock()
     const left = Math.exp(-Math.max(0, now - at) / windowMs)
-    return { asked: asked * left, had: had * left, at: now }
+    return { requested: requested * left, granted: granted * left, at: now }
   }
 
-  function levelOf(total: (sofar: SoFar) => number): number {
+  function levelOf(available: (totals: Totals) => number): number {
     const all = [...parties.values()].map(decayed)
-    const asked = all.map((party) => party.asked)
-    return fairLevel(asked, total({ asked: sum(asked), had: sum(all.map((party) => party.had)) }))
+    const requested = all.map((party) => party.requested)
+    const granted = sum(all.map((party) => party.granted))
+    return fairLevel(requested, available({ requested: sum(requested), granted }))
   }
 
   return {
-    isAlone(name) {
+    /** Whether nobody but the party has requested anything in the last fourteen windows. */
+    isOnly(name: string): boolean {
       for (const [other, party] of parties.entries()) {
         if (other === name) continue
-        if (decayed(party).asked >= forgotten) return false
+        if (decayed(party).requested >= forgotten) return false
         parties.delete(other)
       }
       return true
     },
-    admits(name, total) {
-      const party = decayed(parties.get(name) ?? { asked: 0, had: 0, at: clock() })
-      party.asked++
+    /**
+     * Whether the party gets one more. `available` says how much all together may have in the window, from what they
+     * requested and got in it; without it, as nothing is short, they get it.
+     */
+    admits(name: string, available?: (totals: Totals) => number): boolean {
+      const party = decayed(parties.get(name) ?? { requested: 0, granted: 0, at: clock() })
+      party.requested++
       parties.set(name, party)
-      const isAdmitted = !total || party.had + 1 <= levelOf(total)
-      if (isAdmitted) party.had++
+      const isAdmitted = !available || party.granted + 1 <= levelOf(available)
+      if (isAdmitted) party.granted++
       return isAdmitted
     },
   }
@@ -77,14 +69,14 @@ export function createFairShare({ clock, windowMs, maxParties = 1000 }: FairShar
 
 const sum = (some: readonly number[]) => some.reduce((all, one) => all + one, 0)
 
-/** The most that anybody gets where `total` is divided: infinite where that is enough for all that is asked for. */
-export function fairLevel(asked: readonly number[], total: number): number {
+/** The most that anybody gets where `total` is divided: infinite where that is enough for all requests. */
+export function fairLevel(requested: readonly number[], total: number): number {
   let level = 0
   for (let satisfied = -1; ; ) {
-    const below = asked.filter((some) => some <= level)
-    if (below.length === asked.length) return Number.POSITIVE_INFINITY
+    const below = requested.filter((some) => some <= level)
+    if (below.length === requested.length) return Number.POSITIVE_INFINITY
     if (below.length === satisfied) return level
     satisfied = below.length
-    level = Math.max(0, (total - sum(below)) / (asked.length - satisfied))
+    level = Math.max(0, (total - sum(below)) / (requested.length - satisfied))
   }
 }

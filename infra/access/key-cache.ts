@@ -21,8 +21,8 @@ export interface KeyCacheOptions {
 
 interface Answer {
   record: KeyRecord | undefined
-  // When it was asked for: the answer may be as old as its question, however late it came.
-  askedAt: number
+  /** When it was requested: the answer may be as old as the request, however late it came. */
+  requestedAt: number
 }
 
 const maxKeys = 10_000
@@ -31,9 +31,9 @@ const lookupsAtOnce = { first: 4, again: 4 }
 const turnTimeoutMs = 5000
 
 /**
- * Looks each key up at most once per `cacheMs`. Concurrent requests with one key share a look-up. Keys are kept as
- * they are, not hashed, and in memory alone. Keys that do not exist are kept apart, so that guesses push out no
- * customer's key. That delays no new key: nobody knows a random key before it is readable.
+ * Looks each key up at most once per `cacheMs`. Concurrent requests with one key share a look-up. Keys are stored as
+ * they are, not hashed, and only in memory. Keys that do not exist have a cache of their own, so that guesses push out
+ * no customer's key. That delays no new key, because nobody knows a random key before it is readable.
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createBudget({ clock }), onKeyLookup } = options
@@ -43,20 +43,21 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
   const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
 
-  function isFresh({ askedAt }: Answer): boolean {
-    const age = clock() - askedAt
+  function isFresh({ requestedAt }: Answer): boolean {
+    const age = clock() - requestedAt
     // A clock that was set back must not make an answer last longer.
     return age >= 0 && age < cacheMs
   }
 
-  async function ask(key: string, isBelieved: () => boolean): Promise<KeyRecord | undefined> {
-    const askedAt = clock()
+  async function fetchRecord(key: string, isBelieved: () => boolean): Promise<KeyRecord | undefined> {
+    const requestedAt = clock()
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
     if (isBelieved()) {
-      const [is, isNot] = record ? [known, unknown] : [unknown, known]
-      is.set(key, { record, askedAt })
-      isNot.delete(key)
+      known.delete(key)
+      unknown.delete(key)
+      const answers = record ? known : unknown
+      answers.set(key, { record, requestedAt })
     }
     return record
   }
@@ -71,7 +72,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       throw overBudget()
     }
     const isBelieved = (): boolean => running.get(key) === lookup
-    const answer = (mayBeGuess ? first : again).run([], () => ask(key, isBelieved))
+    const answer = (mayBeGuess ? first : again).run([], () => fetchRecord(key, isBelieved))
     // Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again.
     const refund = () => sourceBudget.giveBack(source)
     if (mayBeGuess) answer.then((record) => record && refund(), refund)
@@ -87,7 +88,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     peek: (key: string): KeyRecord | undefined => known.peek(key)?.record,
     /**
      * undefined when the key does not exist. Without a promise where the answer is known. ApiError:
-     * rate_limit.exceeded when the source has asked about too many keys.
+     * rate_limit.exceeded when the source has sent too many keys that are new here.
      */
     find(
       key: string,
@@ -100,7 +101,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       return running.get(key) ?? lookUp(key, source)
     },
     /**
-     * From now on no answer to an earlier question is believed, also where it is still to come. Without ids that
+     * From now on no answer to an earlier request is believed, also where it is still to come. Without ids that
      * holds for keys of all organizations.
      */
     invalidate(organizationIds?: readonly string[]): void {
@@ -109,11 +110,11 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
         !changed || (record !== undefined && changed.has(record.principal.organizationId))
       for (const key of running.keys()) {
         const answer = known.get(key)
-        // Whose a key is that was never found is not known yet.
+        // A key that was never found may turn out to be one of a changed organization, so its look-up is not believed.
         if (!answer || isChanged(answer)) running.delete(key)
       }
       known.forEach((answer) => {
-        if (isChanged(answer)) answer.askedAt = Number.NEGATIVE_INFINITY
+        if (isChanged(answer)) answer.requestedAt = Number.NEGATIVE_INFINITY
       })
       if (!organizationIds) unknown.clear()
     },

@@ -41,10 +41,10 @@ export function checkScope(principal: SecretPrincipal, scope: Scope): void {
 }
 
 /** 403 naming the first of these that is missing. No stored scopes are the default ones, on both sides. */
-export function checkScopes({ scopes }: { scopes: readonly string[] }, wanted: readonly string[]): void {
+export function checkScopes({ scopes }: { scopes: readonly string[] }, required: readonly string[]): void {
   const granted = effectiveScopes(scopes)
   if (granted.includes('*')) return
-  const missing = effectiveScopes(wanted).find((scope) => !granted.includes(scope))
+  const missing = effectiveScopes(required).find((scope) => !granted.includes(scope))
   if (missing !== undefined) throw filledError('auth.insufficient_scope', { scope: missing })
 }
 

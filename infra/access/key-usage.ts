@@ -6,23 +6,6 @@ import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
 import { column, primaryKey, table, writeRows } from '../postgres/table.ts'
 
-export interface KeyUsageOptions {
-  pool: pg.Pool
-  clock: Clock
-  logger: Logger
-  /**
-   * Milliseconds from the first note to the write (default 1000). All notes that come meanwhile are written with it.
-   */
-  lingerMs?: number
-}
-
-export interface KeyUsage {
-  /** Costs nothing where the key was noted within the last minute. */
-  note(keyId: string): void
-  flush(): Promise<void>
-  close(): Promise<void>
-}
-
 const noteEveryMs = 60_000
 const retryMs = 10_000
 
@@ -37,7 +20,18 @@ const keyUsage = table('tidegate.api_key_usage', {
  */
 export const keyUsageMigrations: Migrations = { name: 'key-usage', create: ddlOf(keyUsage) }
 
-export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsageOptions): KeyUsage {
+/** All uses that are noted within `lingerMs` (milliseconds) are written together. */
+export function createKeyUsage({
+  pool,
+  clock,
+  logger,
+  lingerMs = 1000,
+}: {
+  pool: pg.Pool
+  clock: Clock
+  logger: Logger
+  lingerMs?: number
+}) {
   const notedAt = new Map<string, number>()
   const pending = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -72,7 +66,8 @@ export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsag
   }
 
   return {
-    note(keyId) {
+    /** Costs nothing where the key was noted within the last minute. */
+    note(keyId: string): void {
       const now = clock()
       const last = notedAt.get(keyId)
       if (closed || (last !== undefined && Math.abs(now - last) < noteEveryMs)) return
@@ -81,7 +76,7 @@ export function createKeyUsage({ pool, clock, logger, lingerMs = 1000 }: KeyUsag
       flushIn(lingerMs)
     },
     flush,
-    close() {
+    close(): Promise<void> {
       closed = true
       return flush()
     },

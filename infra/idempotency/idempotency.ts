@@ -156,8 +156,8 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
       return answer
     }
     try {
-      const kept = await complete(pool, { ...lease, answer: secrets.seal(answer, random) })
-      return kept ? secrets.open(kept) : answer
+      const stored = await complete(pool, { ...lease, answer: secrets.seal(answer, random) })
+      return stored ? secrets.open(stored) : answer
     } catch (err) {
       // The effect is durable: the caller gets the answer, and a repetition finds the effect.
       logger.warn({ err }, 'the answer of an idempotent command was not stored')

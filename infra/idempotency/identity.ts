@@ -6,9 +6,9 @@ const details = { header_name: headerName }
 
 /** undefined without the header. 422 for anything but 1-255 printable ASCII characters. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
-  const given = headers['idempotency-key']
-  if (given === undefined) return undefined
-  if (typeof given === 'string' && /^[\x20-\x7e]{1,255}$/.test(given)) return given
+  const value = headers['idempotency-key']
+  if (value === undefined) return undefined
+  if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value
   throw invalidField(
     { name: headerName, issue: 'invalid', expected: '1-255 printable ASCII characters' },
     details,
@@ -25,8 +25,8 @@ export function keyReused(): ApiError {
  * none.
  */
 export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
-  const asked = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
-  return JSON.stringify([method, url.split('?', 1)[0], canonical(asked)])
+  const sent = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
+  return JSON.stringify([method, url.split('?', 1)[0], canonical(sent)])
 }
 
 function isEmptyObject(value: unknown): boolean {

@@ -5,7 +5,7 @@ import { column, insertInto, nullable, primaryKey, type RowOf, replacing, table 
 const hour = 60 * 60 * 1000
 
 /** An answer is repeated for so long after the first request with its key. */
-export const answerKeptMs = 24 * hour
+const answerStoredMs = 24 * hour
 
 /**
  * Nobody else starts the command for so long. It is longer than commands take, and so short that a killed process is
@@ -24,7 +24,7 @@ const commands = table(
     /** 16 random bytes, which name the command. */
     seed: column.bytea(),
     createdAt: { ...column.bigint(), name: 'created_at' },
-    keptUntil: { ...column.bigint(), name: 'kept_until' },
+    storedUntil: { ...column.bigint(), name: 'kept_until' },
     /** The attempt that has the lease. */
     owner: column.bytea(),
     /** When the lease of the attempt that runs now expires; 0 = none runs. */
@@ -52,14 +52,12 @@ export interface CommandLease {
   owner: Buffer
 }
 
-export interface BeginCommand extends CommandLease, Pick<StoredCommand, 'masterKeyId' | 'requestMac'> {
-  now: number
-}
-
 /** Makes the row with its lease, or makes one anew whose time is over. false: there is one, and it stays as it is. */
-export async function begin(db: Db, command: BeginCommand): Promise<boolean> {
-  const { now, ...named } = command
-  const times = { createdAt: now, keptUntil: now + answerKeptMs, expiresAt: now + leaseMs }
+export async function begin(
+  db: Db,
+  { now, ...named }: CommandLease & Pick<StoredCommand, 'masterKeyId' | 'requestMac'> & { now: number },
+): Promise<boolean> {
+  const times = { createdAt: now, storedUntil: now + answerStoredMs, expiresAt: now + leaseMs }
   const { text, values } = insertInto(commands, {
     columns: commands.columns,
     rows: [{ ...named, ...times, inDoubt: false, answer: null }],
@@ -76,7 +74,7 @@ export async function find(
   { id, now }: { id: Buffer; now: number },
 ): Promise<StoredCommand | undefined> {
   const { rows } = await db.query<StoredCommand>(
-    `select ${commands.selectWithout('c', 'id', 'keptUntil', 'owner', 'inDoubt')}
+    `select ${commands.selectWithout('c', 'id', 'storedUntil', 'owner', 'inDoubt')}
      from tidegate.idempotency_keys c where id = $1 and (kept_until > $2 or expires_at > $2)`,
     [id, now],
   )
@@ -97,7 +95,7 @@ export async function resume(
 }
 
 /**
- * Returns the answer that is kept. It is the one of whoever ended first, if the command was taken over while it ran.
+ * Returns the answer that is stored. It is the one of whoever ended first, if the command was taken over while it ran.
  * undefined when the row is gone.
  */
 export async function complete(
@@ -121,7 +119,7 @@ export async function releaseLease(db: Db, { id, owner }: CommandLease): Promise
 }
 
 /**
- * The key of a refused command is free for a corrected request. One with an attempt of unknown outcome is kept: a
+ * The key of a refused command is free for a corrected request. One with an attempt of unknown outcome stays, because a
  * later attempt would be another command and could have the effect once more.
  */
 export async function forgetCommand(db: Db, lease: CommandLease): Promise<void> {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { createFairShare, type SoFar } from '../../infra/access/fair-share.ts'
+import { createFairShare, type Totals } from '../../infra/access/fair-share.ts'
 import { type ApiError, unavailable } from '../../infra/errors/errors.ts'
 import type { Clock, OrganizationId, Random } from '../../infra/ids.ts'
 import { type Begun, createBegun } from './begun.ts'
@@ -50,12 +50,12 @@ export function nextWindow(
  * what is left of the window. Half of the limit of requests in flight is reserved for running sessions.
  */
 export function admissible(
-  { asked, had }: SoFar,
+  { requested, granted }: Totals,
   load: { window: Window; open: number; inFlight: number; maxInFlight: number },
 ): number {
   const { window, open, inFlight, maxInFlight } = load
-  const withinFlight = asked * Math.min(1, Math.max(0, 2 - inFlight / (maxInFlight / 4)))
-  return window === undefined ? withinFlight : Math.min(withinFlight, had + window - open)
+  const withinFlight = requested * Math.min(1, Math.max(0, 2 - inFlight / (maxInFlight / 4)))
+  return window === undefined ? withinFlight : Math.min(withinFlight, granted + window - open)
 }
 
 export type Shed = 'session' | 'request'
@@ -117,7 +117,7 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
       step()
       const load = { window, open: begun.count(), inFlight, maxInFlight: limits.maxInFlight }
       const isFree = window === undefined && inFlight <= limits.maxInFlight / 4
-      if (share.admits(organizationId, isFree ? undefined : (sofar) => admissible(sofar, load))) return
+      if (share.admits(organizationId, isFree ? undefined : (totals) => admissible(totals, load))) return
       refusedAt = clock()
       throw shed('session')
     },

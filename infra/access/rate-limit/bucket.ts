@@ -29,7 +29,7 @@ export const unit = 60_000
 export interface LocalBucket {
   readonly id: string
   limit: number
-  /** What the shared bucket has beside `reserved`, less `owed`. */
+  /** What the shared bucket has next to `reserved`, less `owed`. */
   shared: number
   at: number
   isKnown: boolean
@@ -98,15 +98,13 @@ export function owe(bucket: LocalBucket, parts: number): void {
   bucket.shared = within(bucket, bucket.shared - parts)
 }
 
-interface Decision {
-  admitted: boolean
-  limit: number
-  cost: number
-  // What is left after the charge.
-  parts: number
-}
-
-function result({ admitted, limit, cost, parts }: Decision): RateLimitResult {
+// `parts`: what is left after the charge.
+function result({
+  admitted,
+  limit,
+  cost,
+  parts,
+}: Pick<RateLimitResult, 'admitted' | 'limit' | 'cost'> & { parts: number }): RateLimitResult {
   const missing = cost * unit - Math.max(-limit * unit, parts)
   const retryAfterSeconds = admitted ? 0 : Math.max(1, Math.ceil(missing / limit / 1000))
   const remaining = Math.min(limit, Math.max(0, Math.floor(parts / unit)))
@@ -121,7 +119,7 @@ export interface Report {
   charge: number
   /** Parts of the reservation that go back, and that stay reserved. */
   returned: number
-  kept: number
+  retained: number
   reserves: boolean
 }
 
@@ -132,7 +130,7 @@ export interface Balance {
   granted: number
 }
 
-/** Takes all that is owed into a report. With `costs` of waiting requests nothing is kept: it counts for them. */
+/** Takes all that is owed into a report. With `costs` of waiting requests nothing stays reserved, because it counts for them. */
 export function startReport(
   bucket: LocalBucket,
   { costs, isIdle }: { costs: number[]; isIdle: boolean },
@@ -150,7 +148,7 @@ export function startReport(
     limit,
     charge: owed + sum(costs) * unit,
     returned: isReturned ? reserved : 0,
-    kept: bucket.reserved,
+    retained: bucket.reserved,
     reserves: isBusy && !isIdle,
   }
 }
@@ -158,19 +156,19 @@ export function startReport(
 export interface Answer extends Balance {
   /** Of the requests that waited for it. */
   costs: number[]
-  kept: number
+  retained: number
   sentAt: number
 }
 
 /** Goes on from the answer to a report, and decides the requests that waited, in order. */
 export function applyAnswer(
   bucket: LocalBucket,
-  { parts, granted, costs, kept, sentAt }: Answer,
+  { parts, granted, costs, retained, sentAt }: Answer,
 ): RateLimitResult[] {
   const { limit, at } = bucket
   bucket.isKnown = true
   bucket.syncedAt = sentAt
-  bucket.held = kept + granted
+  bucket.held = retained + granted
   bucket.reserved += granted
   bucket.shared = within(bucket, within(bucket, parts) + limit * (at - sentAt) - bucket.owed)
   let left = Math.min(limit * unit, parts + granted + sum(costs) * unit)

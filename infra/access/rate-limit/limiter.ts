@@ -87,7 +87,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     try {
       const balance = await store.charge(report)
       advance(bucket, bucket.limit, clock())
-      const results = applyAnswer(bucket, { ...balance, kept: report.kept, costs, sentAt })
+      const results = applyAnswer(bucket, { ...balance, retained: report.retained, costs, sentAt })
       for (const [i, result] of results.entries()) waiting[i]?.answer(result)
       answerQueue(bucket)
     } catch (error) {

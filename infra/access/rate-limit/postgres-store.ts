@@ -5,7 +5,7 @@ import type { Balance } from './bucket.ts'
 import type { BucketStore } from './limiter.ts'
 
 // Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
-// Half of a page stays free, so that an update finds room beside the old version and touches no index. `parts` and `at`
+// Half of a page stays free, so that an update finds room next to the old version and touches no index. `parts` and `at`
 // (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
 export const rateLimitMigrations: Migrations = {
   name: 'rate-limits',
@@ -26,11 +26,11 @@ export const rateLimitPoolOptions = {
 
 const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-// Refills the bucket, charges it and reserves units. $2 limit, $3 charge, $4 process, $5 returned, $6 kept, $7 whether
+// Refills the bucket, charges it and reserves units. $2 limit, $3 charge, $4 process, $5 returned, $6 retained, $7 whether
 // to reserve. What is reserved is still of the bucket, so it refills to the limit less that.
 //
 // All processes together reserve at most a hundredth of the limit, each an equal share of it. What one holds and does
-// not use is what others are refused too early. Whoever is not heard of for 3 seconds counts as dead.
+// not use is what others are refused too early. A process that does not report for 3 seconds counts as dead.
 const charge = `
 insert into tidegate.rate_limits as b (bucket, parts, at, reservations)
 values ($1, $2::bigint * 60000 - $3::bigint, ${now}, '{}')
@@ -60,11 +60,11 @@ returning parts::float8, coalesce((reservations->$4->>0)::bigint - $6::bigint, 0
 export function createPostgresStore(pool: pg.Pool, { random }: { random: Random }): BucketStore {
   const node = random(8).toString('hex')
   return {
-    async charge({ bucketId, limit, charge: parts, returned, kept, reserves }) {
+    async charge({ bucketId, limit, charge: parts, returned, retained, reserves }) {
       const { rows } = await pool.query<Balance>({
         name: 'rate-limit-charge',
         text: charge,
-        values: [bucketId, limit, parts, node, returned, kept, reserves],
+        values: [bucketId, limit, parts, node, returned, retained, reserves],
       })
       if (!rows[0]) throw new Error('a bucket that was just written is not there')
       return rows[0]

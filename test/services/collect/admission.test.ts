@@ -34,7 +34,7 @@ describe('the window of sessions that are begun', () => {
 })
 
 describe('what is admissible', () => {
-  const sofar = { asked: 1000, had: 200 }
+  const sofar = { requested: 1000, granted: 200 }
   const given = { window: undefined, open: 50, inFlight: 0, ...limits }
 
   test('is all that is asked for without a window', () => {

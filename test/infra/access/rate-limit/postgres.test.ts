@@ -75,7 +75,7 @@ const reports = fc.record({
     fc.integer({ min: -10, max: 10 }).map((units) => units * unit),
   ),
   returned: fc.constantFrom(0, 0, unit, 3 * unit),
-  kept: fc.constantFrom(0, 0, unit, 3 * unit),
+  retained: fc.constantFrom(0, 0, unit, 3 * unit),
   reserves: fc.boolean(),
 })
 
@@ -104,7 +104,7 @@ test('the statement charges and reserves as the rule written a second time does'
 
 test('a reservation is void after 3 seconds, and one from a clock that was set back', async () => {
   const [store] = [createPostgresStore(database.pool, { random: () => Buffer.from('a') })]
-  const report = { bucketId: 'void', limit: 600, charge: 0, returned: 0, kept: 0, reserves: true }
+  const report = { bucketId: 'void', limit: 600, charge: 0, returned: 0, retained: 0, reserves: true }
   await store.charge(report)
   const hold = (until: string) =>
     database.pool.query(

@@ -59,7 +59,7 @@ interface Charge {
 }
 
 export function charged(row: Row | undefined, { report, node, now }: Charge): { row: Row; granted: number } {
-  const { limit, charge, returned, kept, reserves } = report
+  const { limit, charge, returned, retained, reserves } = report
   const full = limit * unit
   if (!row) return { row: { parts: full - charge, at: now, reservations: {} }, granted: 0 }
   const living = Object.entries(row.reservations).filter(
@@ -72,11 +72,11 @@ export function charged(row: Row | undefined, { report, node, now }: Charge): { 
   const rest = Math.min(full - reserved, refilled) + returned - charge
   const hundredth = Math.floor(limit / 100)
   const share = Math.floor(hundredth / (others.length + 1)) * unit
-  const free = Math.min(share, hundredth * unit - byOthers) - kept
+  const free = Math.min(share, hundredth * unit - byOthers) - retained
   const granted = reserves ? Math.max(0, Math.min(free, Math.floor(rest / unit) * unit)) : 0
   const reservations = {
     ...Object.fromEntries(others),
-    [node]: [kept + granted, now + 3000] as [number, number],
+    [node]: [retained + granted, now + 3000] as [number, number],
   }
   return { row: { parts: rest - granted, at: now, reservations }, granted }
 }
