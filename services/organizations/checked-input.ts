@@ -47,7 +47,6 @@ export type KeySpec = Pick<
 >
 
 const keySet = 'api_key_create'
-const publishableOnly = { issue: 'not_allowed', expected: 'publishable keys only' }
 
 /**
  * Defaults: a name alone makes a secret key with the narrow scopes. Allowed origins or a client target without a type
@@ -76,25 +75,23 @@ type KeyParts = Pick<KeySpec, 'client_target' | 'allowed_origins' | 'scopes'>
 
 function publishableParts(request: KeyRequest): KeyParts {
   const { scopes, client_target = 'browser' } = request
-  const secretOnly = { name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }
   const { origins } = checkAll({
-    scopes: () => refusePresent(scopes, secretOnly),
+    scopes: () => refusePresent(scopes, 'scopes', 'secret keys only'),
     origins: () => originsOf(request),
   })
   return { scopes: null, client_target, allowed_origins: origins }
 }
 
 function originsOf({ environment, allowed_origins, client_target = 'browser' }: KeyRequest): string[] {
-  const browsersOnly = { name: 'allowed_origins', issue: 'not_allowed', expected: 'browser keys only' }
-  if (client_target !== 'browser') refusePresent(allowed_origins, browsersOnly)
+  if (client_target !== 'browser') refusePresent(allowed_origins, 'allowed_origins', 'browser keys only')
   return checkedOrigins(allowed_origins ?? [], { environment, parameterSet: keySet })
 }
 
 function secretParts(request: KeyRequest): KeyParts {
   const { allowed_origins, client_target } = request
   const { scopes } = checkAll({
-    origins: () => refusePresent(allowed_origins, { name: 'allowed_origins', ...publishableOnly }),
-    target: () => refusePresent(client_target, { name: 'client_target', ...publishableOnly }),
+    origins: () => refusePresent(allowed_origins, 'allowed_origins', 'publishable keys only'),
+    target: () => refusePresent(client_target, 'client_target', 'publishable keys only'),
     scopes: () => scopesOf(request),
   })
   return { client_target: 'browser', allowed_origins: null, scopes }
@@ -106,8 +103,8 @@ function scopesOf({ type, scopes }: KeyRequest): string[] {
   throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, keySet)
 }
 
-function refusePresent(value: unknown, field: Parameters<typeof invalid>[0]): void {
-  if (value !== undefined) throw invalid(field, keySet)
+function refusePresent(value: unknown, name: string, expected: string): void {
+  if (value !== undefined) throw invalid({ name, issue: 'not_allowed', expected }, keySet)
 }
 
 /** 422 naming those of the members that fit no key. */

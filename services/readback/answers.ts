@@ -7,24 +7,25 @@ import type {
   VisitorRow,
 } from '../../projections/sessions/queries.ts'
 import type { DecisionSummary } from '../../projections/sessions/tables.ts'
-import type { Highlight, Network, RequestContext, SessionScored, Verdict } from '../../schemas/events.ts'
+import type { Network, SessionScored, Verdict } from '../../schemas/events.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
-/** A session's detail, most actionable first. Without an `identification` that was not asked for. */
+/** A session's detail, most actionable first. Without an `identification` that was not requested. */
 export function sessionDetail(
   row: SessionDetailRow,
   identification?: Identification | null,
 ): Record<keyof SessionDetail, unknown> {
   const { detail } = row
+  const { url, referrer, user_agent } = detail.request
   return {
     object: 'session',
     id: row.id,
     created_at: iso(row.created_at),
     client_user_id: row.client_user_id,
     decision: detailDecision(row.decision),
-    highlights: detail.highlights.map(detailHighlight),
+    highlights: detail.highlights.map(({ evidence, ...rest }) => (evidence ? { ...rest, evidence } : rest)),
     attribution: detail.attribution,
     web_bot_auth: detail.web_bot_auth,
     network: detailNetwork(detail.network),
@@ -33,7 +34,7 @@ export function sessionDetail(
     identification,
     connection_fingerprint: detail.connection_fingerprint,
     previous_decisions: row.previous_decisions.map(detailDecision),
-    request: detailRequest(detail.request),
+    request: { url, referrer, user_agent },
     browser: detail.browser,
     device: detail.device,
     analysis_coverage: detail.analysis_coverage,
@@ -41,7 +42,7 @@ export function sessionDetail(
     repeats: detail.repeats,
     signals_fired: detail.signals_fired.map(({ channel: _, ...signal }) => signal),
     client_telemetry: detail.client_telemetry,
-    native_runtime_integrity: seenOnly(detail.native_runtime_integrity),
+    native_runtime_integrity: withoutNulls(detail.native_runtime_integrity),
     native_app: detail.native_app,
     native_carrier: detail.native_carrier,
     native_motion_print: detail.native_motion_print,
@@ -68,10 +69,6 @@ function detailDecision(decision: DecisionSummary): SessionDetail['decision'] {
   }
 }
 
-function detailHighlight({ evidence, ...highlight }: Highlight): SessionDetail['highlights'][number] {
-  return evidence ? { ...highlight, evidence } : highlight
-}
-
 function detailNetwork(network: Network): SessionDetail['network'] {
   return { ...network, evaluated_at: network.evaluated_at === null ? null : iso(network.evaluated_at) }
 }
@@ -91,12 +88,8 @@ function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
   }
 }
 
-function detailRequest({ url, referrer, user_agent }: RequestContext): SessionDetail['request'] {
-  return { url, referrer, user_agent }
-}
-
 // Members that the SDK could not see are null in the event and left out here.
-function seenOnly(integrity: SessionScored['native_runtime_integrity']): unknown {
+function withoutNulls(integrity: SessionScored['native_runtime_integrity']): unknown {
   return integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
 }
 

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import { type Decide, decidedEvent } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../infra/text.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 
-/** Resolves when the session reads with the given client user id. */
+/** Resolves when the session reads with the client user id. */
 export async function updateClientUser(
   { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
-  { scope, ...change }: { scope: DataScope } & Pick<ClientUserChange, 'sessionId' | 'clientUserId'>,
+  change: Pick<ClientUserChange, keyof DataScope | 'sessionId' | 'clientUserId'>,
 ): Promise<void> {
-  const { sessionId } = change
+  const { sessionId, clientUserId: _, ...scope } = change
   const at = clock()
   const eventId = timeOrderedId('evt', at, random)
   await decide({
@@ -22,11 +22,8 @@ export async function updateClientUser(
     projection: 'sessions',
     load: (tx) => findSession(tx, scope, sessionId),
     decide: (session) =>
-      decideClientUser(session?.client_user_id ?? null, { ...change, ...scope, eventId, at }).map(
-        (event) => ({
-          event,
-          meta: { eventId, time: at, ...scope },
-        }),
+      decideClientUser(session?.client_user_id ?? null, { ...change, eventId, at }).map((event) =>
+        decidedEvent(event, { ...scope, eventId, now: at }),
       ),
   })
 }
@@ -44,7 +41,7 @@ export const clientUserIdInput = z
 
 interface ClientUserChange extends DataScope {
   sessionId: string
-  // null removes it.
+  /** null removes it. */
   clientUserId: string | null
   eventId: string
   at: number
@@ -54,13 +51,8 @@ interface ClientUserChange extends DataScope {
 export function decideClientUser(current: string | null, command: ClientUserChange): DomainEvent[] {
   const { sessionId, organizationId, environment, clientUserId, eventId, at } = command
   if (current === clientUserId) return []
-  const about = {
-    session_id: sessionId,
-    organization_id: organizationId,
-    environment,
-    event_id: eventId,
-  }
+  const ids = { session_id: sessionId, organization_id: organizationId, environment, event_id: eventId }
   return clientUserId === null
-    ? [{ type: 'ClientUserCleared', data: { ...about, cleared_at: at } }]
-    : [{ type: 'ClientUserAttached', data: { ...about, client_user_id: clientUserId, attached_at: at } }]
+    ? [{ type: 'ClientUserCleared', data: { ...ids, cleared_at: at } }]
+    : [{ type: 'ClientUserAttached', data: { ...ids, client_user_id: clientUserId, attached_at: at } }]
 }

@@ -31,7 +31,7 @@ interface ReadbackOptions {
   pool: pg.Pool
   decideAs: DecideAs
   auth: Auth
-  // null = nothing is known of how the session came to a visitor.
+  /** null = it is not known why the session is of its visitor. */
   identify(sessionId: string): Promise<Identification | null>
   keyring: Keyring
   clock: Clock
@@ -64,7 +64,7 @@ const detailQuery = z.object({
 })
 
 // It changes as visitors come and go, and takes as long as the rest.
-const asksWhy = ({ include }: z.output<typeof detailQuery>) => [include].flat().includes('identification')
+const includesWhy = ({ include }: z.output<typeof detailQuery>) => [include].flat().includes('identification')
 
 function listSessionsRoute(app: FastifyInstance, { pool, auth, keyring }: ReadbackOptions): void {
   const cursors = createCursors({ keyring })
@@ -125,7 +125,7 @@ function getSessionRoute(app: FastifyInstance, { pool, auth, identify }: Readbac
     errors: [404],
     async run(request) {
       const row = await sessionOr404(pool, auth.scope(request), request.params.sessionId)
-      const identification = asksWhy(request.query) ? row.visitor && (await identify(row.id)) : undefined
+      const identification = includesWhy(request.query) ? row.visitor && (await identify(row.id)) : undefined
       return { data: sessionDetail(row, identification) }
     },
   })
@@ -151,7 +151,7 @@ function updateSessionRoute(app: FastifyInstance, options: ReadbackOptions): voi
       await sessionOr404(pool, scope, sessionId)
       const decide = decideAs(auth.actor(request), request)
       const { client_user_id: clientUserId } = request.body
-      await updateClientUser({ decide, clock, random }, { scope, sessionId, clientUserId })
+      await updateClientUser({ decide, clock, random }, { ...scope, sessionId, clientUserId })
       return { data: sessionDetail(await sessionOr404(pool, scope, sessionId)) }
     },
   })
@@ -227,7 +227,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify }: Rea
       const row = isId('vid', visitorId) ? await findVisitor(pool, scope, visitorId) : undefined
       if (!row) throw await noSuchVisitor(pool, scope, visitorId)
       const [newest] = row.activity
-      const why = asksWhy(request.query) && {
+      const why = includesWhy(request.query) && {
         identification: newest ? await identify(newest.session_id) : null,
       }
       return { data: { ...visitorDetail(row), ...why } }
@@ -235,7 +235,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify }: Rea
   })
 }
 
-/** Whoever has kept the id of a visitor that was merged since learns where it went, as long as that one is there. */
+/** Whoever stored the id of a visitor that was merged since learns where it went, as long as that one is there. */
 async function noSuchVisitor(pool: Db, scope: DataScope, visitorId: string): Promise<ApiError> {
   const into = isId('vid', visitorId) ? await findMergedInto(pool, scope, visitorId) : undefined
   const isThere =

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
+import { type Decide, type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infra/ids.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -9,22 +9,10 @@ import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../project
 import { eventTopics } from '../../../schemas/events.ts'
 import { enqueuePending } from '../queue.ts'
 
-interface RedeliverDeps {
-  decide: Decide
-  pool: Db
-  clock: Clock
-  random: Random
-}
-
-interface RedeliverRequest {
-  eventId: string
-  // undefined = every endpoint that did not get the event.
-  endpointId?: string | undefined
-}
-
+/** Without `endpointId`: for every endpoint that did not get the event. Returns the ids of the deliveries. */
 export async function redeliver(
-  { decide, pool, clock, random }: RedeliverDeps,
-  { eventId, endpointId }: RedeliverRequest,
+  { decide, pool, clock, random }: { decide: Decide; pool: Db; clock: Clock; random: Random },
+  { eventId, endpointId }: { eventId: string; endpointId?: string | undefined },
 ): Promise<string[]> {
   const now = clock()
   const requestId = timeOrderedId('evt', now, random)
@@ -36,9 +24,7 @@ export async function redeliver(
     load: (tx) => load(tx, eventId),
     decide: (state) => decideRedelivery(state, { endpointId, requestId, now }),
   })
-  const ids = events.flatMap(({ type, data }) =>
-    type === 'WebhookRedeliveryRequested' ? [data.delivery_id] : [],
-  )
+  const ids = events.flatMap(({ data }) => ('delivery_id' in data ? [data.delivery_id] : []))
   await enqueuePending(pool, ids)
   return ids
 }
@@ -46,14 +32,12 @@ export async function redeliver(
 async function load(tx: Tx, eventId: string): Promise<RedeliveryState> {
   const event = (await findEvents(tx, [eventId])).get(eventId)
   const deliveries = await deliveriesOf(tx, [eventId])
+  const endpointIds = deliveries.map(({ endpoint_id }) => endpoint_id)
   return {
     event,
     deliveries,
     organization: event && (await findOrganization(tx, event.organization_id)),
-    endpoints: await findEndpoints(
-      tx,
-      deliveries.map((delivery) => delivery.endpoint_id),
-    ),
+    endpoints: await findEndpoints(tx, endpointIds),
   }
 }
 
@@ -112,16 +96,11 @@ function requireActive(endpoint: EndpointRow | undefined, id: string): void {
 
 function requested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
   const { id, event_id, endpoint_id, organization_id, environment } = delivery
-  const about = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
-  return {
-    event: { type: 'WebhookRedeliveryRequested', data: { ...about, requested_at: now } },
-    meta: {
-      eventId: derivedId('evt', requestId, id),
-      time: now,
-      organizationId: organization_id,
-      environment,
-    },
-  }
+  const ids = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
+  return decidedEvent(
+    { type: 'WebhookRedeliveryRequested', data: { ...ids, requested_at: now } },
+    { organizationId: organization_id, environment, eventId: derivedId('evt', requestId, id), now },
+  )
 }
 
 const notFound = (message: string) => new ApiError('request.not_found', { message })
