@@ -62,7 +62,7 @@ export function structure(all: Import[] = imports()): Structure {
 }
 
 /** The services whose folders are known to import each other one way only. */
-export const oneWayServices = 'cli collect erasure gate organizations readback web webhooks'
+export const oneWayServices = 'cli collect erasure gate organizations readback scoring web webhooks'
   .split(' ')
   .map((name) => `services/${name}`)
 
