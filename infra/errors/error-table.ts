@@ -1,6 +1,7 @@
 export interface ErrorEntry {
   status: number
-  retryable: boolean
+  /** Whether the same request may succeed later. Default: it may not. */
+  retryable?: boolean
   /** Replaces the sentence that follows from `retryable`, where an answer may differ from the table. */
   retry?: string
   message: string
@@ -14,18 +15,16 @@ export interface ErrorEntry {
 
 const requestFields = '`fields` names each refused member with `issue` and, where known, `expected`.'
 
-/** A code keeps its meaning for ever; new ones may be added. */
-export const errorTable = {
+// A code keeps its meaning for ever; new ones may be added.
+const entries = {
   'auth.missing_api_key': {
     status: 401,
-    retryable: false,
     message: 'The Authorization header is missing.',
     meaning: 'The request has no `Authorization` header, or an empty one.',
     remedy: 'Send `Authorization: Bearer` and the API key.',
   },
   'auth.invalid_api_key': {
     status: 401,
-    retryable: false,
     message: 'The API key is malformed, unknown, revoked or expired.',
     meaning:
       'The header is not a bearer token, or the key is mistyped, unknown, revoked, or was rotated more than 24 hours ago.',
@@ -34,14 +33,12 @@ export const errorTable = {
   },
   'auth.secret_key_required': {
     status: 403,
-    retryable: false,
     message: 'This endpoint needs a secret key.',
     meaning: 'A publishable key was sent to an endpoint of the REST API.',
     remedy: 'Call the endpoint from your server with a secret key (`sk_live_` or `sk_test_`).',
   },
   'auth.secret_key_not_allowed': {
     status: 403,
-    retryable: false,
     message: 'Secret keys do not work on collect endpoints; use a publishable key.',
     meaning: 'A secret key was sent to an endpoint of the collect API.',
     remedy:
@@ -49,7 +46,6 @@ export const errorTable = {
   },
   'auth.native_key_not_allowed': {
     status: 403,
-    retryable: false,
     message: 'This native key works only with its own mobile SDK on collect session endpoints.',
     meaning:
       'A key for iOS or Android was used by a browser, by the SDK of the other platform, or on the REST API.',
@@ -57,7 +53,6 @@ export const errorTable = {
   },
   'auth.insufficient_scope': {
     status: 403,
-    retryable: false,
     message: 'The API key lacks the scope {scope}.',
     meaning:
       'The secret key is valid and does not carry the scope that the endpoint needs, or one that it would give to another key. The message names it.',
@@ -65,21 +60,18 @@ export const errorTable = {
   },
   'auth.organization_access_denied': {
     status: 403,
-    retryable: false,
     message: 'The API key belongs to another organization.',
     meaning: 'The `organizationId` in the path is not the organization that owns the key, or is none at all.',
     remedy: 'Use the id of the organization that owns the key, or a key of the organization in the path.',
   },
   'auth.organization_inactive': {
     status: 403,
-    retryable: false,
     message: 'The organization is suspended or deleted.',
     meaning: 'The key is valid and its organization may not use the service now.',
     remedy: 'Ask the operator of this server. All keys of the organization are refused alike.',
   },
   'auth.origin_not_allowed': {
     status: 403,
-    retryable: false,
     message: 'The request origin is not allowed for this key.',
     meaning: 'The publishable key has allowed origins, and the `Origin` header is missing or none of them.',
     remedy:
@@ -87,7 +79,6 @@ export const errorTable = {
   },
   'request.malformed': {
     status: 400,
-    retryable: false,
     message: 'The request is not valid HTTP, or its URL cannot be read.',
     meaning:
       'The HTTP parser refused the request, its `Host` header is missing, or its URL has a broken escape.',
@@ -95,7 +86,6 @@ export const errorTable = {
   },
   'request.malformed_body': {
     status: 400,
-    retryable: false,
     message: 'The request body is not valid JSON.',
     meaning:
       'The body is empty where one is needed, is not JSON in UTF-8, or is shorter or longer than `Content-Length` says.',
@@ -103,7 +93,6 @@ export const errorTable = {
   },
   'request.not_found': {
     status: 404,
-    retryable: false,
     message: 'Nothing was found here.',
     meaning:
       'The path does not exist, or no such resource does in this organization and environment. Live keys do not see test data, and test keys no live data.',
@@ -114,7 +103,6 @@ export const errorTable = {
   },
   'request.method_not_allowed': {
     status: 405,
-    retryable: false,
     message: 'This path takes {methods} only.',
     meaning: 'The path exists and does not take the method. The header `Allow` lists those that it takes.',
     remedy: 'Use one of the methods in `Allow`.',
@@ -128,7 +116,6 @@ export const errorTable = {
   },
   'request.conflict': {
     status: 409,
-    retryable: false,
     retry: 'the same request fails again, unless `retryable` is true',
     message: 'The request conflicts with what exists.',
     meaning:
@@ -140,14 +127,12 @@ export const errorTable = {
   },
   'request.payload_too_large': {
     status: 413,
-    retryable: false,
     message: 'The request body is too large.',
     meaning: 'A JSON body may have 256 KiB, observations 128 KiB deflated, and a network check 4 KiB.',
     remedy: 'Send less at once.',
   },
   'request.invalid_content_type': {
     status: 415,
-    retryable: false,
     message: 'The Content-Type must be {expected}.',
     meaning:
       'The body has another content type than the endpoint takes, or none, or it is compressed: it has a `Content-Encoding` other than `identity`.',
@@ -157,7 +142,6 @@ export const errorTable = {
   },
   'request.validation_failed': {
     status: 422,
-    retryable: false,
     message: '{field}: {issue}',
     meaning:
       'A value in the path, the query, a header or the body is missing, unknown, or not of the form it must have.',
@@ -166,14 +150,12 @@ export const errorTable = {
   },
   'request.headers_too_large': {
     status: 431,
-    retryable: false,
     message: 'The request headers or its URL are too large.',
     meaning: 'The request line and the headers together are larger than 16 KiB.',
     remedy: 'Send fewer or shorter headers, or a shorter URL.',
   },
   'session.sequence_mismatch': {
     status: 409,
-    retryable: false,
     message: 'The batch sequence number is not the expected one.',
     meaning:
       'Another body was accepted under this number before, or `X-Batch-Seq` is not the number in the nonce.',
@@ -183,7 +165,6 @@ export const errorTable = {
   },
   'session.invalid_or_expired': {
     status: 410,
-    retryable: false,
     message: 'The collect session is invalid or has expired; start a new one.',
     meaning: 'The session or document is unknown, older than 24 hours, or of another key or organization.',
     remedy: 'Open a new session. The SDK does this by itself.',
@@ -199,7 +180,6 @@ export const errorTable = {
   },
   'gate.session_not_found': {
     status: 404,
-    retryable: false,
     message: 'No Gate session has this id.',
     meaning: 'The id is mistyped, or of no signup or login of this server.',
     remedy: 'Use the `id` that the creation of the session answered with, or create a new one.',
@@ -215,7 +195,6 @@ export const errorTable = {
   },
   'gate.session_expired': {
     status: 410,
-    retryable: false,
     message: 'The Gate session has expired.',
     meaning:
       'Nobody decided within the 15 minutes of the session. A login code answers so, too, when it is unknown or its 5 minutes are over.',
@@ -232,7 +211,6 @@ export const errorTable = {
   },
   'gate.session_already_resolved': {
     status: 409,
-    retryable: false,
     message: 'The Gate session was already approved, rejected or expired.',
     meaning:
       'A decision has been made, and there is no second one. A login code that was used before answers so with status 410.',
@@ -256,7 +234,6 @@ export const errorTable = {
   },
   'gate.bot_detected': {
     status: 403,
-    retryable: false,
     message: 'The consent page was operated by automation.',
     meaning: 'The session of the consent page was scored as a bot. The Gate session stays pending.',
     remedy: 'A person has to approve, in a browser of their own. There are three attempts in all.',
@@ -264,7 +241,6 @@ export const errorTable = {
   },
   'gate.approve_token_invalid': {
     status: 403,
-    retryable: false,
     message: 'The approve token is missing, wrong or was replaced.',
     meaning:
       'The request has no `approve_token`, another session has it, or the consent data was fetched again since: only the newest token counts.',
@@ -273,7 +249,6 @@ export const errorTable = {
   },
   'gate.svc_proof_required': {
     status: 422,
-    retryable: false,
     message: 'The sealed scoring proof is missing.',
     meaning: 'The request has no `sealed_token`.',
     remedy: 'Approve on the consent page, which makes the proof from its own session.',
@@ -281,7 +256,6 @@ export const errorTable = {
   },
   'gate.svc_proof_invalid': {
     status: 403,
-    retryable: false,
     message: 'The sealed scoring proof is invalid or expired.',
     meaning:
       'The token was not sealed by this server for its consent page, is older than two minutes, or comes from the page of another Gate session.',
@@ -290,7 +264,6 @@ export const errorTable = {
   },
   'gate.delivery_consumed': {
     status: 410,
-    retryable: false,
     message: 'The credentials were delivered already.',
     meaning:
       'The delivery was acknowledged, or nobody acknowledged it within 24 hours, or a crash of the database lost it and the service did not give it out again in that time. It is gone for good.',
@@ -299,7 +272,6 @@ export const errorTable = {
   },
   'gate.delivery_ack_invalid': {
     status: 403,
-    retryable: false,
     message: 'The ack token is missing or wrong.',
     meaning: 'The request has no `ack_token`, or it is not the one of this delivery.',
     remedy: 'Decrypt the envelope `gate` of the delivery and send the `ack_token` in it.',
@@ -307,7 +279,6 @@ export const errorTable = {
   },
   'gate.claim_code_invalid': {
     status: 403,
-    retryable: false,
     message: 'The code is not the one that the consent page shows.',
     meaning: 'The code is wrong, or nobody has approved yet. The fifth wrong code rejects the signup.',
     remedy: 'Ask the person for the six digits that the consent page shows after approving.',
@@ -338,7 +309,6 @@ export const errorTable = {
   },
   'gate.validation_failed': {
     status: 422,
-    retryable: false,
     message: '{field}: {issue}',
     meaning: 'The body of a request to Gate is not what the endpoint takes.',
     remedy: 'Correct the members that `details.fields` names.',
@@ -389,15 +359,17 @@ export const errorTable = {
   },
 } as const satisfies Record<string, ErrorEntry>
 
-export type ErrorCode = keyof typeof errorTable
+export type ErrorCode = keyof typeof entries
 
-export const errorCodes = Object.keys(errorTable).filter((code): code is ErrorCode => code in errorTable)
+export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = entries
+
+export const errorCodes = Object.keys(entries).filter((code): code is ErrorCode => code in entries)
 
 type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PlacesIn<Rest>
   : never
 
-export type Places<Code extends ErrorCode> = PlacesIn<(typeof errorTable)[Code]['message']>
+export type Places<Code extends ErrorCode> = PlacesIn<(typeof entries)[Code]['message']>
 
 /** Codes whose message has no places. */
 export type PlainCode = { [Code in ErrorCode]: [Places<Code>] extends [never] ? Code : never }[ErrorCode]

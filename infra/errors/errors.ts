@@ -47,7 +47,7 @@ export class ApiError extends Error {
     this.details = options.details
     this.headers = options.headers ?? {}
     this.status = options.status ?? errorTable[code].status
-    this.retryable = options.retryable ?? errorTable[code].retryable
+    this.retryable = options.retryable ?? errorTable[code].retryable ?? false
   }
 }
 

@@ -108,7 +108,7 @@ function inject({ path, method = 'GET', body, contentType }: Omit<Failure, 'code
 describe('the error envelope', () => {
   test.each(failures)('$method $path: $code', async ({ code, ...request }) => {
     const response = await inject(request)
-    const { status, retryable } = errorTable[code]
+    const { status, retryable = false } = errorTable[code]
     const id = response.headers['x-request-id']
     expect(id).toMatch(/^req_[0-9a-f]{32}$/)
     expect(response.statusCode).toBe(status)
