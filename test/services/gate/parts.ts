@@ -5,7 +5,7 @@ import { createPages } from '../../../services/gate/store.ts'
 import { createVault } from '../../../services/gate/vault.ts'
 import { signUpOrganization } from '../../../services/organizations/sign-up.ts'
 import { createSigningSecrets } from '../../../services/webhooks/deliveries/attempt.ts'
-import { createDirectCalls } from '../../../services/webhooks/deliveries/direct-calls.ts'
+import { createDirectCalls } from '../../../services/webhooks/direct-calls.ts'
 import { type createServiceApp, publicUrl } from '../../support/service-app.ts'
 import type { ServiceWorld } from '../../support/service-world.ts'
 
