@@ -24,7 +24,7 @@ export interface GiveUp {
 
 /**
  * Disables endpoints to which nothing can be delivered: at once when one answers that it is gone, else after five
- * days without a success, which are counted once a minute at most. An endpoint that active services of Gate need for
+ * days without a success. These are counted once a minute at most. An endpoint that active services of Gate need for
  * approvals is only flagged, until something is delivered to it again.
  */
 export function createGiveUp({
