@@ -30,8 +30,6 @@ export const gateServices = table(
 )
 export type GateServiceRow = Omit<RowOf<typeof gateServices>, 'discoverable' | 'webhook_endpoint_id'>
 
-export type GateSessionStatus = 'pending' | 'approved' | 'rejected' | 'expired'
-
 /** A signup, or a login to an account that a signup made. */
 export const gateSessions = table('gate_sessions', {
   id: primaryKey(column.id<GateSessionId>(), 'gate_session_id'),
@@ -43,7 +41,7 @@ export const gateSessions = table('gate_sessions', {
   account_name: foreign(column.text()),
   /** JSON object as it was sent; null for none, and of logins. */
   metadata: nullable(foreign(column.text())),
-  /** Of signups, as the poll token: what is delivered is sealed to this key. */
+  /** What is delivered is sealed to this key. Only a signup has it, and a poll token. */
   delivery_key_id: nullable(column.text()),
   delivery_public_key: nullable(column.text()),
   poll_token_hash: nullable(column.text()),
@@ -61,7 +59,7 @@ export const gateSessions = table('gate_sessions', {
   /** Nothing of it says who requested it any more, and it has ended. */
   is_erased: column.boolean(),
   /** A session is pending for some seconds after its time is over, because its end is an event. */
-  status: column.text<GateSessionStatus>(),
+  status: column.text<'pending' | 'approved' | 'rejected' | 'expired'>(),
   resolved_at: nullable(column.bigint()),
   rejection: nullable(column.text<GateRejection>()),
   problem: nullable(foreign(column.text())),

@@ -47,7 +47,7 @@ export function isFromBrowser({ headers }: Pick<FastifyRequest, 'headers'>): boo
   return headers.origin !== undefined || headers['sec-fetch-site'] !== undefined
 }
 
-/** 403 when a page of another origin asks. A request that is not from a browser passes. */
+/** 403 for a request of a page of another origin. A request that is not from a browser passes. */
 export function ownOriginOnly(publicUrl: string): onRequestHookHandler {
   const own = new URL(publicUrl).origin
   return ({ headers }, _reply, done) => {

@@ -15,12 +15,6 @@ import { registryRoutes } from './registry/routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
 import { signupRoutes } from './signup/routes.ts'
 
-interface GateRouteOptions {
-  gate: Gate
-  auth: Auth
-  idempotency: Idempotency
-}
-
 const all: ((app: FastifyInstance, context: GateContext) => void | Promise<void>)[] = [
   signupRoutes,
   registryRoutes,
@@ -35,8 +29,10 @@ const all: ((app: FastifyInstance, context: GateContext) => void | Promise<void>
 ]
 
 /** `/v1/gate`, and the consent page below `/gate`. */
-export async function gateRoutes(app: FastifyInstance, options: GateRouteOptions): Promise<void> {
-  const { gate, auth, idempotency } = options
+export async function gateRoutes(
+  app: FastifyInstance,
+  { gate, auth, idempotency }: { gate: Gate; auth: Auth; idempotency: Idempotency },
+): Promise<void> {
   const { parts } = gate
   const context: GateContext = {
     ...parts,

@@ -94,3 +94,23 @@ export function rejected(
   const data = { gate_session_id: session.id, reason, problem, rejected_at: now }
   return sessionDecision(session, { type: 'GateSessionRejected', data }, { now })
 }
+
+/** What the scored session of the consent page says of the browser that approves. */
+export interface Proof {
+  verdict: 'human' | 'inconclusive'
+  riskScore: number
+  sessionId: string
+  decisionId: string
+}
+
+/** The members that every event of an approval has: by which token of the page, and with which proof. */
+export function approvalMembers(approval: { approveTokenHashes: [string, ...string[]]; proof: Proof }) {
+  const { approveTokenHashes, proof } = approval
+  return {
+    approve_token_hash: approveTokenHashes[0],
+    verdict: proof.verdict,
+    risk_score: proof.riskScore,
+    proof_session_id: proof.sessionId,
+    proof_decision_id: proof.decisionId,
+  }
+}

@@ -7,7 +7,7 @@ import { column, constrained, nullable, primaryKey, table } from '../../infra/po
 import { type StoreOptions, vaultDdl } from './vault.ts'
 
 // What Gate stores outside the log, and what happens where a row of it is lost. gate_approve_tokens: the consent page is
-// reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the service is asked again.
+// reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: credentials are requested again.
 
 const pages = table(
   'tidegate.gate_pages',

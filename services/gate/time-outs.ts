@@ -11,13 +11,8 @@ import { longClosing } from './store.ts'
 // Several times in the hour within which the bytes of an acknowledged key are gone, should it fail now and then.
 const shredMs = 10 * 60 * 1000
 
-interface TimeOutOptions extends GateParts {
-  timeOutsMs?: number
-  purgeMs?: number
-}
-
 /** Ends what has expired and deletes what is left of it. Several processes may run it; one works at a time. */
-export function runTimeOuts(options: TimeOutOptions): { stop(): Promise<void> } {
+export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?: number }) {
   const { logger, vault, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const failed = createFailedEnds()
   const run = (intervalMs: number, look: () => Promise<boolean>, failure: string) =>

@@ -4,8 +4,13 @@ import { asId, randomId } from '../../infra/ids.ts'
 import { evolveSession, isGateSessionEvent } from '../../projections/gate/evolve.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateSessionOpened, LoginSessionOpened } from '../../schemas/events.ts'
-import type { Proof } from '../../services/gate/approval/proof.ts'
-import { agentTokenTtlMs, codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../services/gate/sessions.ts'
+import {
+  agentTokenTtlMs,
+  codeTtlMs,
+  deliveryTtlMs,
+  type Proof,
+  sessionTtlMs,
+} from '../../services/gate/sessions.ts'
 import type { GateOwner } from './gate-world.ts'
 import { organizationId } from './organization-rows.ts'
 

@@ -11,10 +11,10 @@ import type { GateContext, GateDeps, GateParts } from '../context.ts'
 import { receiptUrl } from '../erasure/receipt.ts'
 import { serviceOf } from '../registry/registered.ts'
 import { requesterNetwork } from '../requests.ts'
-import { pendingSession, phaseOf, sessionStream } from '../sessions.ts'
+import { type Proof, pendingSession, phaseOf, sessionStream } from '../sessions.ts'
 import { isApproveTokenOf } from '../store.ts'
 import { decideApprovalStart, hasApproved } from './decide.ts'
-import { checkProof, openProof, type Proof, refuseVerdict } from './proof.ts'
+import { checkProof, openProof, refuseVerdict } from './proof.ts'
 import type { approveBody } from './schemas.ts'
 
 export const approveParameterSet = 'gate_session_approve'
@@ -111,7 +111,6 @@ export async function startSignupApproval(
   { decide, keyring, clock, publicUrl, random }: GateDeps,
   { session: { id, service_id: serviceId }, token, ...approval }: CheckedApproval,
 ): Promise<void> {
-  const hashes = tokenHashes(keyring, token)
   const gateAccountId = randomId('gacct', random)
   const now = clock()
   await decide({
@@ -125,8 +124,7 @@ export async function startSignupApproval(
     decide: (state) =>
       decideApprovalStart(state, {
         ...approval,
-        approveTokenHash: hashes[0],
-        approveTokenHashes: hashes,
+        approveTokenHashes: tokenHashes(keyring, token),
         gateAccountId,
         claimCodeHash: newClaimCode({ keyring, gateSessionId: id, approveToken: token }).hash,
         now,

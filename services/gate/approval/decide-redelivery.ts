@@ -3,10 +3,11 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { isWaiting, sessionDecision } from '../sessions.ts'
 import type { SignupCredentials, StartedSession } from './decide.ts'
 
-type DeliveringSession = StartedSession & { delivery_sealed: Buffer; delivery_expires_at: number }
-
 /** An approved signup whose credentials nobody has acknowledged, in their time. */
-export function isDelivering(session: GateSessionRow | undefined, now: number): session is DeliveringSession {
+export function isDelivering(
+  session: GateSessionRow | undefined,
+  now: number,
+): session is StartedSession & { delivery_sealed: Buffer; delivery_expires_at: number } {
   return session?.kind === 'signup' && session.delivery_sealed !== null && isWaiting(session, now)
 }
 

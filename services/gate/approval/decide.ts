@@ -10,8 +10,15 @@ import {
 import type { DirectResponse } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
-import { foundSession, pendingSession, phaseOf, rejected, sessionDecision } from '../sessions.ts'
-import type { Proof } from './proof.ts'
+import {
+  approvalMembers,
+  foundSession,
+  type Proof,
+  pendingSession,
+  phaseOf,
+  rejected,
+  sessionDecision,
+} from '../sessions.ts'
 
 interface ApprovalState {
   session: GateSessionRow | undefined
@@ -22,9 +29,8 @@ interface ApprovalState {
 }
 
 interface StartApproval {
-  /** The hash under the current key; the other list has those under all keys. */
-  approveTokenHash: string
-  approveTokenHashes: string[]
+  /** Under all master keys, the current first. */
+  approveTokenHashes: [string, ...string[]]
   proof: Proof
   acceptedEnvVars?: readonly string[] | undefined
   gateAccountId: GateAccountId
@@ -71,16 +77,8 @@ function claimRequested(session: GateSessionRow, command: StartApproval): Decide
   return sessionDecision(session, { type: 'GateSessionClaimRequested', data }, { now })
 }
 
-function approvalOf({ id }: GateSessionRow, { approveTokenHash, proof, gateAccountId }: StartApproval) {
-  return {
-    gate_session_id: id,
-    gate_account_id: gateAccountId,
-    approve_token_hash: approveTokenHash,
-    verdict: proof.verdict,
-    risk_score: proof.riskScore,
-    proof_session_id: proof.sessionId,
-    proof_decision_id: proof.decisionId,
-  }
+function approvalOf({ id }: GateSessionRow, command: StartApproval) {
+  return { gate_session_id: id, gate_account_id: command.gateAccountId, ...approvalMembers(command) }
 }
 
 // Which variables the person lets into the agent's env file.

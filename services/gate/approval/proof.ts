@@ -4,14 +4,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import { openToken } from '../../../infra/wire/sealed-token.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
-
-export interface Proof {
-  verdict: 'human' | 'inconclusive'
-  riskScore: number
-  /** Of the consent page's own collect session. */
-  sessionId: string
-  decisionId: string
-}
+import type { Proof } from '../sessions.ts'
 
 // The part of what services/collect/hand-off.ts writes that matters here.
 const claimsSchema = z.object({

@@ -9,8 +9,8 @@ import { decideDeliveryReplacement, isDelivering } from './decide-redelivery.ts'
 
 /**
  * Gets the credentials of an approved signup again where Postgres has lost the key of those before, as by a crash. Does
- * nothing where they can be opened or do not wait any more. A service that does not answer is asked for a quarter of an
- * hour. Rejects when a step fails for now, and when it is aborted.
+ * nothing where they can be opened or do not wait any more. Goes on for a quarter of an hour where the service
+ * does not answer. Rejects when a step fails for now, and when it is aborted.
  */
 export async function replaceDelivery(
   deps: ApprovalDeps,

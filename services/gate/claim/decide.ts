@@ -7,21 +7,16 @@ import { foundSession, pendingSession, phaseOf, rejected, sessionDecision } from
 // With six digits, one in 200,000 who only guess gets through.
 const maxClaimFailures = 5
 
-interface ClaimState {
-  session: GateSessionRow | undefined
-  /** The service's endpoint now; it stays that of the approval. null = the built-in service. */
-  endpointId: string | null
-  isCode: boolean
-}
-
 /**
  * The right code starts the approval, a wrong one is counted, and the last of those rejects the signup. No event once
- * the right one has come. ApiError: 404 no such session, 410 expired, 409 rejected, 403 while nobody has approved.
+ * the right one has come. `endpointId`: the service's endpoint now, which stays that of the approval. ApiError: 404 no
+ * such session, 410 expired, 409 rejected, 403 while nobody has approved.
  */
 export function decideClaim(
-  { session, endpointId, isCode }: ClaimState,
+  state: { session: GateSessionRow | undefined; endpointId: string | null; isCode: boolean },
   { now }: { now: number },
 ): DecidedEvent[] {
+  const { session, endpointId, isCode } = state
   const found = foundSession(session)
   const isResolved = found.status === 'approved' || phaseOf(found) === 'in_progress'
   if (isResolved) return []

@@ -18,14 +18,13 @@ import type { GateContext, GateDeps } from '../context.ts'
 import { isServiceId } from '../registry/fields.ts'
 import { findRegistered, serviceOf } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
-import { foundSession, seenOf, sessionStream } from '../sessions.ts'
+import { foundSession, type Proof, seenOf, sessionStream } from '../sessions.ts'
 import {
   checkAccount,
   decideCodeConsumption,
   decideLoginApproval,
   decideLoginOpening,
   expiredCode,
-  type LoginApproval,
 } from './decide.ts'
 
 /** ApiError as `decideLoginOpening`. */
@@ -88,19 +87,13 @@ export async function consumeLoginCode(
   return { gate_account_id, account_name }
 }
 
-interface ApproveLogin {
-  session: GateSessionRow
-  token: Token<'gtapr'>
-  proof: LoginApproval['proof']
-}
-
 /** ApiError as `decideLoginApproval` and `checkAccount`; then the session stays pending. */
 export async function approveLogin(
   { decide, keyring, clock, pool }: GateDeps,
-  { session, token, proof }: ApproveLogin,
+  { session, token, proof }: { session: GateSessionRow; token: Token<'gtapr'>; proof: Proof },
 ): Promise<void> {
   const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session
-  const hashes = tokenHashes(keyring, token)
+  const approveTokenHashes = tokenHashes(keyring, token)
   const { hash: codeHash } = loginCode({ keyring, gateSessionId: id, approveToken: token })
   const now = clock()
   await decide({
@@ -112,8 +105,7 @@ export async function approveLogin(
       token: await findTokenOfAccount(tx, gateAccountId ?? ''),
     }),
     decide({ session, owner, token: agentToken }) {
-      const command = { approveTokenHash: hashes[0], approveTokenHashes: hashes, proof, codeHash, now }
-      const decisions = decideLoginApproval(session, command)
+      const decisions = decideLoginApproval(session, { approveTokenHashes, proof, codeHash, now })
       if (decisions.length > 0) checkAccount({ owner, token: agentToken }, now)
       return decisions
     },

@@ -6,7 +6,14 @@ import type { OrganizationRow } from '../../../projections/organizations/tables.
 import { type TokenScope, usableToken } from '../accounts/decide.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
-import { codeTtlMs, pendingSession, sessionDecision, sessionTtlMs } from '../sessions.ts'
+import {
+  approvalMembers,
+  codeTtlMs,
+  type Proof,
+  pendingSession,
+  sessionDecision,
+  sessionTtlMs,
+} from '../sessions.ts'
 
 export interface LoginOpeningState {
   token: AgentTokenRow | undefined
@@ -61,11 +68,10 @@ export function goodToken(token: AgentTokenRow | undefined, now: number): AgentT
   return usable
 }
 
-export interface LoginApproval {
-  /** The hash under the current key; the other list has those under all keys. */
-  approveTokenHash: string
-  approveTokenHashes: string[]
-  proof: { verdict: string; riskScore: number; sessionId: string; decisionId: string }
+interface LoginApproval {
+  /** Under all master keys, the current first. */
+  approveTokenHashes: [string, ...string[]]
+  proof: Proof
   codeHash: string
   now: number
 }
@@ -79,19 +85,10 @@ export function decideLoginApproval(
   command: LoginApproval,
 ): DecidedEvent[] {
   if (session && isRepetition(session, command)) return []
-  const { approveTokenHash, proof, codeHash, now } = command
+  const { codeHash, now } = command
   const pending = pendingSession(session, now)
-  const data = {
-    gate_session_id: pending.id,
-    code_hash: codeHash,
-    code_expires_at: now + codeTtlMs,
-    approve_token_hash: approveTokenHash,
-    verdict: proof.verdict,
-    risk_score: proof.riskScore,
-    proof_session_id: proof.sessionId,
-    proof_decision_id: proof.decisionId,
-    approved_at: now,
-  }
+  const code = { code_hash: codeHash, code_expires_at: now + codeTtlMs }
+  const data = { gate_session_id: pending.id, ...code, ...approvalMembers(command), approved_at: now }
   return [sessionDecision(pending, { type: 'LoginSessionApproved', data }, { now })]
 }
 
@@ -119,11 +116,6 @@ export function checkAccount(
   }
 }
 
-interface ConsumeCode extends TokenScope {
-  consumptionId: string
-  now: number
-}
-
 /**
  * No event when this very request has consumed the code. ApiError: 410 gate.session_already_resolved when another
  * has, else 410 gate.session_expired unless the code is of the scope and valid. A code whose agent token was revoked
@@ -131,7 +123,7 @@ interface ConsumeCode extends TokenScope {
  */
 export function decideCodeConsumption(
   { session, token }: Pick<LoginOpeningState, 'session' | 'token'>,
-  command: ConsumeCode,
+  command: TokenScope & { consumptionId: string; now: number },
 ): DecidedEvent[] {
   const { organizationId, environment, consumptionId, now } = command
   const isOwn = session?.organization_id === organizationId && session.environment === environment

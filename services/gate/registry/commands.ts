@@ -48,7 +48,7 @@ export async function createService(
   const stream = ownedStream(path)
   await decide({
     ...stream,
-    // Ids that differ may have one variable.
+    // Ids that differ in - and _ have the same variable, which only one service may have.
     locks: [...stream.locks, `gate-variable:${agentTokenEnvName(serviceId)}`],
     // The organization's other services may be in any partition.
     reads: 'topic',
@@ -111,7 +111,7 @@ export async function verifyService(
 }
 
 /**
- * Looks whether the website's domain has the challenge; that of a verified domain is not looked for again. ApiError: 404 no
+ * Verifies the website's domain where it has the challenge, which is not read again once it is verified. ApiError: 404 no
  * such service, 403 organization not active, 409 disabled, 422 it has none, or cannot be verified, 429.
  */
 export async function verifyDomain(
@@ -150,8 +150,8 @@ function verifiableDomain(website: string): string {
   throw refusedMember(refusedWebsite, { issue: 'not_allowed', expected })
 }
 
-// Locks the organization's endpoints, too: a service names one of them. The lock also serializes its registrations,
-// which are counted.
+// Locks the organization's endpoints, too, because a service names one of them. Registrations of the organization wait
+// for the same lock, so that they can be counted.
 function ownedStream({ organizationId, serviceId }: ServicePath) {
   const stream = serviceStream(serviceId)
   return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }

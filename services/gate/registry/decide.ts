@@ -32,7 +32,7 @@ export interface RegistrationState {
   alike: readonly string[]
   /** The organization's services in both environments, disabled ones included. */
   count: number
-  /** Of the verified services of others. */
+  /** Those of the verified services of others; empty where the service's own name stays. */
   verifiedNames: readonly string[]
   endpoint: EndpointRow | undefined
 }
@@ -83,15 +83,12 @@ function refuseMany(count: number): void {
 
 const change = { parameterSet: 'gate_service_update' } as const
 
-/** `verifiedNames` is empty where the name stays. */
-type ChangeState = ServiceState & Pick<RegistrationState, 'endpoint' | 'verifiedNames'>
-
 /**
  * No event when nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 an
  * endpoint without the subscription, or too large. An endpoint that the change does not name is not checked.
  */
 export function decideServiceChange(
-  state: ChangeState,
+  state: ServiceState & Pick<RegistrationState, 'endpoint' | 'verifiedNames'>,
   command: ServicePath & NewEvent & { changes: Partial<GateServiceDefinition> },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')

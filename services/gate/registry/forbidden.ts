@@ -31,20 +31,21 @@ export function refuseForbidden(
     description:
       description !== undefined &&
       description !== before?.description &&
-      (() => refuseOdd(description, { ...known, field: 'description' })),
+      (() => refuse(description, 'description', known, odd)),
     keys: env_vars && (() => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseKey(key, i, known))),
     labels:
       env_vars &&
-      (() => checkEach(env_vars, ({ name: label }, i) => !labels.has(label) && refuseLabel(label, i, known))),
+      (() =>
+        checkEach(
+          env_vars,
+          ({ name: label }, i) =>
+            !labels.has(label) && refuse(label, `env_vars.${i}.name`, known, [...odd, standing]),
+        )),
     drawing:
       drawing !== undefined &&
       drawing !== before?.branding.ascii_art &&
-      (() => refuseMarks(drawing, { ...known, field: 'branding.ascii_art' })),
+      (() => refuse(drawing, 'branding.ascii_art', known, [marks])),
   })
-}
-
-interface Text extends Pick<FieldRules, 'parameterSet'> {
-  field: string
 }
 
 function refuseKey(key: string, index: number, { parameterSet, prefix }: Known): void {
@@ -62,22 +63,46 @@ const allowedInstead = {
   gate_managed: 'a variable that Gate does not set itself',
 } as const
 
-function refuseLabel(label: string, index: number, { parameterSet }: Known): void {
-  const member = { field: `env_vars.${index}.name`, parameterSet }
-  refuseOdd(label, member)
-  refuseStanding(label, member)
+/** What is wrong with a text where `isBroken`, and what is allowed instead. */
+interface TextRule {
+  isBroken: (text: string) => boolean
+  issue: 'invalid' | 'not_allowed'
+  expected: string
+}
+
+const marks: TextRule = {
+  isBroken: hasMark,
+  issue: 'not_allowed',
+  expected: 'no check mark and no shield',
+}
+const odd: TextRule[] = [
+  marks,
+  { isBroken: hasUnseen, issue: 'invalid', expected: 'no invisible characters' },
+  { isBroken: pilesMarks, issue: 'invalid', expected: 'at most two combining marks in a row' },
+]
+const scripts: TextRule = {
+  isBroken: (text) => !isOfOneWriting(text),
+  issue: 'invalid',
+  expected: 'letters of one script, or of scripts that are written together',
+}
+const standing: TextRule = {
+  isBroken: claimsStanding,
+  issue: 'not_allowed',
+  expected: 'neither "verified" nor "official", in whatever letters: the page says what is verified',
+}
+
+/** Refuses the text by the first rule that it breaks. */
+function refuse(text: string, field: string, { parameterSet }: Known, rules: TextRule[]): void {
+  const broken = rules.find(({ isBroken }) => isBroken(text))
+  if (!broken) return
+  throw refusedMember({ field, parameterSet }, { issue: broken.issue, expected: broken.expected })
 }
 
 function refuseMisleading(name: string, known: Known): void {
-  const member = { field: 'name', parameterSet: known.parameterSet }
-  refuseOdd(name, member)
-  if (!isOfOneWriting(name)) {
-    const expected = 'letters of one script, or of scripts that are written together'
-    throw refusedMember(member, { issue: 'invalid', expected })
-  }
-  refuseStanding(name, member)
-  const owner = takenFor(name, known)
-  if (owner !== undefined) throw refusedMember(member, { issue: 'not_allowed', expected: owner })
+  refuse(name, 'name', known, [...odd, scripts, standing])
+  const expected = takenFor(name, known)
+  if (expected === undefined) return
+  throw refusedMember({ field: 'name', parameterSet: known.parameterSet }, { issue: 'not_allowed', expected })
 }
 
 function takenFor(name: string, { verifiedDomain = null, verifiedNames = [] }: Known): string | undefined {
@@ -88,24 +113,4 @@ function takenFor(name: string, { verifiedDomain = null, verifiedNames = [] }: K
   return (
     known && `a name that is not taken for ${known}, unless a domain of theirs is verified for this service`
   )
-}
-
-function refuseStanding(text: string, member: Text): void {
-  if (!claimsStanding(text)) return
-  const expected = 'neither "verified" nor "official", in whatever letters: the page says what is verified'
-  throw refusedMember(member, { issue: 'not_allowed', expected })
-}
-
-function refuseMarks(text: string, member: Text): void {
-  if (!hasMark(text)) return
-  throw refusedMember(member, { issue: 'not_allowed', expected: 'no check mark and no shield' })
-}
-
-function refuseOdd(text: string, member: Text): void {
-  refuseMarks(text, member)
-  if (hasUnseen(text)) {
-    throw refusedMember(member, { issue: 'invalid', expected: 'no invisible characters' })
-  }
-  if (!pilesMarks(text)) return
-  throw refusedMember(member, { issue: 'invalid', expected: 'at most two combining marks in a row' })
 }

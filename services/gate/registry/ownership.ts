@@ -67,13 +67,8 @@ export interface DomainClaim {
   domain: string
 }
 
-export interface DomainChallenge {
-  dns: { name: string; type: 'TXT'; value: string }
-  file: { url: string; content: string }
-}
-
 /** What the holder of a domain publishes. A token is good for one organization, service and domain. */
-export function domainChallenge(keyring: Keyring, claim: DomainClaim): DomainChallenge {
+export function domainChallenge(keyring: Keyring, claim: DomainClaim) {
   const [token] = challengeTokens(keyring, claim)
   return {
     dns: { name: `_tidegate.${claim.domain}`, type: 'TXT', value: txtValue(token) },

@@ -18,7 +18,8 @@ const known = (isWord: boolean, lines: string): WellKnown[] =>
       return { name: name.trim(), domains: domains.trim().split(' '), isWord }
     })
 
-// Names that agents and people hand keys to without a second look. Not complete: the page says what is verified.
+// Names that agents and people hand keys to without a second thought. The list is not complete, so the consent page says
+// what is verified.
 const wellKnown: readonly WellKnown[] = [
   ...known(
     false,

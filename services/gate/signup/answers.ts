@@ -10,15 +10,13 @@ import type { DeliveryBundle } from '../vault.ts'
 const jsonObject = z.record(z.string(), z.unknown())
 const isoTime = (ms: number) => new Date(ms).toISOString()
 
-export function createdJson(
-  { id, expires_at, confirmation_code }: GateSessionRow,
-  { pollToken, publicUrl }: { pollToken: string; publicUrl: string },
-) {
+export function createdJson(session: GateSessionRow, poll_token: string, publicUrl: string) {
+  const { id, expires_at, confirmation_code } = session
   return {
     object: 'gate_session',
     id,
     status: 'pending',
-    poll_token: pollToken,
+    poll_token,
     consent_url: consentUrl(publicUrl, id),
     confirmation_code,
     expires_at: isoTime(expires_at),
@@ -26,15 +24,15 @@ export function createdJson(
 }
 
 export function unapprovedJson(row: GateSessionRow) {
-  const { id, status, ...session } = row
+  const { id, status, expires_at, rejection, problem } = row
   return {
     object: 'gate_session',
     id,
     status,
-    expires_at: isoTime(session.expires_at),
+    expires_at: isoTime(expires_at),
     ...progress(row),
-    ...(session.rejection !== null && { reason: session.rejection }),
-    ...(session.problem !== null && { problem: session.problem }),
+    ...(rejection !== null && { reason: rejection }),
+    ...(problem !== null && { problem }),
   } as const
 }
 

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { sourceOf } from '../../../infra/access/source.ts'
 import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
+import { parsedJson } from '../../../infra/text.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { serviceOf } from '../registry/registered.ts'
@@ -76,14 +77,12 @@ function cancelRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
+const closingBody = z.object({ approve_token: z.string() })
+
 // The approve token of the page that is being closed.
 function closingPage(body: unknown): Token<'gtapr'> | undefined {
-  try {
-    const token: unknown = JSON.parse(String(body)).approve_token
-    return typeof token === 'string' && isToken('gtapr', token) ? token : undefined
-  } catch {
-    return undefined
-  }
+  const token = closingBody.safeParse(parsedJson(String(body))).data?.approve_token
+  return token !== undefined && isToken('gtapr', token) ? token : undefined
 }
 
 // Where nothing changes it answers without a decision, because anyone may send this, with invented ids. Only a change

@@ -112,14 +112,11 @@ export function checkDeclinable(session: GateSessionRow | undefined, { now }: At
   throw new ApiError('gate.approval_in_progress', { headers: { 'retry-after': '1' } })
 }
 
-interface PageState {
-  session: GateSessionRow | undefined
-  /** null while the page is open. */
-  closingForMs: number | null
-}
-
-/** No event when the page was opened again, or the session has ended. */
-export function decideClosedPage({ session, closingForMs }: PageState, { now }: At): DecidedEvent[] {
+/** `closingForMs` is null while the page is open. No event when it was opened again, or the session has ended. */
+export function decideClosedPage(
+  { session, closingForMs }: { session: GateSessionRow | undefined; closingForMs: number | null },
+  { now }: At,
+): DecidedEvent[] {
   // Who has approved may close the page, and pass the code on then.
   if (!session || phaseOf(session) !== 'undecided') return []
   // What has expired meanwhile ends as that.

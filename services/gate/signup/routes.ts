@@ -62,10 +62,9 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
       const spec = { ...checkedFields(body), claim, ...requesterOf(request) }
       const scope = `gate:${sourceOf(request.ip)}`
       return idempotency.run({ request, reply, scope }, async (command) => {
-        const decide = decideAs({ type: 'agent', id: spec.delivery_key_id }, request)
-        const deps = depsOf(command, decide)
+        const deps = depsOf(command, decideAs({ type: 'agent', id: spec.delivery_key_id }, request))
         const { session, pollToken } = await openSignup(deps, { serviceId, spec })
-        return answer({ data: createdJson(session, { pollToken, publicUrl }) })
+        return answer({ data: createdJson(session, pollToken, publicUrl) })
       })
     },
   })
@@ -126,9 +125,7 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
     auth: [
       noStore,
       requireToken('poll'),
-      async (request) => {
-        await polledSession(context, request, 'ack')
-      },
+      async (request) => void (await polledSession(context, request, 'ack')),
     ],
     operationId: 'acknowledgeGateSessionDelivery',
     summary: 'Acknowledge the credentials, which are then deleted',
@@ -156,9 +153,7 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
 
 // A missing ack token is refused like a wrong one.
 function requireAckToken({ body }: { body: unknown }): void {
-  const lacks = body === undefined || (isObject(body) && !('ack_token' in body))
-  if (lacks) throw new ApiError('gate.delivery_ack_invalid')
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
+  if (body === undefined || (isObject && !('ack_token' in body)))
+    throw new ApiError('gate.delivery_ack_invalid')
 }
-
-const isObject = (body: unknown): body is object =>
-  typeof body === 'object' && body !== null && !Array.isArray(body)

@@ -4,7 +4,13 @@ import { asId, type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import { decideLoginApproval } from '../../../services/gate/login/decide.ts'
-import { codeTtlMs, deliveryTtlMs, sessionStream, sessionTtlMs } from '../../../services/gate/sessions.ts'
+import {
+  codeTtlMs,
+  deliveryTtlMs,
+  type Proof,
+  sessionStream,
+  sessionTtlMs,
+} from '../../../services/gate/sessions.ts'
 import { reloadMs } from '../../../services/gate/signup/decide.ts'
 import { createFailedEnds, endOverdue, purgeGate, runTimeOuts } from '../../../services/gate/time-outs.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -46,8 +52,8 @@ async function oneOfEach() {
 }
 
 async function approveIt(id: GateSessionId): Promise<void> {
-  const proof = { verdict: 'human', riskScore: 1, sessionId: 'sid_1', decisionId: 'evt_1' }
-  const hashes = { approveTokenHash: 'x', approveTokenHashes: ['x'], codeHash: id }
+  const proof: Proof = { verdict: 'human', riskScore: 1, sessionId: 'sid_1', decisionId: 'evt_1' }
+  const hashes = { approveTokenHashes: ['x'] satisfies [string], codeHash: id }
   await gate.deps.decide({
     ...sessionStream(id),
     load: (tx) => findGateSession(tx, id),

@@ -1,7 +1,7 @@
 /** @typedef {[number, number, number]} Color red, green and blue, 0 to 255 */
 
 /**
- * @param {unknown} text `#RGB`, `#RGBA`, `#RRGGBB` or `#RRGGBBAA`; what shines through is not looked at
+ * @param {unknown} text `#RGB`, `#RGBA`, `#RRGGBB` or `#RRGGBBAA`; transparency is ignored
  * @returns {Color | undefined}
  */
 export function parseHex(text) {

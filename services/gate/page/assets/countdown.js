@@ -2,7 +2,7 @@
 const marks = [300, 60, 20]
 
 /**
- * Counts down where it is shown, and says aloud only what matters. Returns how to stop.
+ * Counts down in the element, and says aloud only what matters. Returns how to stop.
  * @param {HTMLElement} element
  * @param {{ endsAt: number, clock: () => number, say: (text: string) => void, end: () => void }} options
  *   times in epoch milliseconds

@@ -7,17 +7,15 @@ import { line } from './text.js'
 /** @typedef {{ element: HTMLElement, fits: () => boolean, focus: () => void }} NameCheck */
 
 /**
- * The deliberate step before a request is approved that came from another network, or from nobody knows where: the
- * name of the account is typed. null where the agent is in the network of this browser, and the server does not ask.
+ * The field for the name of the account, which a person types before a request is approved that came from another
+ * network, or from nobody knows where. null where the agent is in this browser's network, and the server needs no name.
  * @param {Consent} consent
  * @returns {NameCheck | null}
  */
 export function askForName(consent) {
   if (!asksForName(consent)) return null
-  const { account_name, requested_by } = consent
-  const { network } = requested_by
-  const isHere = network?.same === true
-  const name = line(account_name, 100)
+  const isHere = consent.requested_by.network?.same === true
+  const name = line(consent.account_name, 100)
   const input = /** @type {HTMLInputElement} */ (
     el('input', {
       id: 'account-name',
@@ -30,23 +28,17 @@ export function askForName(consent) {
       'aria-describedby': 'elsewhere',
     })
   )
-  const label = el('label', { for: 'account-name' }, 'To approve, type the account’s name: ')
-  label.append(el('bdi', { class: 'foreign' }, el('strong', {}, name)))
-  const element = el(
-    'div',
-    { class: 'elsewhere' },
-    isHere ? el('p', { id: 'elsewhere' }, unsure) : null,
-    label,
-    input,
-  )
+  const nameBox = el('bdi', { class: 'foreign' }, el('strong', {}, name))
+  const label = el('label', { for: 'account-name' }, 'To approve, type the account’s name: ', nameBox)
+  const unsure = isHere
+    ? el('p', { id: 'elsewhere' }, 'It is not clear that a person uses this browser.')
+    : null
   return {
-    element,
+    element: el('div', { class: 'elsewhere' }, unsure, label, input),
     fits: () => comparable(input.value) === comparable(name),
     focus: () => input.focus(),
   }
 }
-
-const unsure = 'It is not clear that a person uses this browser.'
 
 /** @param {string} text */
 function comparable(text) {

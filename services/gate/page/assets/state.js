@@ -17,7 +17,7 @@ import { loginAddress } from './text.js'
  *   | 'limited' | 'trouble' | 'offline'} ProblemKind
  * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed' | 'unclaimed', kind: 'signup' | 'login' }} Ended
  * @typedef {{ kind: ProblemKind, after?: number, ended?: Ended }} Problem why a request of the page did not work.
- *   `after`: seconds until it may be asked again; `ended`: how the request ended, and what it was for
+ *   `after`: seconds until it may be sent again; `ended`: how the request ended, and what it was for
  * @typedef {{ status?: string, claim_code?: string, receipt_url?: string, redirect_url?: string | null }} Approved what is answered to an approval, as far as it matters here
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
@@ -26,7 +26,7 @@ import { loginAddress } from './text.js'
  *   approval?: 'in_progress', claim?: 'waiting', metadata?: Record<string, unknown>, name_required?: boolean,
  *   variables?: Variable[]
  * }} Consent `name_required`: the server takes no approval without the account's name
- * @typedef {{ same: boolean | null, country: string | null, operator: string | null }} Network of who asked; `same`:
+ * @typedef {{ same: boolean | null, country: string | null, operator: string | null }} Network of the requester; `same`:
  *   whether this browser is in it
  * @typedef {'loading' | 'review' | 'claiming' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'unclaimed' | 'expired'
  *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
@@ -190,7 +190,7 @@ const steps = {
 
 /**
  * Whether the person types the account's name: the agent is in another network, nobody knows in which, or the server
- * asks for it.
+ * demands it.
  * @param {Consent} consent
  */
 export function asksForName({ requested_by: { network }, name_required }) {
@@ -211,7 +211,7 @@ function loaded(state, data, code) {
     if (consent.approval === undefined && consent.claim === undefined) return [{ ...state, consent }]
   }
   const known = { ...end(state, 'loading'), consent }
-  // The proof was accepted already: this asks only how it ended.
+  // The proof was accepted already, so this finds out how it ended.
   if (consent.approval === 'in_progress') return steps.approve({ ...known, view: 'working' })
   if (consent.claim === 'waiting') return steps.approve({ ...known, view: 'claiming', code })
   return [{ ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null }]
@@ -231,7 +231,7 @@ function approved(state, data) {
 }
 
 /**
- * The tool has to be told the code; whether it was is asked again and again, with the same proof.
+ * The person passes the code to the tool. The page requests the outcome again and again, with the same proof.
  * @param {State} state
  * @param {string | null} code null for a page that has not approved
  * @returns {Step}

@@ -67,7 +67,6 @@ export async function startAccounts() {
     const approveTokenHashes = tokenHashes(keyring, approveToken)
     const { code, hash: codeHash } = loginCode({ keyring, gateSessionId, approveToken })
     const command = {
-      approveTokenHash: approveTokenHashes[0],
       approveTokenHashes,
       proof,
       codeHash,

@@ -12,8 +12,7 @@ const now = opened + 5 * minute
 const gateAccountId = `gacct_${'2'.repeat(26)}` as const
 const endpointId = `we_${'1'.repeat(32)}`
 const command = {
-  approveTokenHash: 'approve',
-  approveTokenHashes: ['approve', 'approve-under-an-older-key'],
+  approveTokenHashes: ['approve', 'approve-under-an-older-key'] as [string, ...string[]],
   proof,
   gateAccountId,
   isSameNetwork: true,

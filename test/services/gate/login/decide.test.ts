@@ -142,9 +142,8 @@ test("given a code that is old, another's or of nobody, or whose agent was shut 
 })
 
 const approval = {
-  approveTokenHash: 'approve',
-  approveTokenHashes: ['approve', 'approve under an older master key'],
-  proof: { verdict: 'human', riskScore: 7, sessionId: 'sid_1', decisionId: 'evt_1' },
+  approveTokenHashes: ['approve', 'approve under an older master key'] as [string, ...string[]],
+  proof: { verdict: 'human' as const, riskScore: 7, sessionId: 'sid_1', decisionId: 'evt_1' },
   codeHash: 'code',
   now: now + 1000,
 }
@@ -183,7 +182,7 @@ test('given an approved login, when the token that approved asks again, then not
 })
 
 test('given an approved login, when another token approves, then it is resolved', () => {
-  const other = { ...approval, approveTokenHash: 'other', approveTokenHashes: ['other'] }
+  const other = { ...approval, approveTokenHashes: ['other'] as [string, ...string[]] }
   expect(codeOf(() => decideLoginApproval(approvedLogin, other))).toBe('gate.session_already_resolved')
 })
 

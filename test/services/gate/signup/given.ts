@@ -43,8 +43,7 @@ export const opening = { service, organization: undefined, session: undefined }
 export const pending = after(undefined, decideOpening(opening, command))
 
 export const start = {
-  approveTokenHash: 'approve',
-  approveTokenHashes: ['approve'],
+  approveTokenHashes: ['approve'] as [string, ...string[]],
   gateAccountId: asId('gacct', `gacct_${'2'.repeat(26)}`),
   isSameNetwork: true,
   claimCodeHash: 'claim',

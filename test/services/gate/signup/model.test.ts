@@ -207,7 +207,6 @@ function startWith(token: number, { session, now }: Pick<World, 'session' | 'now
   if (token < 1) return []
   return startedAt(session, now, {
     ...start,
-    approveTokenHash: hash(token),
     approveTokenHashes: [hash(token)],
   })
 }

@@ -66,7 +66,7 @@ export async function startSignups() {
 
   /** As the approval of a person would, without asking any service. */
   async function start(id: GateSessionId): Promise<void> {
-    const [approveTokenHash, ...older] = tokenHashes(keyring, await parts.pages.open(id))
+    const approveTokenHashes = tokenHashes(keyring, await parts.pages.open(id))
     await parts.vault.make(id)
     await decide({
       ...sessionStream(id),
@@ -77,8 +77,7 @@ export async function startSignups() {
       }),
       decide: (state) =>
         decideApprovalStart(state, {
-          approveTokenHash,
-          approveTokenHashes: [approveTokenHash, ...older],
+          approveTokenHashes,
           proof,
           gateAccountId: randomId('gacct', randomBytes),
           isSameNetwork: true,
