@@ -5,47 +5,25 @@ import { type Operator, type OperatorCategory, operatorNamed, operatorsOfNetwork
 export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
 export type RotationReason = (typeof rotationReasons)[number]
 
-export interface RotationItem {
+interface RotationItem {
   ip: string
   operator: Operator
   desiredCountryCode: string
 }
 
-export interface AddressFacts {
-  countryCode: string
-  asn: string
-  anonymity: Network['anonymity']
-  listed: boolean
-  evaluatedAt: number
-}
-
-export interface RotationDecision {
-  ip: string
-  proxy_provider_brand: string
-  proxy_provider_category: OperatorCategory
-  desired_country_code: string
-  observed_country_code: string
-  decision: 'keep' | 'rotate'
-  reasons: RotationReason[]
-  evaluated_at: string
-}
+export type AddressFacts = NonNullable<ReturnType<typeof factsOf>>
 
 /** undefined when the country or the network is not known. */
 export function factsOf({ location, routing, anonymity, reputation, evaluated_at }: Network) {
   const countryCode = location?.country_code
   if (!countryCode || !isObservedCountryCode(countryCode)) return undefined
   if (routing.asn === null || evaluated_at === null) return undefined
-  return {
-    countryCode,
-    asn: routing.asn,
-    anonymity,
-    listed: reputation.listed,
-    evaluatedAt: evaluated_at,
-  } satisfies AddressFacts
+  const { asn } = routing
+  return { countryCode, asn, anonymity, listed: reputation.listed, evaluatedAt: evaluated_at }
 }
 
 /** `rotate` exactly when there is a reason. docs/operate/ip-rotation.md says what each means. */
-export function decideRotation(item: RotationItem, facts: AddressFacts): RotationDecision {
+export function decideRotation(item: RotationItem, facts: AddressFacts) {
   const reasons = rotationReasons.filter((reason) => applies[reason](item, facts))
   return {
     ip: item.ip,
@@ -53,7 +31,7 @@ export function decideRotation(item: RotationItem, facts: AddressFacts): Rotatio
     proxy_provider_category: item.operator.category,
     desired_country_code: item.desiredCountryCode,
     observed_country_code: facts.countryCode,
-    decision: reasons.length > 0 ? 'rotate' : 'keep',
+    decision: reasons.length > 0 ? ('rotate' as const) : ('keep' as const),
     reasons,
     evaluated_at: new Date(facts.evaluatedAt).toISOString(),
   }

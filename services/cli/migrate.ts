@@ -31,7 +31,7 @@ async function prepare({ grant, adoptLog }: MigrateOptions): Promise<void> {
   const { transaction } = await import('../../infra/postgres/pool.ts')
   const { prepareStores } = await import('../server/dependencies.ts')
   await withStores(async (stores) => {
-    await prepareStores({ ...stores, adoptLog, waitMs: stores.config.LOG_WAIT_MS })
+    await prepareStores(stores, { adoptLog, waitMs: stores.config.LOG_WAIT_MS })
     if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
     for (const warning of await stores.log.warnings().catch(() => [])) console.log(`warning: ${warning}`)
   })

@@ -20,7 +20,7 @@ const commands: Record<string, NamedCommand> = {
   },
   config: {
     does: 'Check the settings, and start nothing',
-    load: async () => (await import('./config.ts')).defineConfig,
+    load: async () => (await import('./serve.ts')).defineConfig,
   },
   migrate: {
     does: 'Make the tables and topics of this version, and give a user the rights that servers need',

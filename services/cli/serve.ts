@@ -8,7 +8,20 @@ export function defineDev(command: Command): void {
 }
 
 export function defineServe(command: Command): void {
-  command
-    .option('--roles <list>', `comma-separated: ${allRoles.join(', ')}`, allRoles.join(','))
-    .action(async ({ roles }: { roles: string }) => (await import('./run-server.ts')).runServer(roles))
+  withRoles(command).action(async ({ roles }) => (await import('./run-server.ts')).runServer(roles))
+}
+
+export function defineConfig(command: Command): void {
+  const check = command.command('check')
+  check.description('Whether a server with the roles could start with the settings of the environment')
+  withRoles(check).action(async ({ roles }) => {
+    const { readServerSettings } = await import('./server-settings.ts')
+    const { warnings } = await readServerSettings({ env: process.env, roles })
+    for (const warning of warnings) console.log(`warning: ${warning}`)
+    console.log('The settings are valid.')
+  })
+}
+
+function withRoles(command: Command): Command {
+  return command.option('--roles <list>', `comma-separated: ${allRoles.join(', ')}`, allRoles.join(','))
 }

@@ -10,10 +10,7 @@ import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { isConsentPageKey } from '../organizations/consent-keys.ts'
 import type { Core } from './dependencies.ts'
 
-export interface AccessControl {
-  auth: Auth
-  idempotency: Idempotency
-}
+export type AccessControl = ReturnType<typeof createAccessControl>
 
 // A consent page needs a few requests at first and one every other second. An office opens several pages at once.
 const consentPages = { perSecond: 10, burst: 300 }
@@ -21,7 +18,7 @@ const consentPages = { perSecond: 10, burst: 300 }
 export function createAccessControl(
   core: Core,
   { counters, undo }: { counters: AuthCounters; undo: AsyncDisposableStack },
-): AccessControl {
+): { auth: Auth; idempotency: Idempotency } {
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())

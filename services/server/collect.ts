@@ -18,17 +18,14 @@ import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
 
-export interface CollectBasis {
-  claims: Claims
-  admission: Admission
-}
-
 interface BasisParts {
   registry: Registry
   undo: AsyncDisposableStack
 }
 
-export function openCollect(core: Core, parts: BasisParts): CollectBasis {
+export type CollectBasis = ReturnType<typeof openCollect>
+
+export function openCollect(core: Core, parts: BasisParts) {
   return { claims: openClaims(core, parts.undo), admission: openAdmission(core, parts) }
 }
 

@@ -127,7 +127,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   })
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
-  await prepareStores({ config, pool, log, logger, waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0 })
+  await prepareStores({ config, pool, log, logger }, { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0 })
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
   undo.defer(() => skips.close())
@@ -141,15 +141,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 
-interface PrepareOptions extends Pick<Core, 'config' | 'pool' | 'log' | 'logger'> {
-  adoptLog?: boolean
-  /** For how long a log that does not answer is tried again; default not at all. */
-  waitMs?: number
-}
-
-/** Makes the topics and tables that are missing, as `tidegate migrate` does. Throws WrongLog. */
-export async function prepareStores(options: PrepareOptions): Promise<void> {
-  const { config, pool, log, logger, adoptLog: adopt = false, waitMs = 0 } = options
+/**
+ * Makes the topics and tables that are missing, as `tidegate migrate` does. For `waitMs` a log that does not answer is
+ * tried again; default not at all. Throws WrongLog.
+ */
+export async function prepareStores(
+  { config, pool, log, logger }: Pick<Core, 'config' | 'pool' | 'log' | 'logger'>,
+  { adoptLog: adopt = false, waitMs = 0 } = {},
+): Promise<void> {
   await migrate(pool, projections)
   await createServingTables(pool)
   const bind = () => bindLog({ pool, log, topics: topicSpecs(config), adopt })

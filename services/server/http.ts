@@ -9,7 +9,7 @@ import { type Core, projections } from './dependencies.ts'
 import { createLags, type Lags, measureLags } from './lags.ts'
 import { readinessChecks } from './readiness.ts'
 
-export interface HttpParts {
+interface HttpParts {
   publicUrl: string
   running: Running[]
   registry: Registry
@@ -18,12 +18,10 @@ export interface HttpParts {
   metrics?: FastifyInstance | undefined
 }
 
-export interface Http {
-  app: FastifyInstance
-  counters: AuthCounters
-}
-
-export async function createHttp(core: Core, parts: HttpParts): Promise<Http> {
+export async function createHttp(
+  core: Core,
+  parts: HttpParts,
+): Promise<{ app: FastifyInstance; counters: AuthCounters }> {
   const { publicUrl, running, registry, isStopping, metrics } = parts
   const { config, logger, random } = core
   const app = await createApp({

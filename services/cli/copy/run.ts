@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { type Config, readConfig } from '../../../infra/config.ts'
 import { boundLog, rebindLog, refuseShorterLog } from '../../../infra/event-store/bound-log.ts'
-import type { EventLog, ReceivingLog, TopicSpec } from '../../../infra/log/port.ts'
+import type { EventLog, TopicSpec } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { retireLog } from '../../../infra/log/postgres/retire.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
-import { createLogger, type Logger } from '../../../infra/telemetry.ts'
+import { createLogger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { moveOffsets } from '../../scoring/store.ts'
 import { openCodec, openKafka, prepareStores, topicSpecs } from '../../server/dependencies.ts'
@@ -42,7 +42,16 @@ export async function runCopy(flags: CopyFlags): Promise<void> {
   // Expired records stay meanwhile, since one of the two logs would lack them.
   const source = await openPostgresLog({ pool, url, logger, keepsExpired: true })
   stack.defer(() => source.close())
-  const report = await copyFrom(source, { config, url, pool, target, logger }, flags)
+  await prepareStores({ config, pool, log: source, logger })
+  const specs = await specsOf(source, config)
+  const copying = {
+    ...{ source, target, onProgress: progress() },
+    codec: await openCodec(config, { logger }),
+    specs: specs.filter(({ topic }) => topic !== probeTopic),
+  }
+  await refuseOtherSchemas(copying)
+  await target.ensureTopics(specs)
+  const report = await copyAndBind(copying, pool, flags)
   console.log(flags.json ? JSON.stringify(report) : textOf(report))
 }
 
@@ -65,29 +74,12 @@ async function refuseOthers(pool: pg.Pool, target: string, { bind }: CopyFlags):
     )
 }
 
-async function copyFrom(
-  source: EventLog,
-  stores: { config: Config; url: string; pool: pg.Pool; target: ReceivingLog; logger: Logger },
-  { bind }: CopyFlags,
-): Promise<Report> {
-  const { config, pool, target, logger } = stores
-  await prepareStores({ config, pool, log: source, logger })
-  const codec = await openCodec(config, { logger })
-  const specs = await specsOf(source, config)
-  const deps = {
-    source,
-    target,
-    codec,
-    specs: specs.filter(({ topic }) => topic !== probeTopic),
-    onProgress: progress(),
-  }
-  await refuseOtherSchemas(deps)
-  await target.ensureTopics(specs)
-  const copied = await copyTopics(deps, { withSkips: bind })
-  const compared = bind ? await compareTopics(deps, copied) : undefined
-  if (bind) await bindCopy(deps, pool, copied)
+async function copyAndBind(copying: CopyDeps, pool: pg.Pool, { bind }: CopyFlags): Promise<Report> {
+  const copied = await copyTopics(copying, { withSkips: bind })
+  const compared = bind ? await compareTopics(copying, copied) : undefined
+  if (bind) await bindCopy(copying, pool, copied)
   const topics = copied.topics.map((one) => ({ ...one, compared: compared?.get(one.topic) ?? null }))
-  return { log: await target.identity(), bound: bind, topics }
+  return { log: await copying.target.identity(), bound: bind, topics }
 }
 
 // Topics get as many partitions as the source has, so that keys stay where they are.
