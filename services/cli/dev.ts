@@ -32,25 +32,19 @@ export async function runDev(): Promise<void> {
   }
   const config = readConfig({ ...defaults, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
-  const start = (undo: AsyncDisposableStack) => startDevelopment({ config, logger, undo })
+  const start = (undo: AsyncDisposableStack) => startDevelopment(config, logger, undo)
   const onFailure = (error: unknown) => console.error(startFailureText(error))
   await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure })
 }
 
-interface DevelopmentStart {
-  config: Config
-  logger: Logger
-  undo: AsyncDisposableStack
-}
-
-async function startDevelopment({ config, logger, undo }: DevelopmentStart): Promise<void> {
+async function startDevelopment(config: Config, logger: Logger, undo: AsyncDisposableStack): Promise<void> {
   const dataDir = path.resolve(config.DATA_DIR)
   await makeDataDir(dataDir)
   const random = createRandom()
   const masterKeys = (await readMasterKeys(config)) ?? developmentMasterKeys({ dataDir, random })
   const { url, socketUrl: databaseUrl } = config.DATABASE_URL
     ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
-    : await startDatabase(dataDir, { logger, undo })
+    : await startDatabase(dataDir, logger, undo)
   // Where other commands and other clients find the database of this installation.
   await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
@@ -76,7 +70,7 @@ async function makeDataDir(dataDir: string): Promise<void> {
   }
 }
 
-async function startDatabase(dataDir: string, { logger, undo }: Omit<DevelopmentStart, 'config'>) {
+async function startDatabase(dataDir: string, logger: Logger, undo: AsyncDisposableStack) {
   const postgres = await startEmbeddedPostgres({ dataDir: path.join(dataDir, 'postgres'), logger })
   undo.defer(() => postgres.stop())
   return postgres

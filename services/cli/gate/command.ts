@@ -3,7 +3,7 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import { systemServiceId } from '../../../infra/wire/gate.ts'
 import { erasableSessions, findService } from '../../../projections/gate/queries.ts'
-import { eraseGateSession, type GateErasureDeps } from '../../erasure/gate.ts'
+import { eraseGateSession } from '../../erasure/gate.ts'
 import { verifyService } from '../../gate/registry/commands.ts'
 import { managedServiceJson } from '../../gate/registry/registered.ts'
 import { ownOrganizationId } from '../../organizations/consent-keys.ts'
@@ -46,18 +46,14 @@ function registerErasure(gate: Command): void {
     .option(...jsonFlag)
     .action((id: string, options: OperatorOptions) =>
       operate(options, async (core) => {
-        const deps = { ...asOperator(core, 'gate erase'), ownOrganizationId }
-        const sessions = await erasedFor(deps, id)
-        return { data: { id, gate_session_ids: sessions }, text: `Erased: ${sessions.join(', ')}.` }
+        const about = isId('gacct', id) ? { gateAccountId: id } : { gateSessionId: id }
+        const sessions = await erasableSessions(core.pool, about)
+        const [first] = sessions
+        if (!first)
+          throw new ApiError('request.not_found', { message: 'No Gate account or session has this id.' })
+        await eraseGateSession({ ...asOperator(core, 'gate erase'), ownOrganizationId }, first.id)
+        const ids = sessions.map((session) => session.id)
+        return { data: { id, gate_session_ids: ids }, text: `Erased: ${ids.join(', ')}.` }
       }),
     )
-}
-
-async function erasedFor(deps: GateErasureDeps, id: string): Promise<string[]> {
-  const of = isId('gacct', id) ? { gateAccountId: id } : { gateSessionId: id }
-  const sessions = await erasableSessions(deps.pool, of)
-  const [first] = sessions
-  if (!first) throw new ApiError('request.not_found', { message: 'No Gate account or session has this id.' })
-  await eraseGateSession(deps, first.id)
-  return sessions.map((session) => session.id)
 }

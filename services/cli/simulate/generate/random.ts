@@ -1,37 +1,28 @@
 import { createHash } from 'node:crypto'
 
-/** A repeatable source of values: the same seed gives the same sequence on every machine. Not for secrets. */
-export interface SeededRandom {
-  next(): number
-  int(min: number, max: number): number
-  /** A number between the two, rounded to 2 decimals so that its JSON is short. */
-  between(min: number, max: number): number
-  chance(probability: number): boolean
-  pick<T>(options: readonly T[]): T
-  weighted<T>(options: readonly (readonly [T, number])[]): T
-  /** A hexadecimal digest as a client would report it (`length` digits). */
-  hash(length?: number): string
-}
+/** A repeatable source of values. Not for secrets. */
+export type SeededRandom = ReturnType<typeof createSeededRandom>
 
-/** Values that follow from the seed and the path alone: each session has its own sequence, in whatever order they run. */
-export function createSeededRandom(seed: string, ...path: (string | number)[]): SeededRandom {
-  const next = xoshiro128(
-    createHash('sha256')
-      .update([seed, ...path].join('\0'))
-      .digest(),
-  )
+/**
+ * Values that follow from the seed and the path alone, on every machine: each session has its own sequence, in whatever
+ * order they run.
+ */
+export function createSeededRandom(seed: string, ...path: (string | number)[]) {
+  const digest = createHash('sha256')
+    .update([seed, ...path].join('\0'))
+    .digest()
+  const next = xoshiro128(digest)
   const int = (min: number, max: number) => min + Math.floor(next() * (max - min + 1))
+  const weighted = <T>(options: readonly (readonly [T, number])[]): T => pickWeighted(options, next())
   return {
     next,
     int,
-    between: (min, max) => Math.round((min + next() * (max - min)) * 100) / 100,
-    chance: (probability) => next() < probability,
-    pick: (options) =>
-      pickWeighted(
-        options.map((option) => [option, 1] as const),
-        next(),
-      ),
-    weighted: (options) => pickWeighted(options, next()),
+    /** A number between the two, rounded to 2 decimals so that its JSON is short. */
+    between: (min: number, max: number) => Math.round((min + next() * (max - min)) * 100) / 100,
+    chance: (probability: number) => next() < probability,
+    pick: <T>(options: readonly T[]): T => weighted(options.map((option) => [option, 1] as const)),
+    weighted,
+    /** A hexadecimal digest as a client would report it. */
     hash: (length = 16) => Array.from({ length }, () => int(0, 15).toString(16)).join(''),
   }
 }
