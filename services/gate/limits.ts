@@ -7,7 +7,7 @@ const minute = 60
 // No session lives longer, so nobody has to wait longer.
 const sessionTtl = sessionTtlMs / 1000
 
-// Requests of a key in so many seconds from the first one on. From service.md 8.2, but for `cancel`, `claim` and `erase`.
+// At most so many `points`, which are requests of a key, in so many seconds from the first one on.
 const rules = {
   create_session: { points: 5, seconds: minute },
   poll: { points: 30, seconds: minute },
@@ -28,13 +28,7 @@ const rules = {
   consume: { points: 30, seconds: minute },
 } as const
 
-export interface GateLimits {
-  /**
-   * Counts a request. ApiError 429 gate.rate_limit when it is one too many; refused requests do not count. Rejects
-   * when the database does not answer, so that nothing is let through uncounted.
-   */
-  count(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void>
-}
+export type GateLimits = ReturnType<typeof createGateLimits>
 
 // A window begins with its first request and does not move, so a refused request makes nobody wait for longer.
 const now = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
@@ -45,9 +39,13 @@ on conflict (key) do update set
   expire = case when known.expire <= ${now} then excluded.expire else known.expire end
 returning points as count, (expire - ${now})::float8 as "endsInMs"`
 
-export function createGateLimits(pool: pg.Pool): GateLimits {
+export function createGateLimits(pool: pg.Pool) {
   return {
-    async count(limit, ...key) {
+    /**
+     * Counts a request. ApiError 429 gate.rate_limit when it is one too many; refused requests do not count. Rejects
+     * when the database does not answer, so that nothing is let through uncounted.
+     */
+    async count(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void> {
       // Tokens and codes are among the keys, so they are hashed.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
       const { points, seconds } = rules[limit]

@@ -43,16 +43,12 @@ export const gateMigrations: Migrations = {
   create: vaultDdl + ddlOf(pages, approveTokens, leases, limits),
 }
 
-export interface Pages {
-  /** One more approve token. The page is not closing any more. */
-  open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>>
-  /** Does nothing when `token` is not the page's newest: then a reload has opened the page again. */
-  close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void>
-}
+export type Pages = ReturnType<typeof createPages>
 
-export function createPages({ pool, keyring, clock, random }: StoreOptions): Pages {
+export function createPages({ pool, keyring, clock, random }: StoreOptions) {
   return {
-    async open(gateSessionId) {
+    /** One more approve token. The page is not closing any more. */
+    async open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>> {
       const token = generateToken('gtapr', random)
       await pool.query(
         `with token as (insert into tidegate.gate_approve_tokens values ($2, $1, $3))
@@ -63,7 +59,8 @@ export function createPages({ pool, keyring, clock, random }: StoreOptions): Pag
       )
       return token
     },
-    async close(gateSessionId, token) {
+    /** Does nothing when `token` is not the page's newest, because then a reload has opened the page again. */
+    async close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void> {
       await pool.query(
         `update tidegate.gate_pages set closed_at = coalesce(closed_at, ${databaseNow})
          where gate_session_id = $1 and ($2::text[] is null or approve_token_hash = any($2))`,

@@ -31,16 +31,7 @@ export interface StoreOptions {
   random: Random
 }
 
-export interface Vault {
-  /** Makes the key where there is none; every caller gets the same, until Postgres crashes. */
-  make(gateSessionId: GateSessionId): Promise<DataKey>
-  /** undefined once it is deleted, or when no master key opens it. */
-  find(gateSessionId: GateSessionId): Promise<DataKey | undefined>
-  /** The bytes stay in the table's file until the next `shred`. */
-  remove(gateSessionIds: GateSessionId[]): Promise<void>
-  /** Writes what is left to a new file and gives the old one up, with the bytes of all that was removed. */
-  shred(): Promise<void>
-}
+export type Vault = ReturnType<typeof createVault>
 
 // VACUUM would leave the bytes in the pages, and VACUUM FULL copies what an open transaction could still see. Where the
 // lock is not to be had soon, as while pg_dump runs, this fails and is tried again, so that nobody waits long behind it.
@@ -58,7 +49,7 @@ end $$`
 
 const purpose = 'gate-data-key'
 
-export function createVault({ pool, keyring, clock, random }: StoreOptions): Vault {
+export function createVault({ pool, keyring, clock, random }: StoreOptions) {
   async function find(gateSessionId: GateSessionId): Promise<DataKey | undefined> {
     const { rows } = await pool.query<{ sealed: Buffer }>(
       'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
@@ -69,8 +60,10 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions): Vau
   }
 
   return {
+    /** undefined once it is deleted, or when no master key opens it. */
     find,
-    async make(gateSessionId) {
+    /** Makes the key where there is none; every caller gets the same, until Postgres crashes. */
+    async make(gateSessionId: GateSessionId): Promise<DataKey> {
       const sealed = seal(random(dataKeyBytes), { keyring, purpose, context: gateSessionId, random })
       await pool.query(
         'insert into tidegate.gate_vault values ($1, $2, $3) on conflict (gate_session_id) do nothing',
@@ -80,11 +73,13 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions): Vau
       if (!key) throw new Error(`no master key opens the data key of ${gateSessionId}`)
       return key
     },
-    async remove(gateSessionIds) {
+    /** The bytes stay in the table's file until the next `shred`. */
+    async remove(gateSessionIds: GateSessionId[]): Promise<void> {
       if (gateSessionIds.length === 0) return
       await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [gateSessionIds])
     },
-    async shred() {
+    /** Writes what is left to a new file and gives the old one up, with the bytes of all that was removed. */
+    async shred(): Promise<void> {
       await pool.query(shredding)
     },
   }

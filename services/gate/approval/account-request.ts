@@ -164,7 +164,7 @@ function nextFrom(schedule: DirectSchedule, now: number) {
   return nextDirectAttempt({ ...schedule, since: now - waited })
 }
 
-// GateApprovedWebhookPayload of contract/openapi.json.
+// The payload is GateApprovedWebhookPayload of `/openapi.json`.
 function approvalEvent(
   session: StartedSession,
   { organizationId, endpointId }: { organizationId: string; endpointId: string },

@@ -3,7 +3,7 @@ import { envNameProblem } from '../../../infra/wire/gate.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import { type FieldRules, refusedMember } from './fields.ts'
 import { looksLike, readsAnywhere } from './look-alikes.ts'
-import { claimsStanding, hasMark, hasUnseen, isOfOneWriting, pilesMarks } from './names.ts'
+import { claimsVerification, hasMark, hasUnseen, isOfOneWriting, pilesMarks } from './names.ts'
 import type { ServiceFields } from './schemas.ts'
 import { wellKnownLike } from './well-known.ts'
 
@@ -39,7 +39,7 @@ export function refuseForbidden(
         checkEach(
           env_vars,
           ({ name: label }, i) =>
-            !labels.has(label) && refuse(label, `env_vars.${i}.name`, known, [...odd, standing]),
+            !labels.has(label) && refuse(label, `env_vars.${i}.name`, known, [...odd, verification]),
         )),
     drawing:
       drawing !== undefined &&
@@ -85,8 +85,8 @@ const scripts: TextRule = {
   issue: 'invalid',
   expected: 'letters of one script, or of scripts that are written together',
 }
-const standing: TextRule = {
-  isBroken: claimsStanding,
+const verification: TextRule = {
+  isBroken: claimsVerification,
   issue: 'not_allowed',
   expected: 'neither "verified" nor "official", in whatever letters: the page says what is verified',
 }
@@ -99,7 +99,7 @@ function refuse(text: string, field: string, { parameterSet }: Known, rules: Tex
 }
 
 function refuseMisleading(name: string, known: Known): void {
-  refuse(name, 'name', known, [...odd, scripts, standing])
+  refuse(name, 'name', known, [...odd, scripts, verification])
   const expected = takenFor(name, known)
   if (expected === undefined) return
   throw refusedMember({ field: 'name', parameterSet: known.parameterSet }, { issue: 'not_allowed', expected })

@@ -35,7 +35,7 @@ const mark =
 export const hasMark = (text: string): boolean => mark.test(text)
 
 /** Whether it says, in whatever letters, that it is verified or official. */
-export function claimsStanding(text: string): boolean {
+export function claimsVerification(text: string): boolean {
   return readsAsWords(text, 'verified') || readsAsWords(text, 'official')
 }
 
