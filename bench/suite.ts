@@ -57,7 +57,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     const measured = await measurePeak(traffic, steps.includes('peak') ? scale : quickScale)
     await step('peak', async () => [measured])
     const peak = measured.value.median
-    await step('cost', () => measureSessionCost(traffic, scale.costSessions))
+    await step('cost', () => measureSessionCost(traffic, scale))
     await step('hand-off', () => measureHandOff(traffic, scale.handOffs))
     await step('readable', () => measureReadable({ ...traffic, peak, seconds: scale.halfPeakSeconds }))
     await step('readback', async () => [await measureReadback(traffic, scale)])

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import { readConfig } from '../infra/config.ts'
 import { createRandom } from '../infra/random.ts'
 import { createLogger } from '../infra/telemetry.ts'
+import type { Claim } from '../services/collect/claims.ts'
 import { createAccessControl } from '../services/server/access.ts'
 import { addCollect, openAdmission } from '../services/server/collect.ts'
 import { openCore } from '../services/server/dependencies.ts'
@@ -26,7 +27,10 @@ const parts = { publicUrl, running: [], registry, isStopping: () => false }
 const { app, counters } = await createHttp(core, parts)
 const { auth } = createAccessControl(core, { counters, undo })
 const admission = openAdmission(core, { registry, undo })
-const handOff = addCollect(app, { ...core, auth, admission, claims: { claim: async (mine) => mine } })
+// Without `appendIf`, the claim is asked of what is passed here, which claims nothing.
+const { appendIf: _, ...log } = core.log
+const claims = { claim: async (mine: Claim) => mine }
+const handOff = addCollect(app, { ...core, log, auth, admission, claims })
 undo.defer(() => handOff.close())
 undo.defer(() => app.close())
 console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)

@@ -15,7 +15,7 @@ import {
 import type { Turns } from '../rounds.ts'
 import type { Scale } from '../scale.ts'
 
-const connections = 64
+export const connections = 64
 
 /**
  * Collect's two hot requests against the floor that appends the same bytes through the same adapter. And a batch
@@ -93,9 +93,9 @@ async function measureClaims(parts: Parts): Promise<Measurement> {
   return compare({ ...names, environment, turns, ours: contender(child), floor: contender(floor) })
 }
 
-async function prepareDocuments(
+export async function prepareDocuments(
   target: { baseUrl: string; publishableKey: string },
-  { documents, batchesPerDocument }: Scale,
+  { documents, batchesPerDocument }: Pick<Scale, 'documents' | 'batchesPerDocument'>,
 ): Promise<PreparedDocument[]> {
   const prepared: PreparedDocument[] = []
   for (let index = 0; index < documents; index++) {
@@ -127,6 +127,6 @@ async function measureOpens({
 }
 
 /** The floor's request with the same bytes. */
-function appendOf(key: string, { body, headers }: LoadRequest): LoadRequest {
+export function appendOf(key: string, { body, headers }: LoadRequest): LoadRequest {
   return { method: 'POST', path: `/append/${key}`, headers, ...(body ? { body } : {}) }
 }

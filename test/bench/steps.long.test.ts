@@ -5,7 +5,7 @@ import { root } from '../support/test-projects.ts'
 
 // Those that do what no server does: they write events by themselves, copy tables, or have a floor of their own.
 const steps = {
-  cost: 'processor time a session, server and Postgres',
+  cost: 'processor time a session over the floor',
   readback: 'GET session detail',
   webhooks: 'decision to first webhook attempt',
   rebuild: 'rebuild of the sessions read model',
