@@ -14,13 +14,16 @@ import { organizations } from './scenario/organizations.ts'
 import { pages } from './scenario/pages.ts'
 import { readback } from './scenario/readback.ts'
 import { webhooks } from './scenario/webhooks.ts'
-import { startWorld } from './world.ts'
+import { startWorld, type World } from './world.ts'
 
 /**
  * Sends the same requests to a server of the checkout and resolves with its answers. Each part goes on with what the
  * parts before it left.
  */
-export async function playScenario(checkout: string): Promise<Recorded[]> {
+export async function playScenario(
+  checkout: string,
+  { atEnd }: { atEnd?: (world: World) => Promise<void> } = {},
+): Promise<Recorded[]> {
   const world = await startWorld(checkout)
   try {
     await pages(world)
@@ -38,6 +41,7 @@ export async function playScenario(checkout: string): Promise<Recorded[]> {
     await auditLog(world)
     await erasure(world, visits)
     await corrections(world, visits)
+    await atEnd?.(world)
     return world.recorded
   } finally {
     await world.stop()

@@ -47,6 +47,8 @@ export async function startDevelopmentServer(checkout: string) {
   return {
     baseUrl,
     credentials,
+    databaseUrl,
+    dataDir: env.DATA_DIR,
     /** Runs `tidegate ...args --json` on the same data; resolves with what it prints. */
     async cli(...args: string[]) {
       const { stdout } = await run(program, ['--', 'services/cli/main.ts', ...args, '--json'], {
@@ -55,10 +57,15 @@ export async function startDevelopmentServer(checkout: string) {
       })
       return JSON.parse(stdout)
     },
-    async stop() {
+    /** Resolves before the data is deleted. */
+    async end() {
+      if (child.exitCode !== null) return
       const exited = once(child, 'exit')
       child.kill('SIGTERM')
       await exited
+    },
+    async stop() {
+      await this.end()
       await rm(folder, { recursive: true, force: true })
     },
   }

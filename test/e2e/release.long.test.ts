@@ -1,0 +1,98 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import { afterEach, describe, expect, it } from 'vitest'
+import { readConfig } from '../../infra/config.ts'
+import { openKafkaLog } from '../../infra/log/kafka/log.ts'
+import { projections, topicSpecs } from '../../services/server/dependencies.ts'
+import { lastingRows, releaseFiles, releaseRecords, unpackDataDirectory } from '../fixtures/release.ts'
+import { cli } from '../support/cli.ts'
+import { kafkaPlace, operator } from '../support/cluster.ts'
+import { deleteTopics } from '../support/logs.ts'
+import { needs } from '../support/needs.ts'
+import { createTestDatabase } from '../support/postgres.ts'
+import { rebuildIsEqual } from '../support/roles.ts'
+import { startServerProcess } from '../support/server-process.ts'
+import { startTidegate } from '../support/tidegate.ts'
+
+let undo = new AsyncDisposableStack()
+afterEach(async () => {
+  await undo.disposeAsync()
+  undo = new AsyncDisposableStack()
+})
+
+async function unpackedDataDirectory(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-release-'))
+  undo.defer(() => rm(folder, { recursive: true, force: true }))
+  await unpackDataDirectory(folder)
+  return folder
+}
+
+const textOf = async (folder: string, name: string) =>
+  (await readFile(path.join(folder, name), 'utf8')).trim()
+
+/** All rows that the release had are there; schedulers may have added some since. */
+async function hasRowsOfRelease(databaseUrl: string): Promise<void> {
+  const expected: Record<string, unknown[]> = JSON.parse(await readFile(releaseFiles.rows, 'utf8'))
+  const found = await lastingRows(databaseUrl)
+  for (const [view, rows] of Object.entries(expected)) {
+    expect(rows.length, view).toBeGreaterThan(0)
+    expect(found[view], view).toEqual(expect.arrayContaining(rows))
+  }
+}
+
+// The schedulers delete what has been kept for long enough, whatever the day of the test.
+const forEver = { GATE_RETENTION_DAYS: '36500', COLLECT_RETENTION_DAYS: '36500' }
+
+describe('what 0.1.0 left', () => {
+  it('is a data directory that starts, reads the same, takes sessions, and is rebuilt the same', async () => {
+    const dataDir = await unpackedDataDirectory()
+    const server = await startTidegate({ dataDir, env: forEver })
+    const settings = {
+      ...{ DATA_DIR: dataDir, ...forEver },
+      DATABASE_URL: await textOf(dataDir, 'database-url'),
+      TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
+    }
+    await hasRowsOfRelease(settings.DATABASE_URL)
+    expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
+    expect(await cli(['simulate', '--sessions', '3', '--verify'], settings)).toMatchObject({ code: 0 })
+    for (const { name } of projections) await rebuildIsEqual(settings, name)
+    expect(await server.stop()).toBe(0)
+  }, 180_000)
+
+  const { it: onKafka } = needs('kafka')
+  onKafka(
+    'is a log on Kafka that read models are built from',
+    async () => {
+      const dataDir = await unpackedDataDirectory()
+      const database = await createTestDatabase({ empty: true })
+      undo.defer(() => database.drop())
+      const { brokers, prefix } = await kafkaPlace()
+      undo.defer(() => deleteTopics(brokers.split(','), prefix))
+      const settings = {
+        ...{ KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix, DATABASE_URL: database.url, ...forEver },
+        TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
+      }
+      await carryRecords({ brokers: brokers.split(','), topicPrefix: prefix })
+      const { cli: run } = operator(settings)
+      expect(await run(['data-keys', 'restore', releaseFiles.dataKeys])).toMatchObject({ code: 0 })
+      expect(await run(['restore'])).toMatchObject({ code: 0 })
+      const server = await startServerProcess(['serve'], settings)
+      undo.defer(async () => void (await server.end('SIGTERM')))
+      await hasRowsOfRelease(database.url)
+      expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
+    },
+    180_000,
+  )
+})
+
+async function carryRecords(place: { brokers: string[]; topicPrefix: string }): Promise<void> {
+  const log = await openKafkaLog({ ...place, logger: pino({ level: 'silent' }) })
+  try {
+    for (const spec of topicSpecs(readConfig({}))) await log.ensureTopics([spec])
+    await log.carry(releaseRecords())
+  } finally {
+    await log.close()
+  }
+}
