@@ -31,7 +31,7 @@ export async function findPostgresPrograms(
   }
 }
 
-// npm packs no links. A script of the package makes them, unless npm was told to run none.
+// npm packs no links. A script of the package makes them, unless npm runs none.
 async function linkLibraries(native: string): Promise<void> {
   const text = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   const links: { source: string; target: string }[] = JSON.parse(text)

@@ -17,7 +17,7 @@ const fileName = 'credentials.json'
 
 /**
  * The development organization's keys: those in credentials.json, and new ones for what is not in it (a secret key
- * cannot be shown twice). Made by the deciders that the API uses.
+ * cannot be printed twice). They are made by the commands that the API uses.
  */
 export async function developmentCredentials({
   core,

@@ -100,7 +100,7 @@ for (const [name, { does, load }] of Object.entries(commands)) {
 try {
   await program.parseAsync()
 } catch (error) {
-  // Help or the version that was asked for is thrown, too, once it is printed.
+  // Help or the version is thrown, too, once it is printed.
   const isHelp = error instanceof CommanderError && error.exitCode === 0
   const { reportFailure } = await import('./failure.ts')
   if (!isHelp && word === 'signup') (await import('./signup/failure.ts')).tellSignupFailure(error, { json })

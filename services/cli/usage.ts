@@ -8,7 +8,7 @@ export function wantsJson(args: readonly string[]): boolean {
 
 /**
  * How the program tells of arguments that it refuses: with help on standard error, or by throwing a CommanderError
- * when JSON is wanted. A key or signing secret among the arguments is not repeated. Call it before commands are added,
+ * when JSON is requested. A key or signing secret among the arguments is not repeated. Call it before commands are added,
  * which take it over.
  */
 export function tellUsage(program: Command, { json }: { json: boolean }): Command {

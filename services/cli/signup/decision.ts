@@ -11,7 +11,7 @@ export type SignupOutcome =
   | { kind: 'approved'; session: ApprovedSession }
   | { kind: 'rejected'; reason: string; problem?: string }
   | { kind: 'stopped'; why: unknown }
-  /** `abandoned`: decided by a person, and given up by the one who asked for it, before the service answered. */
+  /** `abandoned`: decided by a person, and given up by the one who requested it, before the service answered. */
   | { kind: 'expired' | 'consumed' | 'unknown' | 'abandoned' }
 
 export interface Waiting {

@@ -106,8 +106,8 @@ export interface EnvPlace {
 const thisUser = () => process.getuid?.() ?? 0
 
 /**
- * Rejects where `changeText` or `writeExtraFile` would: also where somebody else owns the file, who alone can close it to
- * others. Leaves everything as it was.
+ * Rejects where `changeText` or `writeExtraFile` would: also where somebody else owns the file, because only the owner can
+ * close it to others. Leaves everything as it was.
  */
 export async function writablePlace(file: string, user = thisUser()): Promise<EnvPlace> {
   const folder = await realpath(path.dirname(file))

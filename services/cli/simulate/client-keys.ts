@@ -19,7 +19,7 @@ export function storedKeys(keys: EnvironmentKeys): ClientKeys {
 }
 
 /**
- * The keys of the clients, and the weights of those that have one: only a client that was asked for must. Keys among
+ * The keys of the clients, and the weights of those that have one: only a client that --clients names must have one. Keys among
  * the flags are of an organization of their own, so that no stored key goes with them.
  */
 export function chooseClients({

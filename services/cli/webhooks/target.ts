@@ -17,7 +17,7 @@ export interface Target {
   secretKey: string
   publishableKey: string | undefined
   organizationId: string
-  /** The environment of the key, whose events alone an endpoint gets. */
+  /** The environment of the key. An endpoint gets only its events. */
   environment: Environment
 }
 
