@@ -18,7 +18,7 @@ import type { HandOffRequest } from './requests.ts'
 import type { Tenant } from './sealed-ids.ts'
 
 interface HandOffDeps {
-  findDecisions: (decisionIds: string[]) => Promise<HandOffDecision[]>
+  findDecisions: (decisionIds: string[]) => Promise<FullDecisionRow[]>
   /** Calls the listener with decisions that can be read now; undefined = some may have come. */
   onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
   /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
@@ -74,7 +74,7 @@ function noRecipient(): ApiError {
 function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, pollMs }: HandOffDeps) {
   const late = (decisionId: string) => () =>
     Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${ms} ms`)))
-  const decisions = createRowWaiter<string, HandOffDecision>({
+  const decisions = createRowWaiter<string, FullDecisionRow>({
     onAdvance: onDecided,
     // The decision follows from the request. That of a repeated request is found by the poll.
     looksAtOnce: false,
@@ -90,9 +90,7 @@ function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, 
   }
 }
 
-export type HandOffDecision = FullDecisionRow
-
-export function tokenPayload(row: HandOffDecision) {
+export function tokenPayload(row: FullDecisionRow) {
   return {
     object: 'session_verification',
     session_id: row.session_id,
@@ -108,7 +106,7 @@ export function tokenPayload(row: HandOffDecision) {
 }
 
 // Signals against the session. Those for it, and mere context, are read over REST.
-function riskSignals({ signals_fired }: HandOffDecision) {
+function riskSignals({ signals_fired }: FullDecisionRow) {
   return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
 }
 

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import type { Applied } from '../../infra/event-store/applied.ts'
 import { catchUp, lastBefore } from '../../infra/event-store/catch-up.ts'
-import type { Decide } from '../../infra/event-store/decide.ts'
+import type { Decide, DecideRequest } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
@@ -37,6 +37,8 @@ export interface ErasureDeps {
    */
   hideVisitors: (tx: Tx, visitors: Hidden) => Promise<string[]>
 }
+
+export type DecidingDeps = Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'>
 
 export interface Hidden {
   scope: DataScope
@@ -95,30 +97,51 @@ async function hide({ pool, hideVisitors, keyring }: ErasureDeps, request: Erase
 }
 
 /** Decides the erasure of what the read models know. */
-export async function eraseKnown(
-  deps: Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'>,
-  request: Erase & { openIds: string[] },
-): Promise<void> {
+export function eraseKnown(deps: DecidingDeps, request: Erase & { openIds: string[] }): Promise<void> {
   const { organizationId } = request.scope
-  const now = deps.clock()
-  const erasureId = timeOrderedId('ers', now, deps.random)
-  await deps.decide({
-    locks: [`erasure:${organizationId}`],
-    topic,
-    key: organizationId,
-    projection: 'erasures',
+  return decideOn(deps, request.scope, {
     // A visitor's sessions are in all partitions.
     alsoReads: [
       { projection: 'sessions', topic: eventTopics.SessionScored },
       { projection: 'sessions', topic, key: organizationId },
-      { projection: 'webhooks', topic: eventTopics.WebhookEventRaised },
     ],
     load: (tx) => load(tx, request),
-    decide: (state) => {
-      const command = { scope: request.scope, erasureId, now, ...subjectOf(deps.keyring.current, request) }
-      return decideErasure(state, command)
-    },
+    subject: subjectOf(deps.keyring.current, request),
   })
+}
+
+/** Decides an erasure on the state that `load` returns. `subject` is what its receipt is found by. */
+export async function decideOn(
+  { decide, clock, random }: DecidingDeps,
+  scope: DataScope,
+  options: {
+    alsoReads: NonNullable<DecideRequest<ErasureState>['alsoReads']>
+    load: (tx: Tx) => Promise<ErasureState>
+    subject: { visitorId: string | null; userDigest: string | null }
+  },
+): Promise<void> {
+  const { alsoReads, load, subject } = options
+  const { organizationId: key } = scope
+  const now = clock()
+  const erasureId = timeOrderedId('ers', now, random)
+  await decide({
+    locks: [`erasure:${key}`],
+    topic,
+    key,
+    projection: 'erasures',
+    alsoReads: [...alsoReads, { projection: 'webhooks', topic: eventTopics.WebhookEventRaised }],
+    load,
+    decide: (state) => decideErasure(state, { scope, erasureId, now, ...subject }),
+  })
+}
+
+export async function countWebhooks(
+  db: Db,
+  about: DataScope & { sessionIds: string[] },
+): Promise<Record<string, number>> {
+  const events = await eventsAbout(db, about)
+  const deliveries = events.reduce((sum, event) => sum + event.deliveries, 0)
+  return { webhook_events: events.length, webhook_deliveries: deliveries }
 }
 
 async function load(
@@ -134,18 +157,11 @@ async function load(
   const sessions = [...known, ...open]
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
-  const webhooks = await eventsAbout(db, { ...scope, sessionIds })
-  const deliveries = webhooks.reduce((sum, event) => sum + event.deliveries, 0)
   const rows = await countRows(db, sessionIds)
   return {
     sessions,
     visitorsWithOtherSessions: await visitorsWithOtherSessions(db, scope, { visitorIds, sessionIds }),
-    counts: {
-      open_sessions: open.length,
-      ...rows,
-      webhook_events: webhooks.length,
-      webhook_deliveries: deliveries,
-    },
+    counts: { open_sessions: open.length, ...rows, ...(await countWebhooks(db, { ...scope, sessionIds })) },
   }
 }
 

@@ -1,19 +1,21 @@
-import { timeOrderedId } from '../../infra/ids.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { findErasure } from '../../projections/erasures/queries.ts'
 import { type ErasableSession, erasableSessions } from '../../projections/gate/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { eventsAbout } from '../../projections/webhooks/events-about.ts'
-import { eventTopics } from '../../schemas/events.ts'
-import { type ErasureDeps, eraseKnown, userDigest, waitUntilApplied } from './commands.ts'
-import { decideErasure } from './decide.ts'
+import {
+  countWebhooks,
+  type DecidingDeps,
+  decideOn,
+  eraseKnown,
+  userDigest,
+  waitUntilApplied,
+} from './commands.ts'
 
-export interface GateErasureDeps extends Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'> {
+export interface GateErasureDeps extends DecidingDeps {
   /** The server's own organization, which has the consent pages and the built-in service. */
   ownOrganizationId: string
 }
 
-const topic = eventTopics.VisitorErased
 const projections = ['erasures', 'gate', 'sessions', 'repeats', 'webhooks']
 
 /**
@@ -38,30 +40,18 @@ async function eraseOf(deps: GateErasureDeps, some: ErasableSession[], name: str
   const [first] = some
   if (!first) return
   const scope = scopeOf(deps, first)
-  const { organizationId: key } = scope
-  const now = deps.clock()
-  const erasureId = timeOrderedId('ers', now, deps.random)
   const sessionIds = some.map(({ id }) => id)
-  const digest = name === null ? null : userDigest(deps.keyring.current, scope, digested(name))
-  await deps.decide({
-    locks: [`erasure:${key}`],
-    topic,
-    key,
-    projection: 'erasures',
-    alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEventRaised }],
-    load: (tx) => eventsAbout(tx, { ...scope, sessionIds }),
-    decide: (webhooks) =>
-      decideErasure(
-        {
-          sessions: sessionIds.map((session_id) => ({ session_id, visitor_id: null })),
-          visitorsWithOtherSessions: new Set(),
-          counts: {
-            webhook_events: webhooks.length,
-            webhook_deliveries: webhooks.reduce((sum, event) => sum + event.deliveries, 0),
-          },
-        },
-        { scope, erasureId, now, visitorId: null, userDigest: digest },
-      ),
+  await decideOn(deps, scope, {
+    alsoReads: [],
+    load: async (tx) => ({
+      sessions: sessionIds.map((session_id) => ({ session_id, visitor_id: null })),
+      visitorsWithOtherSessions: new Set(),
+      counts: await countWebhooks(tx, { ...scope, sessionIds }),
+    }),
+    subject: {
+      visitorId: null,
+      userDigest: name === null ? null : userDigest(deps.keyring.current, scope, digested(name)),
+    },
   })
 }
 

@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
-import {
-  createHandOff,
-  type HandOff,
-  type HandOffDecision,
-  tokenPayload,
-} from '../../../services/collect/hand-off.ts'
+import type { FullDecisionRow } from '../../../projections/sessions/tables.ts'
+import { createHandOff, type HandOff, tokenPayload } from '../../../services/collect/hand-off.ts'
 import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 
 const secretHash = 'a'.repeat(64)
 const tenant = { organizationId: 'org_1', environment: 'live' } as const
 
-function decision(changes: Partial<HandOffDecision> = {}): HandOffDecision {
+function decision(changes: Partial<FullDecisionRow> = {}): FullDecisionRow {
   return {
     event_id: 'evt_1',
     session_id: 'sid_1',
@@ -63,7 +59,7 @@ afterEach(() => handOff?.close())
 
 /** A hand-off over a read model that a test fills. */
 function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 5 } = {}) {
-  const readable = new Map<string, HandOffDecision>()
+  const readable = new Map<string, FullDecisionRow>()
   const asked: string[][] = []
   const listeners = new Set<(decisionIds: readonly string[] | undefined) => void>()
   let failing = false

@@ -25,20 +25,6 @@ export interface RealmAnswers {
 
 type Says = Record<string, string>
 
-const absent: RealmAnswers = {
-  realm: {
-    available: null,
-    user_agent: null,
-    platform: null,
-    languages: [],
-    hardware_concurrency: null,
-    webgl_renderer: null,
-  },
-  webdriver: null,
-  readers: [],
-  says: {},
-}
-
 // Runs in the worker; text, because a bundler must not reach into it.
 const workerSource = `
 const n = navigator, reads = { stack: 0, name: 0, message: 0 }
@@ -101,12 +87,12 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
   })
   worker?.terminate()
   URL.revokeObjectURL(url)
-  return answer === null ? absent : readAnswers(answer)
+  return readAnswers(answer)
 }
 
 /** What an empty frame of the same origin says: its objects are fresh where only the page's were changed. */
 export async function askFrame(mode: Mode): Promise<RealmAnswers> {
-  if (!realmWindow || !isRealmAttached()) return absent
+  if (!realmWindow || !isRealmAttached()) return readAnswers(null)
   const { navigator, document: owner } = realmWindow
   const context = mode === 'full' ? createContext('webgl', owner) : null
   await yieldToPage()
@@ -162,6 +148,7 @@ function saysOf(values: unknown): Says {
   return Object.fromEntries(entries.map(([name, value]) => [name, `${value}`]))
 }
 
+// Of no answers everything is null or empty.
 function readAnswers(answers: unknown): RealmAnswers {
   return {
     realm: {

@@ -4,26 +4,24 @@ import { idle, member, readOrNull, yieldToPage } from '../support.ts'
 import { isForeign, withPlainStacks } from './natives.ts'
 import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
 
-const watched: [string, string[]][] = [
-  [
-    'Navigator',
-    ['webdriver', 'userAgent', 'platform', 'vendor', 'plugins', 'mimeTypes', 'language', 'languages'],
-  ],
-  ['Navigator', ['hardwareConcurrency', 'deviceMemory', 'maxTouchPoints', 'permissions', 'connection']],
-  ['Permissions', ['query']],
-  ['Screen', ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']],
-  ['HTMLCanvasElement', ['toDataURL', 'toBlob', 'getContext']],
-  ['CanvasRenderingContext2D', ['getImageData', 'measureText', 'fillText']],
-  ['WebGLRenderingContext', ['getParameter', 'getExtension']],
-  ['WebGL2RenderingContext', ['getParameter']],
-  ['AudioBuffer', ['getChannelData', 'copyFromChannel']],
-  ['Date', ['getTimezoneOffset']],
-  ['Element', ['getBoundingClientRect', 'attachShadow']],
-  ['HTMLIFrameElement', ['contentWindow']],
-  ['HTMLMediaElement', ['canPlayType']],
-  ['MediaDevices', ['enumerateDevices']],
-  ['SpeechSynthesis', ['getVoices']],
-]
+// Interfaces, each with members that tools replace.
+const watched = `Navigator webdriver userAgent platform vendor plugins mimeTypes language languages
+  Navigator hardwareConcurrency deviceMemory maxTouchPoints permissions connection
+  Permissions query
+  Screen width height availWidth availHeight colorDepth
+  HTMLCanvasElement toDataURL toBlob getContext
+  CanvasRenderingContext2D getImageData measureText fillText
+  WebGLRenderingContext getParameter getExtension
+  WebGL2RenderingContext getParameter
+  AudioBuffer getChannelData copyFromChannel
+  Date getTimezoneOffset
+  Element getBoundingClientRect attachShadow
+  HTMLIFrameElement contentWindow
+  HTMLMediaElement canPlayType
+  MediaDevices enumerateDevices
+  SpeechSynthesis getVoices`
+  .split('\n')
+  .map((line) => line.trim().split(' '))
 
 /** Signs that APIs answer something else than the browser would; what other families find is added by the caller. */
 export async function collectTamper(): Promise<
@@ -33,7 +31,7 @@ export async function collectTamper(): Promise<
   const patched = await patchedFunctions().catch(() => null)
   return {
     // The lists are empty where nothing was found and where nothing was examined, so the number says which of both.
-    examined: patched && examinedPrimitives + watched.reduce((sum, [, names]) => sum + names.length, 0),
+    examined: patched && examinedPrimitives + watched.reduce((sum, line) => sum + line.length - 1, 0),
     realm_available: realmWindow !== null,
     foreign_primitives: primitives,
     patched_functions: patched ?? [],
@@ -48,7 +46,7 @@ export async function collectTamper(): Promise<
 
 async function patchedFunctions(): Promise<string[]> {
   const found: string[] = []
-  for (const [owner, names] of watched) {
+  for (const [owner = '', ...names] of watched) {
     await yieldToPage()
     found.push(...withPlainStacks(Error, () => patchedOf(owner, names)))
   }
