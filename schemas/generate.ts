@@ -142,7 +142,7 @@ function recordBody(record: AvroRecord, named: Map<string, string>): string {
 
 const cause = ['actor', 'request_id']
 
-// Who caused an event is a type of its own: it is added to what happened where that is appended.
+// The cause of an event is a type of its own, because whoever appends the event adds it.
 function withoutCause({ fields, ...schema }: AvroRecord): AvroRecord {
   return { ...schema, fields: fields.filter(({ name }) => !cause.includes(name)) }
 }

@@ -5,7 +5,7 @@
  */
 export interface Lenient<T> {
   parse(value: unknown): T
-  /** What it reads, in words; by member, where it reads an object. For the docs. */
+  /** The type in words, for the docs; by member, where it is an object. */
   form: Form
 }
 
@@ -50,7 +50,7 @@ export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): 
   return { form, parse: (value) => one.parse(value) ?? other.parse(value) }
 }
 
-/** Of at most `max` items; empty where there are more or one cannot be read. */
+/** A list of at most `max` items; empty where there are more or one cannot be read. */
 export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
   return {
     form: `up to ${max}: ${inWords(item.form)}`,

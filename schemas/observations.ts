@@ -356,7 +356,7 @@ export interface Observations {
   elapsed_ms: number | null
   snapshot?: Snapshot | undefined
   behavior?: Behavior | undefined
-  /** Of a hand-off: SHA-256, lower-case hex, of the text that it was asked for with. */
+  /** In a hand-off: SHA-256, lower-case hex, of the text that the site bound its request to. */
   binding?: string | undefined
 }
 
@@ -383,7 +383,7 @@ export const observationsSchema: Lenient<Observations> = {
   },
 }
 
-/** What a client sends: any member may be left out. */
+/** A snapshot as clients send it: any member may be left out. */
 export type SentSnapshot = {
   [G in keyof Snapshot]?: Partial<NonNullable<Snapshot[G]>> | Extract<Snapshot[G], null>
 }

@@ -5,9 +5,8 @@ import type { EngineQuestion } from '../wire/collect/protocol.ts'
 import { pickPlaces, timesReplaced } from './pick.ts'
 
 // A deployment's own questions. Their parameters come from its master key, so nobody has a table of their answers who
-// has not collected it there. What a bare JavaScript engine answers as browsers do (numbers, dates, Intl) is not among
-// them, since a script in Node would ask its own. What depends on fonts, zoom, scale or graphics is not either, since
-// browsers of one kind would not agree.
+// has not collected it there. None is about numbers, dates or Intl, because a script in Node could answer it with its own
+// engine. None depends on fonts, zoom, scale or graphics, because browsers of one kind would not agree.
 
 /** So many questions there are at a time. */
 export const bankSize = 2048
@@ -23,7 +22,7 @@ const ofEachKind = 6
 const lifetimeWeeks = 52
 // The numbers below are for the questions of the repository.
 const firstNumber = 10_000
-// An id is its question's number and, above it, which master key it was made with: another key asks something else.
+// An id has the number of its question, and above it the master key, because each key makes other questions.
 const numbers = 2 ** 20
 
 /** The number of the question that stands in a place of the bank at a time, in epoch milliseconds. */
@@ -37,7 +36,7 @@ export const bankNumberOf = (id: number): number | undefined => (id < numbers ? 
 export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number =>
   (Number.parseInt(id.slice(0, 6), 16) + 1) * numbers + number
 
-/** Which numbers a document is asked: whoever knows its challenge knows which, and not what they ask. */
+/** The numbers of a document's questions. They follow from its challenge, but the questions do not. */
 export function bankNumbersOf(challenge: string, openedAt: number): number[] {
   const bytes = hash('sha256', `bank ${challenge}`, 'buffer')
   const frequent = pickPlaces(bytes.subarray(0, 2 * ofEachKind), frequentSize)
@@ -48,7 +47,7 @@ export function bankNumbersOf(challenge: string, openedAt: number): number[] {
 
 const made = new LRUCache<number, EngineQuestion>({ max: 2 * bankSize })
 
-/** What a number asks. Every process with the master key makes the same question of it. */
+/** The question of a number. Every process with the master key makes the same one. */
 export function bankQuestion(number: number, master: MasterKey): EngineQuestion {
   const id = bankIdOf(number, master)
   const question = made.get(id) ?? { id, ...questionAt(number, master) }
@@ -59,7 +58,7 @@ export function bankQuestion(number: number, master: MasterKey): EngineQuestion 
 function questionAt(number: number, master: MasterKey): Omit<EngineQuestion, 'id'> {
   const bytes = createHmac('sha512', master.secretKey('question-bank')).update(String(number)).digest()
   let drawn = 0
-  // Of two bytes each, the same ones again where a question has more than 32 parts.
+  // Each draw takes two bytes, and the first ones again after 32 draws.
   const draw = (range: number) => bytes.readUInt16BE((drawn++ % 32) * 2) % range
   return pick(draw, kinds)(draw)
 }
@@ -141,7 +140,7 @@ const inside = (draw: Draw): Unnumbered => ({
   args: [200, 120, draw(4) + 11],
 })
 
-// Of many classes of the rules for breaking lines (UAX #14). Those whose rules Unicode changed lately are left out, so
+// Characters of many classes of the rules for breaking lines (UAX #14). Those whose rules Unicode changed lately are left out, so
 // that versions of one engine agree: quotation marks, small kana and the letters of Indic scripts.
 const breaking = [
   ...['a', 'X', '7', '.', ',', '-', '/', '?', '%', '(', ')', '[', ' ', '  ', '$', 'e\u0301', '\u00e9'],

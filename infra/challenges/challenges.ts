@@ -6,7 +6,7 @@ import { pickPlaces, timesReplaced } from './pick.ts'
 import { questionBank } from './questions.ts'
 
 /**
- * The questions of a document, which follow from its challenge: whoever knows it knows what was asked. There are some
+ * The questions of a document, which follow from its challenge. There are some
  * of each kind, so that neither a bare JavaScript engine nor another version of the browser answers them all.
  */
 export function questionsOf(challenge: string): EngineQuestion[] {
@@ -75,7 +75,7 @@ function textOp(
   }
 }
 
-/** `webkit` is Apple's. What WebKitGTK says of a page is no guide to what Safari says. */
+/** `webkit` is Apple's. WebKitGTK is apart, because Safari answers otherwise. */
 export type EngineFamily = 'blink' | 'gecko' | 'webkit' | 'webkitgtk'
 
 export interface EngineVersion {
@@ -125,7 +125,7 @@ const changing = new Set(questionBank.version.map(({ id }) => id))
 const aboutLanguage = new Set(questionBank.language.map(({ id }) => id))
 
 /**
- * What this version of an engine answers, or undefined where that is not known. A version that was not recorded
+ * The answer of this version of an engine, or undefined where it is not known. A version that was not recorded
  * answers as both of its neighbours do where they agree. Before the oldest and after the newest one, that holds of
  * questions whose answer seldom changes.
  */

@@ -19,7 +19,7 @@ const lines = (text: string): Unnumbered => ({ ask: 'lines', text })
 // A question's id is its place in its list: lists grow at their end, and nothing in them ever changes. Each was taken
 // because Chromium 87 and 156, Firefox 153 and WebKitGTK 2.50 do not all answer it alike.
 
-// What the JavaScript engine says: any program that embeds the engine says the same.
+// These the JavaScript engine answers, also in any other program that embeds it.
 const language: Unnumbered[] = [
   call('JSON.parse', ''),
   call('decodeURIComponent', '%'),
@@ -82,7 +82,7 @@ const language: Unnumbered[] = [
   on(-1.5e-9, 'Number.prototype.toString', 7),
 ]
 
-// What only the engine with its documents, styles and layout says.
+// These only an engine with documents, styles and layout answers.
 const platform: Unnumbered[] = [
   call('document.createElement', '<'),
   call('document.querySelector', '<<'),
@@ -176,7 +176,7 @@ const platform: Unnumbered[] = [
   lines('--foo'),
 ]
 
-// What changes between versions of one engine.
+// The answers change between versions of one engine.
 const version: Unnumbered[] = [
   css('accent-color: red'),
   css('anchor-name: --a'),

@@ -36,7 +36,7 @@ export const answers = table('answers', {
    * by them.
    */
   visitors: column.json<string[]>(),
-  /** Who gave it at the organizations with the eight smallest tags: enough of each to say that it agrees. */
+  /** Visitors and networks by organization, of the eight smallest tags, as many as show that the organization agrees. */
   organizations: column.json<Record<string, Seen>>(),
   /** Whether a browser of the operator gave it. */
   by_operator: column.boolean(),
@@ -85,7 +85,7 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
   return event.type === 'EngineAnswersLearned' ? learnedRows(event.data) : []
 }
 
-/** Of an operator's browser, which answers for both environments. */
+/** An operator's browser answers for both environments. */
 function learnedRows({ engine_family, answers: learned }: EngineAnswersLearned): AnswerRow[] {
   const by = { visitors: [], organizations: {}, by_operator: true }
   return environments.flatMap((environment) =>

@@ -18,7 +18,7 @@ const corrections = table('corrections', {
 })
 export type CorrectionRow = RowOf<typeof corrections>
 
-/** What somebody said of visitors, and why. */
+/** Corrections of visitors, with their reasons. */
 export const correctionsProjection: Projection = {
   name: 'corrections',
   version: 1,
@@ -82,7 +82,7 @@ export async function findMergedInto(
 // Nobody merges as often, and where two were merged into each other the search has to end.
 const mostMergers = 20
 
-/** Those of any of the sessions, oldest first. */
+/** Corrections that any of the sessions was part of, oldest first. */
 export async function correctionsOf(
   db: Db,
   { organizationId, environment }: Split['scope'],

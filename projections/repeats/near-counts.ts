@@ -9,11 +9,11 @@ import {
 import { areNear } from './near.ts'
 import { nearNames, windows } from './tables.ts'
 
-/** What is nearly equal to the session, or comes evenly, within a day. This session is included. */
+/** Counts of sessions within a day that are nearly equal, or come evenly. This session is included. */
 export interface NearRepeats {
-  /** Whose hands are nearly the same. */
+  /** Sessions whose hands are nearly the same. */
   sessions: number
-  /** Those of them that have nearly the same machine, and those that came from the same address. */
+  /** Among them, sessions with nearly the same machine, and from the same address. */
   on_machine: number
   at_address: number
   /** Visitors of the address whose hands have the same pace. */
@@ -24,7 +24,7 @@ export interface NearRepeats {
 }
 
 const inHour = `filter (where opened_at > target.at - ${windows.hour})`
-/** What is counted of the newest sessions of the address, whose `gap` is the time to the next one. */
+/** SQL: counts over the newest sessions of the address, whose `gap` is the time to the next one. */
 export const ofAddress = {
   pace_visitors: `count(distinct visitor)
     filter (where pace = target.pace and visitor <> coalesce(target.visitor, ''))::integer as pace_visitors`,

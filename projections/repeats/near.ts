@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import type { Behavior } from '../../schemas/observations.ts'
 
 /**
- * What input is compared by where it is nearly equal: a replay whose numbers were each changed a little. Candidates are
+ * The summary of input for comparison with nearly equal ones, as of a replay whose numbers were changed a little. Candidates are
  * found by coarse digests, of which a changed copy has at least one in common, and then compared number by number.
  */
 export interface Hands {
-  /** Of eight numbers each, in cells of a grid of its own. */
+  /** Each is of eight numbers, rounded to cells of a grid of its own. */
   digests: string[]
-  /** Of how fast and how evenly the hands move, in cells of one grid. null = too little was timed. */
+  /** A digest of how fast and how evenly the hands move. null = too little was timed. */
   pace: string | null
   /** The logarithms of all numbers, two bytes each, in base64url. */
   numbers: string
@@ -54,7 +54,7 @@ const numbersInDigest = 8
 export const digestCount = 3
 // As wide as a number grows by a third: noise of 3 % seldom leaves it.
 const cell = 0.3
-// Of the stored logarithms.
+// The stored logarithms are multiples of this.
 const unit = 0.001
 // Two copies with noise of 3 % each are 6 % apart.
 const farthest = 0.065
@@ -81,7 +81,7 @@ function logarithmsOf(behavior: Behavior): number[] {
   return compared.map(([channel, name]) => Math.log1p(100 * Math.max(0, channels[channel]?.[name] ?? 0)))
 }
 
-// Of many numbers, each digest has others.
+// Where there are many numbers, each digest has others.
 function chosen(present: number[], n: number): number[] {
   const from = Math.floor((n * present.length) / digestCount)
   const turned = [...present.slice(from), ...present.slice(0, from)]

@@ -15,7 +15,7 @@ import {
 } from './tables.ts'
 
 /**
- * What scoring counts repeats in: each session of the last day, and what it may have in common with others.
+ * Scoring counts repeats in it: each session of the last day, with its keys.
  */
 export const repeatsProjection: Projection = {
   name: 'repeats',

@@ -136,7 +136,7 @@ function repeatsOf(row: CountedRow, { found, unseen }: Answered): Repeats {
   }
 }
 
-// Of a row's counts, by name; undefined where there is nothing to count.
+// Finds a count of the row by its name; undefined where there is nothing to count.
 function numbersIn(found: FoundRow | undefined): (name: string) => number | undefined {
   const texts = found?.counts.slice(1, -1).split(',') ?? []
   return (name) => {

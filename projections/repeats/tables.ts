@@ -11,24 +11,24 @@ export const windows = {
   day: 24 * 60 * 60 * 1000,
 } as const
 
-// What sessions are counted by. Each is a hash of organization, environment and value: short, and nothing of one
+// Sessions are counted by these. Each is a hash of organization, environment and value: short, and nothing of one
 // tenant's is ever found by another.
 const keyColumns = {
   address: nullable(column.bytea()),
   network: nullable(column.bytea()),
   visitor: nullable(column.bytea()),
   snapshot: nullable(column.bytea()),
-  // What of the machine a replay seldom changes. Only compared, never looked for.
+  // Traits of the machine that a replay seldom changes. They are compared, and nothing is found by them.
   machine: nullable(column.bytea()),
   behavior: nullable(column.bytea()),
-  // Of hands: a session that is nearly the same has one of the first three in common. The pace is only compared.
+  // Nearly the same hands have one of the first three in common. The pace is only compared.
   near_1: nullable(column.bytea()),
   near_2: nullable(column.bytea()),
   near_3: nullable(column.bytea()),
   pace: nullable(column.bytea()),
 }
 export const nearNames = ['near_1', 'near_2', 'near_3'] as const
-/** Those that come from the summary of input. */
+/** Keys that are made of the summary of input. */
 export const inputNames = ['behavior', ...nearNames, 'pace'] as const
 export const keyNames = ['address', 'network', 'visitor', 'snapshot', 'machine', ...inputNames] as const
 export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
@@ -39,7 +39,7 @@ export const repeats = table('repeats', {
   // The newest session of the same partition decides how old rows may get.
   log_partition: column.integer(),
   opened_at: column.bigint(),
-  // Of the decision that the keys are from: an earlier one changes nothing.
+  // Of the decision that the keys are from, because an earlier decision changes nothing.
   observed_at: column.bigint(),
   ...keyColumns,
   // The numbers themselves, which are compared where hands may be nearly the same.

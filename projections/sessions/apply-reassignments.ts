@@ -8,7 +8,7 @@ import { requestTexts, saveTexts, visitorRow } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 import { type LinkedVisitor, sessionEvents, visitors } from './tables.ts'
 
-/** What is said of a session that is another visitor's from now on. */
+/** A session is another visitor's from now on. */
 export type SessionReassignment = VisitorSplit | VisitorMerged
 type ReassignmentType = 'VisitorSplit' | 'VisitorMerged'
 export type ReassignmentEvent = Extract<RecordedEvent, { type: ReassignmentType }>
@@ -22,7 +22,7 @@ export const isReassignment = <E extends DomainEvent>(
 export const reassignedAt = (reassignment: SessionReassignment): number =>
   'merged_at' in reassignment ? reassignment.merged_at : reassignment.split_at
 
-/** What the session's decisions say of its visitor from then on. */
+/** The visitor of the session's decisions from then on. */
 export function reassignedLink(reassignment: SessionReassignment): LinkedVisitor {
   const { visitor_id: id, confidence } = reassignment
   const method = 'merged_at' in reassignment ? 'existing' : 'new'

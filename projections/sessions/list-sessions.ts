@@ -31,7 +31,7 @@ export async function listSessions(
   const exact = exactMatch(id)
   if (exact)
     return querySessions(db, scope, { ...options, from: 'read.sessions', searched: id, matching: exact })
-  // What most sessions have is soon found among the newest. What is rare is found by the indexes.
+  // A text of most sessions is soon found among the newest ones. A rare one is found by the indexes.
   const searched = containsPattern(search)
   const newest = { ...options, searched, from: newestSessions(options), matching: hasText }
   const page = await querySessions(db, scope, newest)
@@ -144,6 +144,6 @@ function exactMatch(id: string): string | undefined {
   if (id.startsWith('sid_')) return 's.session_id = $4'
   if (id.startsWith('evt_')) return `s.session_id = ${ofEvent}`
   if (id.startsWith('vid_')) return 's.visitor_id = $4'
-  // Of an event or a session. Two conditions would be a look at every session of the scope.
+  // It may be of an event or a session. Two conditions would read every session of the scope.
   return isLegacyId(id) ? `s.session_id = coalesce(${ofEvent}, $4)` : undefined
 }

@@ -193,7 +193,7 @@ function clientUserWrites(events: ClientUserEvent[]): Part[] {
   return [
     { as: 'update_client_users', at: (first) => updateClientUsers([...last.values()], first) },
     ...insertRows(clientUserChanges, events.map(changeRow)),
-    // Of all, not of the last: where events are cut into batches must change nothing.
+    // Texts of all events are saved, because the result must not depend on how events were cut into batches.
     ...saveTexts(events.flatMap((event) => userText(event) ?? [])),
   ]
 }

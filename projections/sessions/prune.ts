@@ -5,7 +5,7 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { isUsedText } from './erase.ts'
 import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
 
-// Of one statement: so many bound what is locked, and for how long.
+// As many rows a statement, which limits how many are locked, and for how long.
 const chunk = 1000
 const textsAtOnce = 2000
 
@@ -177,7 +177,7 @@ const hasAllDecisions = (schema: string, visitor: string) =>
     and l.environment = ${visitor}.environment and l.visitor_id = ${visitor}.visitor_id
     and not ${hasDecisions(schema, 'l')})`
 
-/** What made a visitor anew while it had all of its decisions says more than what did later. */
+/** A rebuild may differ in visitors that were made anew after some of their decisions had ended. */
 export const comparedRows: NonNullable<Projection['comparedRows']> = {
   [visitors.name]: { ofEnded: (schema) => hasAllDecisions(schema, 't') },
   [visitorSessions.name]: { ofEnded: (schema) => hasDecisions(schema, 't') },

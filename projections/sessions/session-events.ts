@@ -85,7 +85,7 @@ function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow
   return { ...row, ...about, visitor: row.visitor ?? visitor }
 }
 
-/** Of these events, those that an earlier decision than the named one gave rise to. */
+/** Ids of those events that an earlier decision than the named one raised. */
 export async function ofEarlierDecisions(
   db: Db,
   events: { id: string; decisionId: string }[],

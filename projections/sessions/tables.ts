@@ -23,7 +23,7 @@ export type SessionEventType = (typeof sessionEventTypes)[number]
 
 export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-/** What hand-offs, webhook events and visitor activity say of a decision, in addition to its row. */
+/** Members of a decision in hand-offs, webhook events and visitor activity, in addition to its row. */
 export interface DecisionEvidence
   extends Pick<SessionScored, 'request' | 'score_breakdown' | 'signals_fired' | 'attribution' | 'hand_off'> {
   visitor: LinkedVisitor | null
@@ -136,11 +136,11 @@ export const visitorSessions = table(
 )
 
 /**
- * What a search looks through, in lower case, once for all sessions and visitors of a scope that have it: pages, user
+ * Texts that searches read, in lower case, once for all sessions and visitors of a scope that have one: pages, user
  * agents, addresses and client user ids. An index over parts of words is dear, and few texts are new.
  */
 export const searchTexts = table('search_texts', {
-  /** Of scope and text: see textId. */
+  /** A hash over scope and text. */
   id: primaryKey(column.bytea()),
   organization_id: column.id(),
   environment: column.text<Environment>(),

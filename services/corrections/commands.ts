@@ -15,7 +15,7 @@ import {
   splitVisitorId,
 } from './decide.ts'
 
-/** Who visitors are, as scoring knows them. */
+/** The visitors of sessions, as scoring knows them. */
 export interface LinkedVisitors {
   /** No session is linked before the end of the transaction. */
   hold(tx: Tx): Promise<void>

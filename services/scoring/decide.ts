@@ -12,7 +12,7 @@ import { type Evaluation, evaluate } from './signals/score.ts'
 export interface Decision {
   /** With the event, and before the decision. */
   state: SessionState
-  /** Of the event. */
+  /** The trace that the event belongs to. */
   traceparent: string | undefined
   trigger: Trigger
   evaluation: Evaluation

@@ -125,7 +125,7 @@ const none: NativeDetail = {
   install_id: null,
 }
 
-/** What only iOS and Android sessions have; all null for the web, and where the SDK reported nothing. */
+/** Members of iOS and Android sessions; all null for the web, and where the SDK reported nothing. */
 export function nativeDetailOf({ platform, snapshot }: Facts): NativeDetail {
   const native = snapshot?.native
   if (platform === 'web' || !native) return none

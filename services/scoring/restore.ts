@@ -75,7 +75,7 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
   return counts.parse(rows)[0]
 }
 
-// Of links, their later reassignments, and erasures.
+// Their records have links, later reassignments of these, and erasures.
 const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored, eventTopics.VisitorErased] as const
 type LinkTopic = (typeof topics)[number]
 
@@ -90,7 +90,7 @@ const counts = z.tuple([
   z.object({ sessions: z.number(), visitors: z.number(), keys: z.number(), differences: z.number() }),
 ])
 
-// By session: scoring may have tried more than once to link it, and then the last try is what it knows.
+// The key is the session, because scoring may have linked it more than once, and knows the last link.
 const temporaryTables = `create temporary table rebuilt_links (like scoring.links, primary key (session_id)) on commit drop;
   create temporary table rebuilt_reassignments (
     session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint

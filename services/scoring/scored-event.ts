@@ -28,7 +28,7 @@ interface ScoredDecision {
   evaluation: Evaluation
   visitor: VisitorLink | null
   hashes: Hashes
-  /** Of the month. Without it nobody learns of the session's answers. */
+  /** The month's key of counting. Without it the session's answers are not learned. */
   countingKey?: KeyObject | null | undefined
   evaluatedAt: number
   durationMs: number

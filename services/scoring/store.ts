@@ -11,7 +11,7 @@ type PartitionPlace = Omit<Position, 'offset'>
 
 export interface Opened {
   offsets: Map<number, number>
-  /** Of the transaction: the `xmin` of the rows that it writes. */
+  /** The `xmin` of the rows that the transaction writes. */
   transactionId: string
   states: Map<string, SessionState>
   /** Ids of the sessions that were erased. */
@@ -78,7 +78,6 @@ export function openingStatements({ places, sessionIds, known }: Opening): strin
 
 const listOf = (texts: string[]) => texts.map((text) => pg.escapeLiteral(text)).join() || 'null'
 
-/** What the rows of `openingStatements` say. */
 export function readOpened([offsets = [], found = []]: Rows[], known: Map<string, WrittenState>): Opened {
   const opened: Opened = {
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),

@@ -58,8 +58,8 @@ interface Inputs {
 
 const nothing = () => []
 
-// What the signals of a name look at, of a page and of an app. Without all of it, nobody looked: what one browser has and
-// another has not, such as `deviceMemory`, is left out.
+// By name, the members that its signals read, of a page and of an app. The name counts as checked where all of them are
+// there, so members that some browsers do not have, such as `deviceMemory`, are left out.
 const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
   tampering_detected: {
     page: ({ automation, tamper, navigator, canvas, audio, environment }) => [
@@ -144,7 +144,7 @@ function wasChecked(name: RuntimeName, facts: Facts): boolean {
 
 // Flags that an anonymous-IP database has.
 const listedFlags = ['vpn', 'proxy', 'tor', 'hosting', 'residential_proxy'] as const
-// What no database that is read says anything about.
+// Members about which no supported database says anything.
 const unknownNetworkMembers = [
   'network.anonymity.relay',
   'network.anonymity.callback_proxy',
@@ -159,7 +159,7 @@ function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
   return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
 }
 
-// What no SDK reports.
+// Members that no SDK reports.
 const unknownNativeMembers = ['hardware_claims_mismatch', 'sim_posture', 'app_provenance']
 
 function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runtime_integrity']): string[] {
@@ -177,7 +177,7 @@ function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runti
   return [...unreported, ...unknownNativeMembers].map((name) => `native_runtime_integrity.${name}`)
 }
 
-/** What was measured where the signal fired, in words; null where its name says all. */
+/** The measured numbers that made the signal fire, in words; null where its name says all. */
 export function measuredOf(
   { slug, measured }: Pick<Signal, 'slug' | 'measured'>,
   facts: Facts,

@@ -131,7 +131,7 @@ const trust: Theme[] = [
   },
 ]
 
-// Those first that say most about what else was found.
+// In the order of how much they explain of the other highlights.
 const context: Theme[] = [
   {
     key: 'privacy_tools',

@@ -38,7 +38,7 @@ export interface AnswerQuery extends AnswerClass {
   asked: string
 }
 
-/** What honest sessions and the operator's browsers answered, learned from the log. */
+/** Answers of honest sessions and of the operator's browsers, learned from the log. */
 export interface LearnedAnswers {
   /** undefined where too few did. */
   right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
@@ -162,7 +162,7 @@ function answersToRecorded({
   return snapshot.proofs.engine_answers.filter(({ id }) => ids.has(id))
 }
 
-// What an SDK answers to a kind of question that it does not know.
+// An SDK answers this to a kind of question that it does not know.
 const unknownKind = 'object null'
 
 // For each of the document's questions of the bank. Ids of other deployments' keys are left out.
@@ -219,7 +219,7 @@ interface Expectation extends Pick<AnswersInput, 'environment' | 'organizationId
   question: number
 }
 
-// What was learned goes before what was recorded. Undefined where neither is there.
+// By learned answers, or else by recorded ones. Undefined where there are none.
 function isExpected(answer: string, { version, question, learned, ...of }: Expectation): boolean | undefined {
   const seen = learned.right({ ...of, class: engineName(version), asked: String(question) })
   if (seen) return seen.has(answer)

@@ -6,7 +6,7 @@ import type { Engine } from './agent.ts'
 
 type Members = { [G in keyof Snapshot]?: readonly string[] }
 
-// What every browser tells every version of the SDK, whatever it is set to: members by group.
+// Members, by group, that every version of the SDK gets from every browser, whatever its settings.
 const sinceFirst = {
   navigator: ['user_agent', 'app_version', 'platform', 'vendor', 'product_sub', 'language', 'cookie_enabled'],
   environment: [
@@ -43,7 +43,7 @@ const engines = ['blink', 'gecko', 'webkit'] as const
 // Settings, policies and extensions of any browser can refuse a part, and any machine can be slow.
 const refused = { blocked: engines, late: engines }
 
-// What the reasons mean is in docs/reference/observations.md.
+// docs/reference/observations.md says what the reasons mean.
 const owed: Record<Withheld['group'], Owed> = {
   worker: { members: { worker: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'worker' },
   iframe: { members: { iframe: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'iframe' },
@@ -85,7 +85,7 @@ export interface Completeness {
   withheld: Withheld[]
 }
 
-/** What a page's snapshot lacks of all that its SDK always sends. */
+/** Which members of a page's snapshot are missing that its SDK always sends. */
 export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: Sent): Completeness {
   if (!snapshot || platform !== 'web') return { missing: [], withheld: [] }
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
@@ -149,7 +149,7 @@ type Check = (snapshot: Snapshot, seen: Seen) => boolean
 const between = (value: number | null, least: number, most: number) =>
   value === null || (value >= least && value <= most)
 
-// What no browser says of itself, by the member that says it.
+// By member, values that no browser has.
 const impossible: [path: string, isWrong: Check][] = Object.entries({
   'environment.timezone_offset_min': ({ environment: e }) => !between(e.timezone_offset_min, -840, 720),
   'environment.timezone': ({ environment: e }) => e.timezone !== null && !isZone(e.timezone),

@@ -54,7 +54,7 @@ export interface SessionState {
   copied_id?: boolean
   last_activity_at: number
   decisions: number
-  /** Of its newest decision, before what repeats was counted. */
+  /** Of its newest decision, by the session's own observations. */
   verdict: Verdict | null
   final: boolean
   final_at: number | null
@@ -96,7 +96,7 @@ function opened(event: SessionOpened): SessionState {
   }
 }
 
-/** What is known of a session before any event of it. */
+/** The state of a session of which no event was read. */
 export function forgotten(
   event: Pick<SessionOpened, 'session_id' | 'organization_id' | 'environment'>,
   at: number,
@@ -186,14 +186,14 @@ export interface DocumentState {
   signature_agent: string | null
   challenge: string
   timing_nonce: string
-  /** Of its drawing. Missing where the document's opening is not known. */
+  /** Seed of the drawing. Missing where the document's opening is not known. */
   canvas_seed?: string
   last_seq: number
   /** Start of the body hash by sequence number, for the newest ones. */
   bodies: Record<string, string>
   /** Trusted input that it reported. */
   inputs?: number
-  /** Of its newest hand-off. */
+  /** See `Observations.binding`: of the document's newest hand-off. */
   binding?: string | null
 }
 

@@ -14,7 +14,7 @@ function mayPretend({ snapshot, agent }: Facts): boolean {
   return agent.webView || (isTouched && !isPhone(agent))
 }
 
-/** What calls itself an iPhone or a device with Android, and is no web view, whose user agent may be anything. */
+/** The user agent is of an iPhone or an Android device. A web view does not count, because its user agent may be anything. */
 const isPhone = ({ system, formFactor, webView }: Agent) =>
   !webView && (system === 'android' || (system === 'ios' && formFactor === 'mobile'))
 
@@ -95,7 +95,7 @@ function productSubDiffers({ navigator }: Snapshot, { agent }: Facts): boolean {
   return differ(navigator.product_sub, expected[agent.engine] ?? null)
 }
 
-// What Android devices have, and virtual ones do not. Samsung's Xclipse is AMD's, and is called by its own name.
+// Graphics of Android devices that are not virtual. Samsung's Xclipse is AMD's, and has a name of its own.
 const mobileGraphics =
   /Adreno|Mali|Immortalis|PowerVR|Xclipse|Tegra|Maleoon|VideoCore|Vivante|Apple GPU|Apple A\d/i
 const desktopGraphics = /NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
@@ -285,7 +285,7 @@ function headerDiffers({ navigator }: Snapshot, { headerUserAgent }: Facts): boo
   return !!navigator.user_agent && headerUserAgent !== '' && navigator.user_agent !== headerUserAgent
 }
 
-// What is rewritten on the way changes nothing within the browser, and its engine is what the page says.
+// A proxy rewrites headers but nothing within the browser, so worker, frame and engine confirm the page.
 function agreesWithin({ navigator, worker, iframe }: Snapshot, { answers }: Facts): boolean {
   const isSame = [worker, iframe].every(({ user_agent }) => user_agent === navigator.user_agent)
   return isSame && /^(as_claimed|unrecorded)$/.test(answers.engine)

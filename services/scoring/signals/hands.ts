@@ -21,14 +21,14 @@ function isLoneClick({ mouse: m, touch }: Behavior): boolean {
   return m.presses === 1 && m.moves <= 2 && touch.events === 0
 }
 
-// Of 168,000 people fingers hold a key for 60 to 200 ms, and never equally long (Dhakal and others, 2018). What is not held
-// at all is another signal's.
+// 168,000 people held keys for 60 to 200 ms, and never equally long (Dhakal and others, 2018). Keys that are not held at
+// all are another signal's.
 function holdsOddly({ keyboard: k }: Behavior, facts: Facts): boolean {
   if (!hasKeyboard(facts) || k.keys < 12 || k.hold_mean === null || k.hold_mean < 12) return false
   return k.hold_mean < 40 || (k.hold_std !== null && k.hold_std < 5)
 }
 
-// Of a whole session, pauses included: only who types fast is that fast.
+// The mean is of a whole session, pauses included, so only fast typists have it.
 function neverOverlaps({ keyboard: k }: Behavior, facts: Facts): boolean {
   const isFast = k.keys >= 30 && k.interval_mean !== null && k.interval_mean < 130
   return hasKeyboard(facts) && isFast && k.rollovers === 0

@@ -205,7 +205,7 @@ export const headlessSignals = signals(
   },
 )
 
-/** What graphics that are drawn without a card call themselves. */
+/** Names of renderers that draw without a graphics card. */
 export const softwareGraphics =
   /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
 const memorySizes = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]

@@ -8,7 +8,10 @@ import { type Definition, signals } from './signal.ts'
 
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
-/** What sessions are compared by. Behind the hash of all stands what is compared where not all is equal. */
+/**
+ * By these a session is compared with others. Each is a hash of everything, followed after a dot by what is compared where
+ * the hashes differ.
+ */
 export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   return {
     snapshot_hash: snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
@@ -23,7 +26,7 @@ function inputHash(behavior: Behavior): string {
 
 const sha256 = (value: object) => hash('sha256', JSON.stringify(value))
 
-// What the machine says of itself. Left out is what changes by itself between two visits of one browser: windows,
+// The machine's own members, without those that change by themselves between two visits of one browser: windows,
 // zoom, permissions, voices that load late, and every answer to a document's questions.
 function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu, ...s }: Snapshot): object {
   const { connection_rtt: _, ...navigator } = n
@@ -36,7 +39,7 @@ function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu,
   ]
 }
 
-// What a replay cannot change without being found out by its answers: how the machine draws and sounds, and its fonts.
+// Members that a replay cannot change without giving wrong answers: how the machine draws and sounds, and its fonts.
 const coreOf = ({ canvas, audio, webgl, fonts }: Snapshot): object => [
   [canvas.geometry_hash, canvas.text_hash, audio.hash],
   [webgl.renderer, webgl.parameters_hash, fonts.metrics_hash],

@@ -3,7 +3,7 @@ import { type Facts, type FactsInput, readFacts } from '../session/facts.ts'
 import { type Signal, signalCatalogue } from './catalogue.ts'
 import { categories } from './signal.ts'
 
-/** What counts as one group, and only up to a limit: weak signals, habits of input, and what speaks for a person. */
+/** Signals that count together, up to a limit: weak ones, moderate ones about input (`habits`), and trust. */
 export type Group = 'weak' | 'habits' | 'trust'
 
 /**
@@ -21,7 +21,7 @@ export interface Evaluation {
   score: Score
 }
 
-/** What the session says by itself. Nothing is known yet of others, unless `input` has it. */
+/** By the session's own observations. Nothing is known of other sessions, unless `input` has it. */
 export function evaluate(input: FactsInput): Evaluation {
   const facts = readFacts(input)
   const fired = signalCatalogue.filter((signal) => signal.fires(facts))
@@ -50,7 +50,7 @@ export const scoringVersion = '4'
 const bands = { inconclusive: 40, bot: 70 }
 // Machines that nobody sits at, together, still are not more than odd; habits of input some people have, too.
 const limits: Record<Group, number> = { weak: 38, habits: 60, trust: 18 }
-/** Of a session without a snapshot, at least. */
+/** A session without a snapshot has at least this score. */
 export const unknownScore = 50
 
 export interface Score {

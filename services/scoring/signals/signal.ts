@@ -6,7 +6,7 @@ export type Category = (typeof categories)[number]
 
 export type Strength = 'weak' | 'moderate' | 'strong' | 'definitive'
 
-/** What was observed. Signals of one channel look at the same thing, so that they do not confirm each other. */
+/** The thing that a signal observes. Signals of one channel observe the same thing, so they do not confirm each other. */
 export type Channel =
   | 'canvas'
   | 'app'

@@ -1,9 +1,9 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { inBrowser, signals } from './signal.ts'
 
-// What libraries and page code never replace, in the page itself.
+// Primitives of the page that libraries and page code never replace.
 const inPage = /^(JSON\.stringify|Reflect\.\w+|Crypto\.\w+|TextEncoder\.\w+)$/
-// What nothing but a script that is injected into every frame can have replaced, and content blockers do not.
+// Primitives of a frame that only a script in every frame can have replaced, and that content blockers do not replace.
 const inFrame =
   /^frame\.(JSON\.stringify|(Function|Object|Reflect|Array|String|Crypto|TextEncoder|console)\.\w+)$/
 const webdriver = /^(frame\.)?navigator\.webdriver$/

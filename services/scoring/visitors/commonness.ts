@@ -7,7 +7,7 @@ import { type ComponentName, component, components, type Profile } from './profi
 export interface Commonness {
   /** How many were counted. */
   visitors: number
-  /** Of them, those whose component is the profile's. null = the profile has none. */
+  /** How many of them have the profile's component. null = the profile has none. */
   withSame(name: ComponentName, profile: Profile): number | null
 }
 

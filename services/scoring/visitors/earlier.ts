@@ -5,7 +5,7 @@ import type { Candidates, KnownVisitor } from './match.ts'
 import type { Profile } from './profile.ts'
 import { links } from './tables.ts'
 
-/** What is known of how a session came to its visitor. Times are epoch milliseconds. */
+/** The link of a session to its visitor. Times are epoch milliseconds. */
 export interface LinkFacts {
   session_id: string
   organization_id: string

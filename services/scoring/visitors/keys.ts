@@ -32,7 +32,7 @@ export const matchKinds = {
 
 export type MatchKind = keyof typeof matchKinds
 
-/** What no device changes. It is part of each match key but that of the network. */
+/** Traits that no device changes. They are part of each match key but that of the network. */
 export const constants = ['system', 'browser', 'platform'] as const satisfies ComponentName[]
 
 interface Scope {

@@ -57,7 +57,7 @@ interface Weighing {
   neighbors: number
 }
 
-// What a person chooses says as much of a uniform machine as of any other.
+// These a person chooses, so they say as much of a uniform machine as of any other.
 const chosen: readonly ComponentName[] = ['timezone', 'languages', 'browser_version']
 const share: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, none: 0 }
 const sameNetwork = 4

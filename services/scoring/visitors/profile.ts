@@ -14,7 +14,7 @@ export interface Profile {
   distinctive: boolean
 }
 
-/** What is compared; the order is that of the component vector. */
+/** Traits that are compared, in the order of the component vector. */
 export const components = [
   'system',
   'browser',

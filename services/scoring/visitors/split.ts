@@ -6,7 +6,7 @@ export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identifie
 /** A session of a visitor. Times are epoch milliseconds. */
 export interface LinkedSession {
   session_id: string
-  /** Of its client: sessions with one storage key come from one storage. */
+  /** See `storageKeyOf`: sessions of one client storage have the same. */
   storage_key: string
   linked_at: number
   /** When somebody said that its visitor and another are one. */
