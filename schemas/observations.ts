@@ -17,7 +17,7 @@ import {
 
 // What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
 // Text has no U+0000 and counts fit an Avro int: Postgres and Avro store neither a larger one nor that character,
-// and one such value would halt every reader of the event.
+// and one such value would stop every reader of the event.
 const text = { ...stringUpTo(512), form: 'text' }
 const longText = stringUpTo(2048)
 const hash = { ...either(stringUpTo(128), number), form: 'hash' }

@@ -32,8 +32,7 @@ export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayR
     title,
     'Written by `make replay` (`bench/visitors/`), which calls the code that scoring runs. The browsers come from the public generator `fingerprint-generator`. Each visits once a week, and its attributes change as often as a study found (Vastel et al., FP-STALKER, IEEE S&P 2018). How drawings, networks, voices and media devices vary is assumed in `looks.ts` and `evolution.ts`.',
     `Seed ${seed}, commit ${commit}. The rules of that study see the same visits. They know no storage, so they run where all of it is lost, and on at most 2,000 browsers.`,
-    '- **ids**: visitors a browser has, 1 is best. **ownership**: how much of a visitor is its main browser, the mean of all visitors.',
-    '- **precision**, **recall**: BCubed, over visits. **mixed**: visitors with more than one browser. **days**: the longest time that a browser had one visitor, the mean.',
+    '**ids**: visitors a browser has, 1 is best. **precision**, **recall**: BCubed, over visits. **mixed**: visitors with more than one browser. **days**: the longest time that a browser had one visitor, the mean.',
     table(
       [
         'population',
@@ -42,7 +41,6 @@ export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayR
         'storage lost',
         'by',
         'ids',
-        'ownership',
         'precision',
         'recall',
         'mixed',
@@ -96,8 +94,8 @@ function peoplePart(people: JudgedRun[]): string[] {
 }
 
 function cells(m: Measures): string[] {
-  const { idsPerBrowser, ownership, precision, recall, mixed, trackedDays } = m
-  const fine = [ownership, precision, recall].map((value) => value.toFixed(4))
+  const { idsPerBrowser, precision, recall, mixed, trackedDays } = m
+  const fine = [precision, recall].map((value) => value.toFixed(4))
   return [idsPerBrowser.toFixed(3), ...fine, `${(100 * mixed).toFixed(2)} %`, trackedDays.toFixed(1)]
 }
 

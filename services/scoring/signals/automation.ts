@@ -191,7 +191,7 @@ export const tamperSignals = signals(
       strength: 'moderate',
       score: 32,
       looksAt: 'own properties on `navigator` that shadow built-in ones',
-      falsePositives: 'privacy extensions (not counted for known privacy browsers), user agent switchers',
+      falsePositives: 'privacy extensions, user agent switchers',
       fires: inBrowser(
         (s, { privacyTool }) =>
           !privacyTool && s.tamper.navigator_own_properties.some((name) => name !== 'webdriver'),

@@ -201,7 +201,7 @@ export const trustSignals = signals(
       category: 'fingerprint',
       strength: 'moderate',
       score: 0,
-      looksAt: 'the client kept an id, and an earlier session had the same visitor',
+      looksAt: 'the client stored an id, and an earlier session had the same visitor',
       falsePositives: 'not evidence either way',
       looksBack: true,
       fires: ({ visitorSessions }) => visitorSessions > 1,

@@ -89,7 +89,7 @@ export const networkSignals = signals(
       strength: 'weak',
       score: 8,
       looksAt: "the browser's time zone against that of the address",
-      falsePositives: 'travellers, VPNs, UTC clocks (not counted)',
+      falsePositives: 'travellers, VPNs',
       fires: inBrowser(
         (s, facts) => /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
       ),

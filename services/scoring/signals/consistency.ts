@@ -137,7 +137,7 @@ export const consistencySignals = signals(
       strength: 'strong',
       score: 50,
       looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
-      falsePositives: 'none; iOS, where every browser is WebKit, does not count',
+      falsePositives: 'none',
       fires: inBrowser(engineDiffers),
     },
     platform_mismatch: {
@@ -146,7 +146,7 @@ export const consistencySignals = signals(
       strength: 'strong',
       score: 45,
       looksAt: '`navigator.platform` and client-hint platform against the user agent string',
-      falsePositives: 'desktop-site mode, though touch devices that call themselves computers do not count',
+      falsePositives: 'desktop-site mode',
       fires: inBrowser(platformDiffers),
     },
     worker_mismatch: {
@@ -155,7 +155,7 @@ export const consistencySignals = signals(
       strength: 'strong',
       score: 48,
       looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
-      falsePositives: 'iPads, though touch devices that call themselves computers do not count',
+      falsePositives: 'iPads',
       fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
     },
     iframe_mismatch: {
@@ -173,7 +173,7 @@ export const consistencySignals = signals(
       strength: 'moderate',
       score: 32,
       looksAt: 'Direct3D outside Windows, Metal or Apple GPUs outside Apple systems',
-      falsePositives: 'in-app browsers with shortened user agents (web views are not looked at)',
+      falsePositives: 'in-app browsers with shortened user agents',
       fires: inBrowser(gpuSystemDiffers),
     },
     worker_gpu_mismatch: {
@@ -182,7 +182,7 @@ export const consistencySignals = signals(
       strength: 'moderate',
       score: 25,
       looksAt: 'WebGL renderer in a worker against the page, in Chromium',
-      falsePositives: 'laptops with two graphics cards; Safari and Firefox differ and are not looked at',
+      falsePositives: 'laptops with two graphics cards',
       fires: inBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
     },
     languages_mismatch: {
@@ -321,7 +321,7 @@ export const headerSignals = signals(
       strength: 'strong',
       score: 40,
       looksAt: 'Sec-CH-UA-Platform and Sec-CH-UA-Mobile against the user agent string',
-      falsePositives: 'desktop-site mode on Android (touch devices are not looked at)',
+      falsePositives: 'desktop-site mode on Android',
       fires: inBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
     },
     accept_language_mismatch: {

@@ -106,7 +106,7 @@ export const headlessSignals = signals(
       strength: 'moderate',
       score: 25,
       looksAt: 'no `window.chrome` in desktop Chromium',
-      falsePositives: 'rare embedded Chromium shells; web views and phones do not count',
+      falsePositives: 'rare embedded Chromium shells',
       fires: inBrowser(
         (s, facts) =>
           desktopChromium(facts) &&
@@ -246,7 +246,7 @@ export const machineSignals = signals(
       name: 'Clock set to UTC',
       score: 8,
       looksAt: 'the time zone is UTC',
-      falsePositives: 'people in UTC, privacy browsers (not counted), servers used as desktops',
+      falsePositives: 'people in UTC, servers used as desktops',
       fires: inBrowser(
         (s, { privacyTool }) =>
           !privacyTool && /^(UTC|Etc\/UTC|Etc\/GMT|GMT|Etc\/UCT)$/.test(s.environment.timezone ?? ''),

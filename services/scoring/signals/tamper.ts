@@ -37,8 +37,7 @@ export const primitiveSignals = signals(
       score: 60,
       looksAt:
         'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native. In a fresh frame, which only an injected script reaches, `Function`, `Object`, `Array`, `String` and `console` count as well',
-      falsePositives:
-        'extensions that hide their changes in every frame; known privacy browsers do not count',
+      falsePositives: 'extensions that hide their changes in every frame',
       fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
     },
     rewritten_navigator: {
@@ -48,7 +47,7 @@ export const primitiveSignals = signals(
       score: 20,
       looksAt:
         'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
-      falsePositives: 'user agent switchers, privacy extensions; known privacy browsers do not count',
+      falsePositives: 'user agent switchers, privacy extensions',
       fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
     },
     realm_differences: {
@@ -58,7 +57,7 @@ export const primitiveSignals = signals(
       score: 24,
       looksAt:
         'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page',
-      falsePositives: 'extensions that skip frames; known privacy browsers do not count',
+      falsePositives: 'extensions that skip frames',
       fires: inBrowser(
         (s, { privacyTool }) =>
           !privacyTool &&
