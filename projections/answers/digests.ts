@@ -12,16 +12,14 @@ export const countingKeyId = (now: number): string =>
   `${countingKeyPrefix}${new Date(now).toISOString().slice(0, 7)}`
 export const countingKeyPrefix = 'answers_'
 
-interface Counted {
-  organization_id: string
-  visitorId: string
-  ipAddress: string | null
-}
-
 /** undefined for an address without a network. */
 export function countedDigests(
   key: KeyObject,
-  { organization_id, visitorId, ipAddress }: Counted,
+  {
+    organization_id,
+    visitorId,
+    ipAddress,
+  }: { organization_id: string; visitorId: string; ipAddress: string | null },
 ): { visitor_digest: string; network_digest: string } | undefined {
   const network = networkPrefix(ipAddress ?? '')
   if (network === null) return undefined

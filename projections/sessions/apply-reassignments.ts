@@ -131,13 +131,6 @@ function eventsOf(
   ]
 }
 
-interface Gathered {
-  first: number
-  last: number
-  sessions: number
-  latest: Buffer | null
-}
-
 /**
  * Makes the visitor's row from all of its decisions, as if they had been about it from the first. Where all have ended or
  * were erased there is no row until it comes again, because the one before may be of another's sessions.
@@ -145,7 +138,7 @@ interface Gathered {
 export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor
   const whose = [organization_id, environment, visitor_id]
-  const { rows } = await tx.query<Gathered>(
+  const { rows } = await tx.query<{ first: number; last: number; sessions: number; latest: Buffer | null }>(
     `select min(observed_at)::float8 as first, max(observed_at)::float8 as last,
        (select count(*)::int from visitor_sessions
          where organization_id = $1 and environment = $2 and visitor_id = $3) as sessions,

@@ -81,14 +81,9 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
 const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
   tx.query('delete from decisions where session_id = any($1)', [sessionIds])
 
-interface Reached {
-  at: number
-  sessionId: string
-}
-
 // Sessions stay longer than their decisions, so it remembers how far it came.
 function createDecisionsPrune(): Prune {
-  const reached = new Map<string, Reached>()
+  const reached = new Map<string, { at: number; sessionId: string }>()
   return async (tx, ended) => {
     for (const { organization_id, decisions_before: before, sessions_before } of ended) {
       if (before === null || before === sessions_before) continue

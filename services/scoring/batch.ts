@@ -7,6 +7,7 @@ import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
+import { saveRows } from '../../infra/postgres/table.ts'
 import { type Breathe, createBreather } from '../../infra/timing.ts'
 import { countingKeyId } from '../../projections/answers/digests.ts'
 import type { CountedSession } from '../../projections/repeats/counted.ts'
@@ -22,11 +23,11 @@ import {
   type Opened,
   openingStatements,
   readOpened,
-  saveOffsets,
   saveStates,
   type WrittenStates,
   writtenOf,
 } from './store.ts'
+import { offsets } from './tables.ts'
 import { type Resolution, type Resolved, resolveVisitors } from './visitors/resolve.ts'
 import type { RecordedVisitor } from './visitors/split.ts'
 
@@ -100,7 +101,7 @@ async function scoreIn(
   const links = await linkRecords(deps.codec, resolution.linked, decisions)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
-  const offsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
+  const nextOffsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,
     next_offset,
@@ -110,7 +111,7 @@ async function scoreIn(
   const writes = [
     ...resolution.index.save(),
     ...saveStates({ states, partitions: partitionsOf(events), known }),
-    ...saveOffsets(offsets),
+    ...saveRows(offsets, nextOffsets),
   ]
   return { result: { next, states, transactionId }, writes }
 }
@@ -151,16 +152,14 @@ async function withCounts(
   })
 }
 
-interface ToEncode {
-  decisions: Counted[]
-  resolution: Resolution
-  startedAt: number
-  breathe: Breathe
-}
-
 async function encode(
   { codec, clock, dataKeys }: ScoreDeps,
-  { decisions, resolution, startedAt, breathe }: ToEncode,
+  {
+    decisions,
+    resolution,
+    startedAt,
+    breathe,
+  }: { decisions: Counted[]; resolution: Resolution; startedAt: number; breathe: Breathe },
 ): Promise<NewRecord[]> {
   const evaluatedAt = clock()
   const countingKey = decisions.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null

@@ -4,12 +4,6 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 import { stopScoring } from './erase.ts'
 import { reassignSessions, reassignStates, ruleOf } from './visitors/links.ts'
 
-interface WhoseSessions {
-  scope: DataScope
-  visitorId: string
-  limit?: number
-}
-
 /**
  * The visitors of sessions, for corrections. These stop scoring for as long as they reassign sessions, because a consumer
  * of corrections could not answer what became of one, and would need an order between two topics.
@@ -17,7 +11,10 @@ interface WhoseSessions {
 export const linkedVisitors = {
   hold: stopScoring,
 
-  async sessionsOf(tx: Tx, { scope, visitorId, limit }: WhoseSessions): Promise<string[]> {
+  async sessionsOf(
+    tx: Tx,
+    { scope, visitorId, limit }: { scope: DataScope; visitorId: string; limit?: number },
+  ): Promise<string[]> {
     const { rows } = await tx.query<{ session_id: string }>(
       `select session_id from scoring.links
        where visitor_id = $1 and organization_id = $2 and environment = $3 order by session_id limit $4`,

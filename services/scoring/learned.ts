@@ -171,16 +171,14 @@ interface LearningOptions {
   keyring: Keyring
 }
 
-export interface Learning {
-  learned: LearnedAnswers
-  stop(): Promise<void>
-}
-
 // With three engines learned that is some 100 MB of rows at the most, and a second.
 const everyMs = 5 * 60_000
 
 /** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
-export function runLearning({ pool, logger, clock, keyring }: LearningOptions): Learning {
+export function runLearning({ pool, logger, clock, keyring }: LearningOptions): {
+  learned: LearnedAnswers
+  stop(): Promise<void>
+} {
   const learn = (rows: ClassAnswer[]) => learnFrom(rows, { now: clock(), keys: keyring.all })
   let current = learn([])
   const { stop } = runPeriodically({

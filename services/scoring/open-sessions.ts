@@ -52,14 +52,9 @@ async function linkedKeys(tx: Tx, visitorIds: string[]): Promise<string[]> {
   return rows.map(({ key }) => key)
 }
 
-interface Followed {
-  pool: Db
-  log: Pick<EventLog, 'endPositions'>
-}
-
 /** Resolves once scoring has read all that the log has now; rejects with 503 when it does not in time. */
 export async function scoringFollows(
-  { pool, log }: Followed,
+  { pool, log }: { pool: Db; log: Pick<EventLog, 'endPositions'> },
   { timeoutMs = 10_000, everyMs = 50 } = {},
 ): Promise<void> {
   const records = lastBefore(await log.endPositions(eventTopics.BatchReceived))

@@ -204,13 +204,14 @@ const nothing: Snapshot = snapshotSchema.parse({})
 
 function telemetryOf(snapshot: Snapshot | null): ClientTelemetry {
   const s = snapshot ?? nothing
+  const { detected: _, ...fonts } = s.fonts
   return {
     navigator: navigatorOf(s),
     storage: s.storage,
     canvas: s.canvas,
     graphics: { webgl: s.webgl, webgpu: s.webgpu },
     audio: s.audio,
-    fonts: fontsOf(s),
+    fonts,
     media: s.media,
   }
 }
@@ -232,20 +233,10 @@ function navigatorOf({ navigator: n }: Snapshot): ClientTelemetry['navigator'] {
   }
 }
 
-function fontsOf({ fonts: f }: Snapshot): ClientTelemetry['fonts'] {
-  return {
-    detected_count: f.detected_count,
-    tested_count: f.tested_count,
-    enumeration_hash: f.enumeration_hash,
-    metrics_hash: f.metrics_hash,
-    preferences_hash: f.preferences_hash,
-    emoji_hash: f.emoji_hash,
-  }
-}
-
 export function browserOf(facts: Facts): Browser {
   const { agent, snapshot } = facts
-  if (snapshot?.native) return appBrowser(snapshot.native.bundle_id)
+  const unnamed = { name: null, version: null, major_version: null }
+  if (snapshot?.native) return { ...unnamed, engine: 'native', app_name: snapshot.native.bundle_id }
   const brand = clientBrands(facts)
   const version = snapshot?.navigator.ua_full_version ?? brand?.version ?? agent.version
   return {
@@ -255,8 +246,4 @@ export function browserOf(facts: Facts): Browser {
     engine: agent.engine,
     app_name: agent.appName,
   }
-}
-
-function appBrowser(app: string | null): Browser {
-  return { name: null, version: null, major_version: null, engine: 'native', app_name: app }
 }

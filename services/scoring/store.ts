@@ -3,9 +3,9 @@ import pg from 'pg'
 import type { Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Tx } from '../../infra/postgres/pool.ts'
-import { type RowOf, saveRows, writeRows } from '../../infra/postgres/table.ts'
+import { writeRows } from '../../infra/postgres/table.ts'
 import type { SessionState } from './session/state.ts'
-import { type Constants, offsets, sessionStates } from './tables.ts'
+import { type Constants, sessionStates } from './tables.ts'
 
 type PartitionPlace = Omit<Position, 'offset'>
 
@@ -149,10 +149,6 @@ export async function moveOffsets(tx: Tx, topic: string, moved: (next: Position)
      where o.topic = $1 and o.partition = moved.partition`,
     [topic, positions.map(({ partition }) => partition), positions.map(moved)],
   )
-}
-
-export function saveOffsets(rows: RowOf<typeof offsets>[]): Part[] {
-  return saveRows(offsets, rows)
 }
 
 export interface ChangedStates {

@@ -51,16 +51,14 @@ const leftOut = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map((name) => 
 type Native = NonNullable<Snapshot['native']>
 type RuntimeName = keyof RuntimeIntegrity
 
-interface Inputs {
-  page(snapshot: Snapshot, facts: Facts): unknown[]
-  app(native: Native, facts: Facts): unknown[]
-}
-
 const nothing = () => []
 
 // By name, the members that its signals read, of a page and of an app. The name counts as checked where all of them are
 // there, so members that some browsers do not have, such as `deviceMemory`, are left out.
-const inputs: Record<Exclude<RuntimeName, 'outdated_environment'>, Inputs> = {
+const inputs: Record<
+  Exclude<RuntimeName, 'outdated_environment'>,
+  { page(snapshot: Snapshot, facts: Facts): unknown[]; app(native: Native, facts: Facts): unknown[] }
+> = {
   tampering_detected: {
     page: ({ automation, tamper, navigator, canvas, audio, environment }) => [
       automation.webdriver_own_property,

@@ -92,17 +92,15 @@ export function ruleOf(reassigned: SessionReassignment): ReassignmentRule {
   return reassigned.cause === 'operator' ? { ...noRule, apart_from: reassigned.earlier_visitor_id } : noRule
 }
 
-interface Reassigned {
-  sessionIds: string[]
-  from: string
-  to: string
-  rule?: ReassignmentRule
-}
-
 /** Makes both visitors anew of the sessions that each has then, and returns their keys and rows. */
 export async function reassignSessions(
   tx: Tx,
-  { sessionIds, from, to, rule = noRule }: Reassigned,
+  {
+    sessionIds,
+    from,
+    to,
+    rule = noRule,
+  }: { sessionIds: string[]; from: string; to: string; rule?: ReassignmentRule },
 ): Promise<KeyedVisitor[]> {
   const both = [from, to]
   await tx.query(

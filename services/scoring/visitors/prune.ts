@@ -10,17 +10,11 @@ export type EndedVisitors = ReadonlyMap<string, number>
 
 const ended = `unnest($1::text[], $2::bigint[]) as ended (organization_id, before)`
 
-interface VisitorTables {
-  visitors: string
-  keys: string
-  links: string
-}
-
 /** Deletes from the tables in one go, which is for tables that nobody else writes to meanwhile. */
 export async function deleteEndedVisitors(
   tx: Tx,
   of: EndedVisitors,
-  { visitors, keys, links }: VisitorTables,
+  { visitors, keys, links }: { visitors: string; keys: string; links: string },
 ): Promise<void> {
   if (of.size === 0) return
   await tx.query(
