@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../ids.ts'
 
-/** Of all parties together, in the window. */
+/** What all parties together requested and got in the window. */
 export interface Totals {
   requested: number
   granted: number
 }
 
-// Of one that was requested, this is left after fourteen windows.
+// A request counts as no more than this after fourteen windows.
 const forgotten = 1e-6
 
 export type FairShare = ReturnType<typeof createFairShare>

@@ -23,13 +23,13 @@ interface ApiErrorOptions {
   message?: string
   details?: ErrorDetails
   headers?: Record<string, string>
-  // Default, as for `retryable`: what the table says of the code.
+  /** Default, as for `retryable`: what the table says of the code. */
   status?: number
   retryable?: boolean
   cause?: unknown
 }
 
-/** A refusal that the caller is told about. It may be thrown anywhere, and becomes the error envelope once. */
+/** A refusal that is answered to the caller. It may be thrown anywhere, and becomes the error envelope in one place. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails | undefined

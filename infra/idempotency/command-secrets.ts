@@ -18,7 +18,7 @@ export interface StoredAnswer {
 
 export interface CommandSecrets {
   random: Random
-  /** Of the request that came with the key. */
+  /** Identifies the request that came with the key. */
   mac(text: string): Buffer
   seal(answer: StoredAnswer, random: Random): Buffer
   open(sealed: Buffer): StoredAnswer

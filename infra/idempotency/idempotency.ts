@@ -121,7 +121,7 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     return { row, secrets, answer: row.answer && secrets.open(row.answer) }
   }
 
-  /** Of many requests at once one begins the command or goes on with it, and the others get 409. */
+  /** One of many requests at once begins the command or goes on with it, and the others get 409. */
   async function started(named: NamedRequest): Promise<Attempt | StoredAnswer> {
     const found = await known(named)
     if (found?.answer) return found.answer

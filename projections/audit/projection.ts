@@ -62,7 +62,7 @@ export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id
   if ('visitor_id' in data) return data.visitor_id
-  // Of sessions that have ended.
+  // Only events about sessions that have ended come here.
   if ('gate_session_id' in data) return data.gate_session_id
   // Not the offset: it is another one in a copy of the log.
   if ('skipped_topic' in data)

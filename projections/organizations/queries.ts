@@ -59,14 +59,9 @@ export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<Key
     values: [hashes],
   })
   const [key] = rows
-  return (
-    key && {
-      principal: principalOf(key),
-      status: key.status,
-      graceExpiresAt: key.grace_expires_at,
-      organizationStatus: key.organization_status,
-    }
-  )
+  if (!key) return undefined
+  const { status, grace_expires_at: graceExpiresAt, organization_status: organizationStatus } = key
+  return { principal: principalOf(key), status, graceExpiresAt, organizationStatus }
 }
 
 interface KeyOfOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabilities'> {

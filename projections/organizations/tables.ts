@@ -46,8 +46,10 @@ export type ApiKeyRow = RowOf<typeof apiKeys>
 
 export const appliedEvents = table('applied_events', { event_id: primaryKey(column.id()) })
 
-// The slug's index is not unique: the lock that the command takes keeps slugs apart, and a projection must apply
-// whatever the log says.
+/**
+ * The slug's index is not unique: the lock that the command takes keeps slugs apart, and a projection must apply
+ * whatever the log says.
+ */
 export const organizationReadIndexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);

@@ -80,9 +80,9 @@ function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> 
 }
 
 interface Times {
-  // By partition: when its newest event was created.
+  /** By partition: when its newest event was created. */
   newest: Map<number, number>
-  // By event: when it was created.
+  /** By event: when it was created. */
   events: Map<string, number>
 }
 
@@ -161,7 +161,7 @@ async function prune(tx: Tx, pruned: { partition: number; before: number }[]): P
   }
 }
 
-// Deletes the events about erased sessions, which are searched for among all of the organization's last 30 days.
+/** Deletes the events about erased sessions, which are searched for among all of the organization's last 30 days. */
 export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<void> {
   for (const { organization_id, environment, session_ids } of erased) {
     const { rows } = await tx.query<{ event_id: string }>(

@@ -141,10 +141,10 @@ function redelivered(row: StoredDelivery, { requested_at }: WebhookRedeliveryReq
 
 /**
  * What a batch touches of one partition. An event stays until the partition has one that is more than
- * `webhookRetentionMs` newer. The log alone decides it, and no clock, so that two rebuilds keep the same.
+ * `webhookRetentionMs` newer. Only the log decides it, and no clock, so that two rebuilds have the same rows.
  */
 export interface History {
-  /** Of the newest event ever raised; -Infinity = none that matters to the batch. */
+  /** When the newest event was created (epoch milliseconds); -Infinity = none that matters to the batch. */
   newest: number
   /** `created_at` by id, of the events that are stored or added. */
   events: Map<string, number>
@@ -162,7 +162,7 @@ export function evolveHistory(history: History, event: DeliveryEvent): void {
 function changeDelivery(history: History, event: DeliveryChange): void {
   const { delivery_id } = event.data
   const state = history.deliveries.get(delivery_id)
-  // Unknown: its event is pruned, or was never raised. Nothing is kept of it, so nothing is left to prune either.
+  // Its event is pruned, or was never raised. Nothing is stored of it, so that nothing is left to prune either.
   if (!state) return
   const next = evolveDelivery(state, event)
   if (next !== state) change(history, next)

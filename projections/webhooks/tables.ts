@@ -115,8 +115,10 @@ export const webhookApplyIndexes = `
   create index on webhook_deliveries (event_id);
 `
 
-// Endpoints stay for ever once they are disabled: active ones, and the newest, are found without reading all of them.
-// Lists of events without a type look into the index once for each type: one index more would cost every insert.
+/**
+ * Endpoints stay for ever once they are disabled: active ones, and the newest, are found without reading all of them.
+ * Lists of events without a type look into the index once for each type: one index more would cost every insert.
+ */
 export const webhookReadIndexes = `
   create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);

@@ -29,8 +29,8 @@ export interface SignedUp {
 
 /**
  * The same signup is the same organization, whoever repeats it, with the same `idTime`. Its keys are drawn anew each
- * time and replace those before, which nobody has: they can be made again from nothing that is kept. undefined when
- * they are not wanted any more.
+ * time and replace those before, which nobody has, because they cannot be made again from what is stored. undefined
+ * when they are not needed any more.
  */
 export async function signUpOrganization(
   deps: CommandDeps,
@@ -40,7 +40,7 @@ export async function signUpOrganization(
   const { organizationId } = await createOrganization({ ...deps, random: idOf(gateSessionId) }, request)
   const [live, test] = [keyPair(deps, organizationId, 'live'), keyPair(deps, organizationId, 'test')]
   const keys = [live.publishable, live.secret, test.publishable, test.secret]
-  if (!(await replaceKeys(deps, { organizationId, keys, stillNeeded }))) return undefined
+  if (!(await replaceKeys(deps, organizationId, { keys, stillNeeded }))) return undefined
   return {
     outputs: {
       TIDEGATE_ORGANIZATION_ID: organizationId,
@@ -53,7 +53,7 @@ export async function signUpOrganization(
   }
 }
 
-// For the id of an organization, which is no secret.
+// It makes the id of an organization, which is no secret.
 function idOf(gateSessionId: string): Random {
   return counterRandom(createHash('sha256').update('signup').digest(), Buffer.from(gateSessionId))
 }
@@ -74,29 +74,25 @@ function keyPair(deps: CommandDeps, organizationId: string, environment: Environ
   return { publishable: drawn('publishable'), secret: drawn('secret') }
 }
 
-interface Replacement extends Pick<SignUp, 'stillNeeded'> {
-  organizationId: string
-  keys: NewKey[]
-}
-
+// False when they are not needed any more.
 async function replaceKeys(
   { decide, clock }: CommandDeps,
-  { organizationId, keys, stillNeeded }: Replacement,
+  organizationId: string,
+  { keys, stillNeeded }: { keys: NewKey[]; stillNeeded: DecisionGuard },
 ): Promise<boolean> {
   const stream = streamOf(organizationId)
-  const issues = keys.map(({ issue }) => issue)
   const now = clock()
   const events = await decide({
     ...stream,
     locks: [...stream.locks, ...stillNeeded.locks],
     alsoReads: stillNeeded.alsoReads,
     load: async (tx) => ({
-      stillNeeded: await stillNeeded.holds(tx),
+      isNeeded: await stillNeeded.holds(tx),
       organization: await findOrganization(tx, organizationId),
       counts: await countKeys(tx, organizationId),
       present: (await listKeys(tx, organizationId, { limit: maxKeys })).rows,
     }),
-    decide: (state) => decideKeyReplacement(state, { issues, now }),
+    decide: ({ isNeeded, ...state }) => (isNeeded ? decideKeyReplacement(state, keys, now) : []),
   })
   return events.length > 0
 }
@@ -104,33 +100,24 @@ async function replaceKeys(
 // More than an organization has before anybody knows a key of it.
 const maxKeys = 1000
 
-interface ReplacementState {
-  stillNeeded: boolean
-  organization: OrganizationRow | undefined
-  counts: KeyCounts
-  present: ApiKeyRow[]
-}
-
-interface ReplaceKeys {
-  issues: IssueApiKey[]
-  now: number
-}
-
-/** Revokes the keys that have the name of a new one. No event when the new ones are not wanted. */
-export function decideKeyReplacement(
-  { stillNeeded, organization, counts, present }: ReplacementState,
-  { issues, now }: ReplaceKeys,
+// Revokes the keys that have the name of a new one.
+function decideKeyReplacement(
+  {
+    present,
+    ...state
+  }: { organization: OrganizationRow | undefined; counts: KeyCounts; present: ApiKeyRow[] },
+  keys: NewKey[],
+  now: number,
 ): DecidedEvent[] {
-  if (!stillNeeded) return []
-  const names = new Set(issues.map(({ spec }) => spec.name))
+  const names = new Set(keys.map(({ issue }) => issue.spec.name))
   const former = present.filter(({ name }) => names.has(name))
   return [
-    ...issues.flatMap((issue) => decideKeyIssue({ organization, counts, existing: undefined }, issue)),
-    ...former.flatMap((key) => decideKeyRevocation({ organization, key }, { by: 'operator', now })),
+    ...keys.flatMap(({ issue }) => decideKeyIssue({ ...state, existing: undefined }, issue)),
+    ...former.flatMap((key) => decideKeyRevocation({ ...state, key }, { by: 'operator', now })),
   ]
 }
 
-// That nobody has replaced the keys.
+// Holds while nobody has replaced the keys.
 function allInUse(organizationId: string, keys: NewKey[]): DecisionGuard {
   const ids: string[] = keys.map(({ issue }) => issue.keyId)
   const { projection, topic, key } = streamOf(organizationId)

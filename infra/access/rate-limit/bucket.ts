@@ -154,7 +154,7 @@ export function startReport(
 }
 
 export interface Answer extends Balance {
-  /** Of the requests that waited for it. */
+  /** What each request costs that waited for the answer. */
   costs: number[]
   retained: number
   sentAt: number

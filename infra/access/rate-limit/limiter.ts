@@ -48,7 +48,7 @@ interface Waiting {
 }
 
 interface KnownBucket extends LocalBucket {
-  // Requests that wait for the next round trip.
+  /** Requests that wait for the next round trip. */
   queue: Waiting[]
   roundTrips: Promise<void> | undefined
 }

@@ -4,9 +4,11 @@ import type { Migrations } from '../../postgres/migrations.ts'
 import type { Balance } from './bucket.ts'
 import type { BucketStore } from './limiter.ts'
 
-// Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
-// Half of a page stays free, so that an update finds room next to the old version and touches no index. `parts` and `at`
-// (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
+/**
+ * Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
+ * Half of a page stays free, so that an update finds room next to the old version and touches no index. `parts` and `at`
+ * (epoch milliseconds) are as after the last charge. `reservations` has `[parts, until]` of each process.
+ */
 export const rateLimitMigrations: Migrations = {
   name: 'rate-limits',
   create: `create unlogged table tidegate.rate_limits (

@@ -8,7 +8,7 @@ import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks
 
 export interface AttemptDeps {
   client: Pick<WebhookClient, 'post'>
-  secrets: SigningSecrets
+  secrets: ReturnType<typeof createSigningSecrets>
   clock: Clock
 }
 
@@ -48,17 +48,13 @@ export async function makeAttempt(
   return { attemptedAt, outcome: await client.post(request) }
 }
 
-interface SigningSecrets {
-  open(endpointId: string, sealed: Buffer): string
-}
-
 const maxRemembered = 10_000
 
 /** Caches the secrets that were used last: opening one costs more than the signature itself. */
-export function createSigningSecrets(keyring: Keyring): SigningSecrets {
+export function createSigningSecrets(keyring: Keyring) {
   const opened = new LRUCache<string, string>({ max: maxRemembered })
   return {
-    open(endpointId, sealed) {
+    open(endpointId: string, sealed: Buffer): string {
       const name = `${endpointId} ${sealed.toString('base64')}`
       const known = opened.get(name)
       if (known !== undefined) return known

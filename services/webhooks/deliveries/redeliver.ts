@@ -50,7 +50,7 @@ export interface RedeliveryState {
 
 interface Redeliver {
   endpointId?: string | undefined
-  // The events get their ids from it, so that another request can have the same delivery made again.
+  /** The events get their ids from it, so that another request can have the same delivery made again. */
   requestId: string
   now: number
 }

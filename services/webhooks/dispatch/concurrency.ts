@@ -8,19 +8,19 @@ const slowMs = 1000
 // The pause after a request that nobody answered; twice as long each time.
 const pauses = { first: 50, last: 1000 }
 const maxRemembered = 10_000
-// Of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight.
+// Parts of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight.
 const fractions = { slow: 1 / 2, organization: 1 / 4, reserved: 1 / 4 }
 
 interface Endpoint {
   organizationId: string
   limit: number
   running: number
-  // Its last request took long or was not answered.
+  /** Its last request took long or was not answered. */
   isSlow: boolean
-  // Since when none of the running requests has ended (milliseconds of the clock).
+  /** Since when none of the running requests has ended (milliseconds of the clock). */
   stalledSince: number
   pauseMs: number
-  // Counts on with each quota that is granted.
+  /** Higher for each quota that is granted, so that the lowest is the longest ago. */
   quotaNumber: number
 }
 
@@ -117,7 +117,7 @@ interface Demand extends InFlight {
   endpointId: string
   quotaNumber: number
   most: number
-  // What it gets.
+  /** How many requests it gets. */
   max: number
 }
 

@@ -47,9 +47,11 @@ export interface RunningDispatcher {
   stop(): Promise<void>
 }
 
-// A database that crashes may lose leases, and only together with all that was written after them. Rows of
-// queues come and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
-// scan would fetch all of them each time.
+/**
+ * A database that crashes may lose leases, and only together with all that was written after them. Rows of
+ * queues come and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
+ * scan would fetch all of them each time.
+ */
 export const dispatchPoolOptions = {
   max: 4,
   applicationName: 'tidegate webhooks',

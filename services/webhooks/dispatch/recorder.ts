@@ -13,7 +13,7 @@ interface RecorderOptions {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   logger: Logger
-  // Ends tries to record; what is not recorded by then stays hidden until its lease expires.
+  /** Ends tries to record; what is not recorded by then stays hidden until its lease expires. */
   signal: AbortSignal
 }
 

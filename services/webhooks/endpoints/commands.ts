@@ -134,7 +134,7 @@ export function hasSecret(
     try {
       return openSigningSecret({ keyring, sealed, endpointId: id }) === signingSecret
     } catch {
-      // Of a master key that is gone: no command of ours made it under a key that we have.
+      // Its master key is gone, so that no command made it under a key that we have.
       return false
     }
   })

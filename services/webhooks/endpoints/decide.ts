@@ -131,7 +131,7 @@ function changed(endpoint: EndpointRow, changes: EndpointUpdate, now: number): D
 
 interface GiveUpEndpoint extends EventName {
   reason: FlaggedReason
-  // When the request began that has the reason.
+  /** When the request began that has the reason. */
   attemptedAt: number
 }
 

@@ -88,12 +88,9 @@ export interface EndpointRequest {
 
 export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_types'>
 
-export interface EndpointChanges {
-  name?: string | undefined
-  url?: string | undefined
-  event_types?: readonly string[] | undefined
-  status?: EndpointRow['status'] | undefined
-}
+export type EndpointChanges = {
+  [Name in keyof EndpointRequest]?: EndpointRequest[Name] | undefined
+} & { status?: EndpointRow['status'] | undefined }
 
 export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
 

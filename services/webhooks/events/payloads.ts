@@ -72,13 +72,6 @@ export function unsentEvent(
   scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,
 ): WebhookEventRow {
   const { id, type, session_id: subject_id, at: created_at } = row
-  return {
-    ...scope,
-    id,
-    type,
-    subject_type: 'session',
-    subject_id,
-    data: sessionEventData(type, row),
-    created_at,
-  }
+  const data = sessionEventData(type, row)
+  return { ...scope, id, type, subject_type: 'session', subject_id, data, created_at }
 }
