@@ -102,18 +102,26 @@ export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[
   }))
 }
 
-/** The event of a session that was given another visitor: `row`, which the read model has since the move. */
-export function candidateOfMove(row: SessionEventRow, move: ReassignmentEvent['data']): EventCandidate {
-  const { organization_id, environment } = move
-  const decision = { organization_id, environment, evaluated_at: reassignedAt(move), event_id: row.event_id }
+/** The event of a session that was given another visitor: `row`, which the read model has since the reassignment. */
+export function candidateOfReassignment(
+  row: SessionEventRow,
+  reassignment: ReassignmentEvent['data'],
+): EventCandidate {
+  const { organization_id, environment } = reassignment
+  const decision = {
+    organization_id,
+    environment,
+    evaluated_at: reassignedAt(reassignment),
+    event_id: row.event_id,
+  }
   return {
     ...{ id: row.id, type: row.type, decision },
-    ...{ raise: () => raiseAgain(row, move), traceparent: undefined },
+    ...{ raise: () => raiseAgain(row, reassignment), traceparent: undefined },
   }
 }
 
-/** The ids of the events of moves, each with its move. */
-export const movesByEvent = (events: ReassignmentEvent[]): Map<string, ReassignmentEvent['data']> =>
+/** The ids of the events of reassignments, each with its reassignment. */
+export const reassignmentsByEvent = (events: ReassignmentEvent[]): Map<string, ReassignmentEvent['data']> =>
   new Map(events.map(({ data }) => [reassignedEventId(data), data]))
 
 export function firstOfEach(candidates: EventCandidate[]): EventCandidate[] {

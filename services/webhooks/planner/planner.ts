@@ -18,11 +18,11 @@ import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhoo
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 import { enqueue } from '../queue.ts'
 import {
-  candidateOfMove,
+  candidateOfReassignment,
   candidatesOf,
   type EventCandidate,
   firstOfEach,
-  movesByEvent,
+  reassignmentsByEvent,
   stageOf,
   subscriptionOf,
 } from './candidates.ts'
@@ -62,8 +62,8 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    const ofMoves = await candidatesOfMoves(options, events.filter(isReassignment))
-    await raising.raise([...events.flatMap((event) => candidatesOf(event, now)), ...ofMoves], now)
+    const reassigned = await candidatesOfReassignments(options, events.filter(isReassignment))
+    await raising.raise([...events.flatMap((event) => candidatesOf(event, now)), ...reassigned], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
@@ -88,18 +88,18 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   }
 }
 
-async function candidatesOfMoves(
+async function candidatesOfReassignments(
   { pool, applied }: Pick<PlannerOptions, 'pool' | 'applied'>,
   events: ReassignmentEvent[],
 ): Promise<EventCandidate[]> {
   if (events.length === 0) return []
   const positions = events.map(({ position }) => position)
   await applied.waitFor('sessions', positions)
-  const moves = movesByEvent(events)
-  const rows = await findSessionEvents(pool, [...moves.keys()])
+  const reassignments = reassignmentsByEvent(events)
+  const rows = await findSessionEvents(pool, [...reassignments.keys()])
   return rows.flatMap((row) => {
-    const move = moves.get(row.id)
-    return move ? [candidateOfMove(row, move)] : []
+    const reassignment = reassignments.get(row.id)
+    return reassignment ? [candidateOfReassignment(row, reassignment)] : []
   })
 }
 

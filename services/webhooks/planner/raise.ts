@@ -29,10 +29,17 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
 }
 
 /** The event of a session that was given another visitor. */
-export function raiseAgain(row: SessionEventRow, move: SessionReassignment): Raised {
+export function raiseAgain(row: SessionEventRow, reassignment: SessionReassignment): Raised {
   const { id: event_id, type } = row
-  const { organization_id, environment, session_id: subject_id } = move
-  const about = { event_id, organization_id, environment, type, subject_id, created_at: reassignedAt(move) }
+  const { organization_id, environment, session_id: subject_id } = reassignment
+  const about = {
+    event_id,
+    organization_id,
+    environment,
+    type,
+    subject_id,
+    created_at: reassignedAt(reassignment),
+  }
   return { ...about, subject_type: 'session', data: sessionEventData(type, row), route: 'queued' }
 }
 
