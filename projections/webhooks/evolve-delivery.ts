@@ -32,23 +32,13 @@ export interface DeliveryState {
 }
 
 export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: string): DeliveryState {
-  const { event_id, organization_id, environment, type, created_at, route } = data
+  const { event_id, organization_id, environment, type: event_type, created_at, route } = data
   const row: StoredDelivery = {
-    id,
-    event_id,
-    endpoint_id,
-    organization_id,
-    environment,
-    event_type: type,
-    status: 'pending',
-    attempts: 0,
-    attempts_in_round: 0,
+    ...{ id, event_id, endpoint_id, organization_id, environment, event_type },
+    ...{ status: 'pending', attempts: 0, attempts_in_round: 0 },
     next_attempt_at: route === 'direct' ? null : created_at,
-    response_status: null,
-    response_body: null,
-    error: null,
-    created_at,
-    updated_at: created_at,
+    ...{ response_status: null, response_body: null, error: null },
+    ...{ created_at, updated_at: created_at },
   }
   return { row, tried: new Map(), changes: [], made: [] }
 }

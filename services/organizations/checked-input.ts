@@ -13,7 +13,7 @@ export function completeOrganizationRequest(request: { name: string; slug: strin
   })
 }
 
-/** 422 naming those of the members that do not fit, whatever else there is. */
+/** 422 naming those of the members that do not fit, whatever else the request has. */
 export function checkOrganizationFields(
   { name, slug }: { name?: string | undefined; slug?: string | undefined },
   parameterSet: ParameterSet,

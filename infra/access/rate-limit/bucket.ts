@@ -111,7 +111,7 @@ function result({
   return { admitted, limit, remaining, cost, retryAfterSeconds }
 }
 
-/** What one round trip charges and asks for. */
+/** What one round trip charges, gives back and reserves. */
 export interface Report {
   bucketId: string
   limit: number

@@ -97,7 +97,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     }
   }
 
-  // From the new reservation: else a bucket in steady use would never be free of waiting requests.
+  // They are decided from the new reservation, because a bucket in steady use would else always have some that wait.
   function answerQueue(bucket: KnownBucket): void {
     const { queue } = bucket
     for (let first = queue[0]; first; first = queue[0]) {
