@@ -12,6 +12,20 @@ export interface LifetimeOptions {
 
 const echoMs = 1000
 
+/** Calls `first` at SIGTERM or SIGINT, and `later` at each that comes one second after it or more. */
+export function onStopSignals(first: () => void, later: () => void): void {
+  let since: number | undefined
+  const onSignal = () => {
+    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
+    if (since !== undefined && performance.now() - since > echoMs) return later()
+    if (since !== undefined) return
+    since = performance.now()
+    first()
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
 /**
  * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process.
  * The exit code is 1 when the start or the stop failed, else 0. A second signal, one second later or more, ends it at
@@ -21,17 +35,11 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
   const { start, stopWithinMs, logger, onFailure = (error) => console.error(errorMessage(error)) } = options
   const undo = new AsyncDisposableStack()
   const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
-  let stoppingSince: number | undefined
   const beginStop = () => {
-    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
-    if (stoppingSince !== undefined && performance.now() - stoppingSince > echoMs) process.exit(1)
-    if (stoppingSince !== undefined) return
-    stoppingSince = performance.now()
     exitAfter(stopWithinMs, logger)
     onSignal()
   }
-  process.on('SIGTERM', beginStop)
-  process.on('SIGINT', beginStop)
+  onStopSignals(beginStop, () => process.exit(1))
   const failure = await start(undo).then(
     () => undefined,
     (error: unknown) => ({ error }),
