@@ -1,6 +1,6 @@
 import { within } from '../../infra/timing.ts'
 import { startApprovals } from './approval/approvals.ts'
-import type { Approvals, GateOptions, GateParts } from './context.ts'
+import type { GateOptions, GateParts } from './context.ts'
 import { runGateRetention } from './erasure/retention.ts'
 import { createGateLimits } from './limits.ts'
 import { measuredCalls } from './metrics.ts'
@@ -10,13 +10,10 @@ import { createVault } from './vault.ts'
 
 export { gateMigrations } from './store.ts'
 
-export interface Gate {
-  parts: GateParts & { approvals: Approvals }
-  stop(): Promise<void>
-}
+export type Gate = ReturnType<typeof startGate>
 
 /** Runs Gate's workers until it is stopped. Needs the tables of `gateMigrations`. */
-export function startGate(options: GateOptions): Gate {
+export function startGate(options: GateOptions) {
   const parts: GateParts = {
     ...options,
     directCalls: measuredCalls(options.directCalls, options.meter),
@@ -28,7 +25,7 @@ export function startGate(options: GateOptions): Gate {
   const workers: { stop(): Promise<void> }[] = [approvals, runTimeOuts(parts), runGateRetention(parts)]
   return {
     parts: { ...parts, approvals },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all(workers.map((worker) => worker.stop()))
       await shredAtEnd(parts)
       await options.endCalls?.()

@@ -5,16 +5,12 @@ const attemptOutcomes = ['accepted', 'retrying', 'failed', 'not_sent'] as const
 const approvalOutcomes = ['approved', 'rejected'] as const
 type GateAttemptOutcome = (typeof attemptOutcomes)[number]
 
-export interface GateMeter {
-  attempted(outcome: GateAttemptOutcome): void
-  /** `ms` since the approval started. */
-  finished(outcome: (typeof approvalOutcomes)[number], ms: number): void
-}
+export type GateMeter = ReturnType<typeof measureGate>
 
 // A person waits for the first seconds of it; an approval ends with its session, after 15 minutes.
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 900]
 
-export function measureGate(registry: Registry): GateMeter {
+export function measureGate(registry: Registry) {
   const registers = [registry]
   const attempts = new Counter({
     name: 'tidegate_gate_approval_attempts_total',
@@ -32,8 +28,10 @@ export function measureGate(registry: Registry): GateMeter {
   for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0)
   for (const outcome of approvalOutcomes) approvals.zero({ outcome })
   return {
-    attempted: (outcome) => attempts.inc({ outcome }),
-    finished: (outcome, ms) => approvals.observe({ outcome }, Math.max(0, ms) / 1000),
+    attempted: (outcome: GateAttemptOutcome) => attempts.inc({ outcome }),
+    /** `ms` since the approval started. */
+    finished: (outcome: (typeof approvalOutcomes)[number], ms: number) =>
+      approvals.observe({ outcome }, Math.max(0, ms) / 1000),
   }
 }
 
