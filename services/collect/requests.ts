@@ -152,7 +152,7 @@ export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Rec
   return hints
 }
 
-/** Header names in the order and case received: both tell HTTP stacks apart. */
+/** Header names in the order and case received, because both differ between HTTP stacks. */
 export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
   return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
 }

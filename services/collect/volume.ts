@@ -16,7 +16,7 @@ const megabyte = 1_000_000
 const burstShare = 1 / 30
 
 /**
- * Hook that bounds what the log takes, in this process. Units alone would let a source fill it with the largest bodies.
+ * Hook that bounds what the log takes, in this process. Units count requests only, so a source could fill it with the largest bodies.
  * The source pays first, so that one of them does not use up what its organization may send.
  */
 export function limitVolume(app: FastifyInstance, limits: VolumeLimits & { clock: Clock }): void {

@@ -29,28 +29,19 @@ const headers = pageHeaders({
   caching: 'no-cache',
 })
 
-interface StaticFile {
-  url: string
-  file: string
-  type: FileType
+// Files of `pages/`, by the path that they are served at.
+const startPage = { '/': 'start.html', '/assets/site.css': 'site.css', '/assets/mark.svg': 'mark.svg' }
+const demoPage = {
+  '/demo': 'demo.html',
+  ...Object.fromEntries(
+    ['demo.css', 'demo.js', 'render.js', 'dom.js'].map((file) => [`/assets/${file}`, file]),
+  ),
 }
 
-const startPage: StaticFile[] = [
-  { url: '/', file: 'start.html', type: 'html' },
-  { url: '/assets/site.css', file: 'site.css', type: 'css' },
-  { url: '/assets/mark.svg', file: 'mark.svg', type: 'svg' },
-]
-
-const demoPage: StaticFile[] = [
-  { url: '/demo', file: 'demo.html', type: 'html' },
-  { url: '/assets/demo.css', file: 'demo.css', type: 'css' },
-  { url: '/assets/demo.js', file: 'demo.js', type: 'js' },
-  { url: '/assets/render.js', file: 'render.js', type: 'js' },
-  { url: '/assets/dom.js', file: 'dom.js', type: 'js' },
-]
-
 async function pageRoutes(app: FastifyInstance, publishableKey: string | undefined): Promise<void> {
-  for (const { url, file, type } of publishableKey ? [...startPage, ...demoPage] : startPage) {
+  const files = { ...startPage, ...(publishableKey ? demoPage : {}) }
+  for (const [url, file] of Object.entries(files)) {
+    const type = path.extname(file).slice(1) as FileType
     const text = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const body = publishableKey ? text.replaceAll('{{publishableKey}}', publishableKey) : withoutDemo(text)
     fileRoute(app, { url, type, body }, headers)

@@ -63,7 +63,7 @@ const clockTolerance = 0.15
 
 /**
  * Tells whether an event is no whole number of milliseconds after the one before. X11 stamps real input in whole
- * milliseconds, and a browser stamps what it is told to make by its own, finer clock.
+ * milliseconds, and a browser stamps events that software requests by its own, finer clock.
  */
 export function createClock(): (event: Event) => boolean {
   let last: number | undefined
