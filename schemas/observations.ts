@@ -87,7 +87,7 @@ const automation = group({
 })
 
 const tamper = group({
-  /** Functions that were looked at: empty lists say nothing where nobody looked. */
+  /** How many functions were examined; where none was, empty lists say nothing. */
   examined: count,
   patched_functions: texts,
   foreign_primitives: texts,

@@ -8,9 +8,9 @@ import { hasKnownAge } from './findings.ts'
 export type Described = Pick<SessionScored, 'runtime_integrity' | 'native_runtime_integrity' | 'visitor'>
 
 /**
- * What was consulted, and which members stand at their harmless value only because nothing was: a name of
- * runtime_integrity by itself, any other member by its path. Members that are null need no mention. `attestation` is
- * no member: of an app it says that nobody vouched for it.
+ * `sources` names what was consulted. `unchecked` names members that have their harmless value only because nothing was
+ * consulted: those of runtime_integrity by name, others by path. Members that are null need no mention. `attestation` is
+ * no member, and stands for an app that nobody attests.
  */
 export function evidenceOf(facts: Facts, described: Described): SessionEvidence {
   return {
@@ -45,7 +45,7 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
   return [...own, ...network.sources]
 }
 
-// Nobody looked at these in the minimal mode.
+// The minimal mode does without these.
 const leftOut = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map((name) => `client_telemetry.${name}`)
 
 type Native = NonNullable<Snapshot['native']>

@@ -237,7 +237,7 @@ function canvasOf({ snapshot, document, agent, learned, ...of }: AnswersInput): 
   return others.has(String(answer)) ? 'as_others' : 'otherwise'
 }
 
-/** Machines that draw alike: renderer, system, browser and its version. Null where one of them is not told. */
+/** Machines that draw alike: renderer, system, browser and its version. Null where one of them is unknown. */
 export function canvasClassOf({ webgl }: Snapshot, { system, browser, major }: Agent): string | null {
   const parts = [webgl.renderer, system, browser, major]
   return parts.some((part) => part === null) ? null : parts.join(' | ')

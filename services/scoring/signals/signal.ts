@@ -59,7 +59,7 @@ export interface Definition {
   score: number
   /** The score of a session is at least this, whatever speaks for it. */
   atLeast?: number
-  /** It looks at what other sessions did, which is known last. */
+  /** It depends on other sessions, which are counted last. */
   looksBack?: true
   /** The numbers that made it fire, of a signal of behaviour. */
   measured?(behavior: Behavior): string
