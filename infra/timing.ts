@@ -19,14 +19,14 @@ export async function within<R>(
 export function seldom<T>(ms: number, attempt: () => Promise<T>, clock = () => performance.now()) {
   let last: { value: T; until: number } | undefined
   let underWay: Promise<T> | undefined
-  async function look(): Promise<T> {
+  async function attemptOnce(): Promise<T> {
     const value = await attempt()
     last = { value, until: clock() + ms }
     return value
   }
   return async (): Promise<T> => {
     if (last && clock() < last.until) return last.value
-    underWay ??= look().finally(() => {
+    underWay ??= attemptOnce().finally(() => {
       underWay = undefined
     })
     return underWay

@@ -20,7 +20,7 @@ interface BindOptions {
   pool: pg.Pool
   log: Pick<EventLog, 'identity' | 'endPositions' | 'ensureTopics'>
   topics: TopicSpec[]
-  // Binds the database to this log from now on, as after a move of all its records at their offsets.
+  /** Binds the database to this log from now on, as after a move of all its records at their offsets. */
   adopt?: boolean
 }
 

@@ -50,10 +50,13 @@ export type RecordedEvent = DomainEvent & {
    * it, and nobody else.
    */
   value: Buffer
-  // The session whose data key is gone, or was not looked up. What the record says about a person is null, and here it
-  // has values that say nothing (empty texts and lists, false), so that handlers that only pass it on need no case.
-  closed?: string
-  // Its session was erased. Only what others depend on is taken from it.
+  /**
+   * The session whose data key is gone, or was not looked up. What the record says about a person is null, and here
+   * it has values that say nothing (empty texts and lists, false), so that handlers that only pass it on need no
+   * case.
+   */
+  unreadable?: string
+  /** Its session was erased. Only what others depend on is taken from it. */
   isErased?: true
 }
 
@@ -69,9 +72,9 @@ interface Known {
 export class UnreadableRecord extends Error {}
 
 export interface CodecOptions {
-  // Default: those that are committed.
+  /** Default: those that are committed. */
   schemas?: EventSchemas
-  // Without it nothing is encrypted, and what is encrypted stays closed.
+  /** Without it nothing is encrypted, and what is encrypted stays unreadable. */
   sealing?: { keys: DataKeys; random: Random } | undefined
 }
 
@@ -81,7 +84,7 @@ interface Decoded {
   event: DecodedEvent
   // What a `RecordedEvent` has as `value`, where that is not as it was recorded.
   opened?: () => Buffer
-  closed?: string
+  unreadable?: string
 }
 
 interface Recent {
@@ -174,12 +177,12 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     const data = version.type().fromBuffer(body)
     const { sealed } = data
     const isSealed = Buffer.isBuffer(sealed)
-    if (!isSealed && !sealer.isClosed(data)) return { event: inNewest(found, data) }
+    if (!isSealed && !sealer.isUnreadable(data)) return { event: inNewest(found, data) }
     const session = sessionOf(eventOf(version, data))
     const personal = isSealed ? personalIn(value, { sealer, sealed, eventId, session }) : undefined
     if (!isSealed || !personal) {
       sealer.close(data)
-      return { event: inNewest(found, data), closed: session ?? '' }
+      return { event: inNewest(found, data), unreadable: session ?? '' }
     }
     sealer.restore(data, personal)
     return {
@@ -237,12 +240,12 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
         }),
       )
     },
-    // Looks up the data keys of events that are closed without having been looked up. Returns whether it did.
+    // Looks up the data keys of events that are unreadable without having been looked up. Returns whether it did.
     async findKeysOf(events: readonly RecordedEvent[]): Promise<boolean> {
-      const closed = events.flatMap((event) => event.closed ?? [])
-      const asked = closed.filter((session) => sealing?.keys.get(session) === undefined)
-      if (!sealing || asked.length === 0) return false
-      await sealing.keys.load([...new Set(asked)])
+      const unreadable = events.flatMap((event) => event.unreadable ?? [])
+      const missing = unreadable.filter((session) => sealing?.keys.get(session) === undefined)
+      if (!sealing || missing.length === 0) return false
+      await sealing.keys.load([...new Set(missing)])
       return true
     },
     toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
@@ -258,7 +261,7 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
       const { event_type: type, event_id: eventId = '' } = record.headers
       if (schema.version.name !== type)
         throw new UnreadableRecord(`a ${type} under the schema of ${schema.version.name}`)
-      const { event: decoded, opened, closed } = read(schema, record.value, eventId)
+      const { event: decoded, opened, unreadable } = read(schema, record.value, eventId)
       const event: RecordedEvent = {
         ...decoded,
         meta: metaOf(record),
@@ -266,10 +269,10 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
         get value() {
           return opened ? opened() : committed(record.value)
         },
-        ...(closed !== undefined && { closed }),
+        ...(unreadable !== undefined && { unreadable }),
       }
       // Its key may be there the next time.
-      if (closed === undefined) recent.set(place, { record, event, session: opened && sessionOf(event) })
+      if (unreadable === undefined) recent.set(place, { record, event, session: opened && sessionOf(event) })
       return event
     },
   }
@@ -288,7 +291,7 @@ function eventOf(version: SchemaVersion, data: unknown): DomainEvent {
 }
 
 function inNewest({ version, reader, resolver }: Known, data: Record<string, unknown>): DecodedEvent {
-  shown(data)
+  withoutSealed(data)
   return readBy(
     reader,
     reader === version ? data : reader.type().fromBuffer(version.type().toBuffer(data), resolver()),
@@ -297,18 +300,18 @@ function inNewest({ version, reader, resolver }: Known, data: Record<string, unk
 
 // The reader's version has all fields.
 function readBy(reader: SchemaVersion, found: Record<string, unknown>): DecodedEvent {
-  if (!reader.isCaused) return eventOf(reader, shown(found))
-  const { actor, request_id, ...data } = shown(found)
+  if (!reader.isCaused) return eventOf(reader, withoutSealed(found))
+  const { actor, request_id, ...data } = withoutSealed(found)
   return { ...eventOf(reader, data), cause: { actor, request_id } as Cause }
 }
 
 // Events do not tell what is encrypted in them.
-function shown(data: Record<string, unknown>): Record<string, unknown> {
+function withoutSealed(data: Record<string, unknown>): Record<string, unknown> {
   if ('sealed' in data) data.sealed = undefined
   return data
 }
 
-// The session, or Gate session, whose data key an event is encrypted under, if it says anything about a person.
+/** The session, or Gate session, whose data key an event is encrypted under, if it says anything about a person. */
 export function sessionOf({ type, data }: DomainEvent): string | undefined {
   if (type === 'WebhookEventRaised') return isPersonalSubject(data.subject_type) ? data.subject_id : undefined
   if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined

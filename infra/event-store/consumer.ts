@@ -14,11 +14,11 @@ import type { Logger } from '../telemetry.ts'
 import { type Decoding, decodeRecords, type EventBatch, EventFailed } from './event-batch.ts'
 import {
   failureCount,
-  haltedReason,
   nextMode,
   type PartitionChange,
   type PartitionMode,
   reading,
+  stoppedReason,
 } from './partition-mode.ts'
 import {
   batchesOf,
@@ -35,7 +35,7 @@ export interface PartitionStatus {
   partition: number
   nextOffset: number
   /** Why the partition stands still at `nextOffset`: an event, or ten seconds of failures; null while it goes on. */
-  halted: string | null
+  stopped: string | null
 }
 
 export interface EventConsumerOptions extends Decoding {
@@ -218,7 +218,7 @@ function createPartitions(
     status: (): PartitionStatus[] =>
       [...known.values()].map(({ mode, ...progress }) => ({
         ...progress,
-        halted: haltedReason(mode, clock()),
+        stopped: stoppedReason(mode, clock()),
       })),
   }
 }

@@ -52,10 +52,10 @@ async function* keyPages(db: Db): AsyncGenerator<DataKeyRow[]> {
 }
 
 export interface RestoredKeys {
-  // Epoch milliseconds.
+  /** Epoch milliseconds. */
   madeAt: number
   rows: number
-  // Of sessions that had none, and were not erased.
+  /** Of sessions that had none, and were not erased. */
   added: number
 }
 
@@ -84,7 +84,7 @@ export async function restoreDataKeys(db: Db, { file }: { file: string }): Promi
   return restored
 }
 
-// The file is no backup of data keys, or not all of one.
+/** The file is no backup of data keys, or not all of one. */
 export class NoBackup extends Error {
   constructor(why: string) {
     super(`The file is no whole backup of data keys: ${why}.`)
@@ -101,11 +101,11 @@ function parse<T>(schema: z.ZodType<T>, line: string): T {
 
 export interface ResealedKeys {
   resealed: number
-  // No master key of the settings opens them.
+  /** No master key of the settings opens them. */
   closed: number
 }
 
-// Seals every key by the current master key, so that older ones can be taken away.
+/** Seals every key by the current master key, so that older ones can be taken away. */
 export async function resealDataKeys(
   db: Db,
   sealing: { keyring: Keyring; random: Random; now: number },
@@ -122,9 +122,9 @@ export async function resealDataKeys(
     done.resealed += opened.length
     await db.query(
       // Not where it was erased meanwhile.
-      `update tidegate_keys.session_keys k set sealed_key = given.next
-       from unnest($1::text[], $2::bytea[], $3::bytea[]) as given (session_id, before, next)
-       where k.session_id = given.session_id and k.sealed_key = given.before`,
+      `update tidegate_keys.session_keys k set sealed_key = changed.next
+       from unnest($1::text[], $2::bytea[], $3::bytea[]) as changed (session_id, before, next)
+       where k.session_id = changed.session_id and k.sealed_key = changed.before`,
       [
         opened.map((one) => one.session_id),
         opened.map((one) => one.sealed_key),

@@ -40,7 +40,7 @@ export const dataKeyMigrations: Migrations = {
 export type DataKeyRow = Omit<RowOf<typeof sessionKeys>, 'is_ended'>
 const columns = sessionKeys.columnsWithout('is_ended')
 
-// Writes the rows whose session has none. Returns the sessions that it wrote.
+/** Writes the rows whose session has none. Returns the sessions that it wrote. */
 export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<string>> {
   const written = await db.query<{ session_id: string }>({
     name: 'insert-data-keys',
@@ -52,7 +52,7 @@ export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<st
   return new Set(written.rows.map(({ session_id }) => session_id))
 }
 
-// Those of sessions that nobody else knows: none has one yet.
+/** Those of sessions that nobody else knows: none has one yet. */
 export function putDataKeys(rows: DataKeyRow[]): Part[] {
   return writeRows(sessionKeys, { as: 'put_data_keys', columns, rows })
 }
@@ -96,7 +96,7 @@ export function sealDataKey(
   return Buffer.concat([sealed.subarray(0, keyIdBytes), stored, sealed.subarray(keyIdBytes)])
 }
 
-// undefined where no master key of the keyring encrypted it.
+/** undefined where no master key of the keyring encrypted it. */
 export function openDataKey(
   { session_id: context, sealed_key }: FoundKey,
   keyring: Keyring,
@@ -126,7 +126,7 @@ export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }
   } satisfies Omit<PoolOptions, 'url'>
 }
 
-// Deletes the keys for good. Sessions that never had one are marked, too.
+/** Deletes the keys for good. Sessions that never had one are marked, too. */
 export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown> {
   const rows = erased.flatMap(({ session_ids, erased_at: made_at }): DataKeyRow[] =>
     session_ids.map((session_id) => ({ session_id, made_at, sealed_key: null })),
@@ -142,7 +142,7 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   })
 }
 
-// Of sessions that no read model shows any more, but for what was told of them.
+/** Of sessions that no read model shows any more, but for what was told of them. */
 export async function endDataKeys(db: Db, sessionIds: string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await db.query({
@@ -154,21 +154,21 @@ export async function endDataKeys(db: Db, sessionIds: string[]): Promise<void> {
 }
 
 // A session lasts for a day, and webhook events about it are kept for 30.
-const toldForMs = 32 * 24 * 60 * 60 * 1000
+const referencedForMs = 32 * 24 * 60 * 60 * 1000
 
 export async function deleteEndedDataKeys(db: Db, limit: number): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'delete-ended-data-keys',
     text: `delete from tidegate_keys.session_keys where session_id in (
         select session_id from tidegate_keys.session_keys
-        where is_ended and sealed_key is not null and made_at < extract(epoch from now()) * 1000 - ${toldForMs} order by made_at limit $1
+        where is_ended and sealed_key is not null and made_at < extract(epoch from now()) * 1000 - ${referencedForMs} order by made_at limit $1
       )`,
     values: [limit],
   })
   return (rowCount ?? 0) >= limit
 }
 
-// Keys by name, of what is no session. Returns how many there were.
+/** Keys by name, of what is no session. Returns how many there were. */
 export async function deleteDataKeys(db: Db, { from, before }: { from: string; before: string }) {
   const { rowCount } = await db.query({
     name: 'delete-data-keys',

@@ -16,24 +16,29 @@ import {
   putDataKeys,
   sealDataKey,
 } from './data-key-table.ts'
-import { createStock } from './key-stock.ts'
+import { createPrefetch } from './prefetch.ts'
 
 export interface DataKeys {
-  // null where the session has none (any more); undefined where it was not looked up.
+  /** null where the session has none (any more); undefined where it was not looked up. */
   get(sessionId: string): KeyObject | null | undefined
-  // Looks up those that are not in memory.
+  /** Looks up those that are not in memory. */
   load(sessionIds: readonly string[]): Promise<void>
-  // Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an erased
-  // session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
+  /**
+   * Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an
+   * erased session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
+   */
   ensure(sessionIds: readonly string[]): Promise<void> | undefined
-  // The id of a new session, with its key. With Kafka the key is stored by then, or it rejects with 503. On the embedded
-  // log the append of the session's first records stores it: where that fails, they must not be appended again.
+  /**
+   * The id of a new session, with its key. With Kafka the key is stored by then, or it rejects with 503. On the
+   * embedded log the append of the session's first records stores it: where that fails, they must not be appended
+   * again.
+   */
   newSession(): Promise<SessionId> | SessionId
-  // Forgets the key of a session whose first records were not appended.
+  /** Forgets the key of a session whose first records were not appended. */
   giveUp(sessionId: string): void
-  // What is to be stored together with the records.
+  /** What is to be stored together with the records. */
   storedWith(records: readonly { key: string }[]): Part[]
-  // Sessions that may have been erased, in whatever process; undefined = any may.
+  /** Sessions that may have been erased, in whatever process; undefined = any may. */
   forget(sessionIds: readonly string[] | undefined): void
 }
 
@@ -49,7 +54,7 @@ interface DataKeysOptions {
 }
 
 // So long after its last use a key is gone from memory.
-const keptMs = 60 * 60 * 1000
+const unusedMs = 60 * 60 * 1000
 const maxTogether = 1000
 
 interface NewKey {
@@ -65,17 +70,20 @@ function refuse(cause: unknown): never {
   throw unavailable(cause)
 }
 
-// Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next statement.
+/**
+ * Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next
+ * statement.
+ */
 export function createDataKeys(options: DataKeysOptions): DataKeys {
   const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
   const lasting = {
-    ...{ ttl: keptMs, ttlAutopurge: true, updateAgeOnGet: true },
+    ...{ ttl: unusedMs, ttlAutopurge: true, updateAgeOnGet: true },
     ...{ perf: { now: clock }, ttlResolution: 0 },
   }
   const known = new LRUCache<string, { key: KeyObject | null }>({ max, ...lasting })
   const unstored = new Map<string, DataKeyRow>()
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
-  const stock = createStock({ make: drawStored, clock })
+  const prefetch = createPrefetch({ make: drawStored, clock })
 
   function note(found: FoundKey): void {
     const key = openDataKey(found, keyring)
@@ -142,14 +150,14 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
   return {
     get: (sessionId) => known.get(sessionId)?.key,
     async load(sessionIds) {
-      const asked = sessionIds.filter((id) => !known.has(id))
-      if (asked.length === 0) return
-      for (const found of await findDataKeys(pool, asked)) note(found)
-      for (const id of asked) if (!known.has(id)) known.set(id, { key: null })
+      const missing = sessionIds.filter((id) => !known.has(id))
+      if (missing.length === 0) return
+      for (const found of await findDataKeys(pool, missing)) note(found)
+      for (const id of missing) if (!known.has(id)) known.set(id, { key: null })
     },
     ensure,
     newSession() {
-      if (!isLogEmbedded) return stock.take().then(begin)
+      if (!isLogEmbedded) return prefetch.take().then(begin)
       const drawn = draw()
       unstored.set(drawn.sessionId, drawn.row)
       return begin(drawn)

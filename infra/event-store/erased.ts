@@ -16,7 +16,7 @@ interface ErasedAgain {
   erasedSince: number
 }
 
-// Deletes the keys of all sessions that the log says were erased: a copy of the keys may be older than that.
+/** Deletes the keys of all sessions that the log says were erased: a copy of the keys may be older than that. */
 export async function eraseKeysAgain(
   db: Db,
   source: EventSource,

@@ -10,9 +10,9 @@ export type EventName = keyof EventTypes
 export interface SchemaVersion {
   name: EventName
   key: string
-  // The committed one.
+  /** The committed one. */
   id: number
-  // Made when first asked for: a command that needs few of them does not wait for all.
+  /** Made when first asked for: a command that needs few of them does not wait for all. */
   type: () => avro.Type
   isCaused: boolean
   sealer: () => EventSealer | undefined

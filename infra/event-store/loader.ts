@@ -77,16 +77,18 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     return (status?.nextOffset ?? 0) >= offset
   }
 
-  function failOnHalt(): void {
-    const halted = consumer.status().find((status) => status.halted)
-    if (!halted) return
-    const { topic, partition, nextOffset } = halted
-    throw new Error(`the new build cannot apply ${topic}/${partition} offset ${nextOffset}: ${halted.halted}`)
+  function failOnStop(): void {
+    const stopped = consumer.status().find((status) => status.stopped)
+    if (!stopped) return
+    const { topic, partition, nextOffset } = stopped
+    throw new Error(
+      `the new build cannot apply ${topic}/${partition} offset ${nextOffset}: ${stopped.stopped}`,
+    )
   }
 
   return {
     async waitFor(positions) {
-      for (failOnHalt(); !positions.every(isReached); failOnHalt())
+      for (failOnStop(); !positions.every(isReached); failOnStop())
         await Promise.race([moved.promise, delay(overtakeDelayMs)])
     },
     stop: () => consumer.stop(),

@@ -57,7 +57,7 @@ export const reading: PartitionMode = { name: 'reading' }
 
 const stoppedAfterMs = 10_000
 // Longer than the back-off and the time limits of an attempt: the partition was given to another process since.
-const givenAwayAfterMs = 60_000
+const reassignedAfterMs = 60_000
 
 export function nextMode(mode: PartitionMode, change: PartitionChange): PartitionMode {
   switch (change.kind) {
@@ -83,7 +83,7 @@ export function nextMode(mode: PartitionMode, change: PartitionChange): Partitio
 }
 
 /** Why the partition stands still; null while it goes on. */
-export function haltedReason(mode: PartitionMode, now: number): string | null {
+export function stoppedReason(mode: PartitionMode, now: number): string | null {
   switch (mode.name) {
     case 'reading':
       return null
@@ -103,7 +103,7 @@ export const failureCount = (mode: PartitionMode): number => failuresOf(mode)?.c
 const failuresOf = (mode: PartitionMode): Failures | undefined =>
   mode.name === 'reading' ? undefined : mode.failures
 
-const isOver = ({ last }: Failures, now: number): boolean => now - last > givenAwayAfterMs
+const isOver = ({ last }: Failures, now: number): boolean => now - last > reassignedAfterMs
 
 const standsStill = (failures: Failures, now: number): boolean =>
   failures.last - failures.since >= stoppedAfterMs && !isOver(failures, now)

@@ -13,13 +13,13 @@ export interface EndedData {
   webhooks_before: number | null
 }
 
-// Deletes some of what has ended, in little time; whether more may be left.
+/** Deletes some of what has ended, in little time; whether more may be left. */
 export type Prune = (tx: Tx, ended: EndedData[]) => Promise<boolean>
 
-// Conditions on the rows `t` of a table in a build's schema: a rebuild compares no others.
+/** Conditions on the rows `t` of a table in a build's schema: a rebuild compares no others. */
 export interface ComparedRows {
   always?: (schema: string) => string
-  // Of organizations whose data have ended: what others there are depends on when they were deleted.
+  /** Of organizations whose data have ended: what others there are depends on when they were deleted. */
   ofEnded?: (schema: string) => string
 }
 
@@ -64,7 +64,7 @@ export interface Projection {
   subjectsOf?(events: RecordedEvent[]): string[]
   /** For one who deletes what has ended from a build, beside those who apply events. Absent = nothing ends. */
   createPrune?(): Prune
-  // By table.
+  /** By table. */
   comparedRows?: Readonly<Record<string, ComparedRows>>
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number

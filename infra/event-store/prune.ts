@@ -7,7 +7,7 @@ import { isTransient } from './apply-batch.ts'
 import { type Build, buildLock, findBuild, liveBuild, useSchema } from './builds.ts'
 import type { EndedData, Projection, Prune } from './projection.ts'
 
-// What the log says has ended, of every organization of which something has.
+/** What the log says has ended, of every organization of which something has. */
 export type FindEnded = (db: Db) => Promise<EndedData[]>
 
 interface PruneBuild {
@@ -19,7 +19,7 @@ interface PruneBuild {
   isLocked?: boolean
 }
 
-// Deletes all that has ended from the build.
+/** Deletes all that has ended from the build. */
 export async function pruneBuild({ pool, build, prune, ended, isLocked = false }: PruneBuild): Promise<void> {
   for (let more = ended.length > 0; more; )
     more = await transaction(pool, async (tx) => {
@@ -56,7 +56,7 @@ export function runPruner({
 }: PrunerOptions): Periodic {
   const step = createStep(projection)
 
-  async function look(): Promise<boolean> {
+  async function work(): Promise<boolean> {
     const more = await transaction(pool, async (tx) => {
       if (!(await tryLock(tx, `tidegate:prune:${projection.name}`))) return false
       const ended = await findEnded(tx)
@@ -71,11 +71,11 @@ export function runPruner({
     const level = isTransient(err) ? 'debug' : 'warn'
     logger[level](
       { err, projection: projection.name },
-      'what has ended was not deleted; the next look tries again',
+      'what has ended was not deleted; the next run tries again',
     )
   }
 
-  return runPeriodically({ intervalMs, look, onError })
+  return runPeriodically({ intervalMs, work, onError })
 }
 
 // With what it remembers of the build that it works on.

@@ -8,7 +8,7 @@ export interface RegistryOptions {
   url: string
   logger: Logger
   topicPrefix?: string
-  // Default: all that are committed.
+  /** Default: all that are committed. */
   files?: SchemaFile[]
 }
 

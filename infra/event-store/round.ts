@@ -7,7 +7,7 @@ import type { DecodedRecords, EventBatch } from './event-batch.ts'
  * list of attempts. The first is made, and what came of it decides what is left of the list.
  *
  *   ┌──────────┐ an event   ┌───────┐ an event   ┌──────────┐
- *   │ together │ ─────────▶ │ alone │ ─────────▶ │ oneByOne │ ◀┐ applied,
+ *   │ together │ ─────────▶ │ single│ ─────────▶ │ oneByOne │ ◀┐ applied,
  *   └────┬─────┘ failed     └───┬───┘ failed     └────┬─────┘ ─┘ more events
  *        │                      │                     │
  *        └──────── applied ─────┴─── applied, or stopped at the event ──▶ the next attempt
@@ -15,10 +15,10 @@ import type { DecodedRecords, EventBatch } from './event-batch.ts'
  *   From all of them: whatever else fails ends the round, and the partitions that are left are read again.
  */
 export type Attempt =
-  /** All partitions that are read, in one transaction. If an event fails, each of them is tried alone to find it. */
+  /** All partitions that are read, in one transaction. If an event fails, each of them is tried by itself to find it. */
   | { mode: 'together'; batches: PendingBatch[] }
   /** One partition, so that it holds up no other. If an event fails, its events are tried one by one. */
-  | { mode: 'alone'; batch: PendingBatch }
+  | { mode: 'single'; batch: PendingBatch }
   /**
    * The first event of the batch, so that what precedes the failing one is applied and its position is known. After the
    * last event comes the rest of the batch without any.
@@ -48,18 +48,18 @@ export interface Round {
   results: Result[]
 }
 
-/** `failures`: of a partition that is to be tried alone; undefined = together with the others. */
+/** `failures`: of a partition that is to be tried by itself; undefined = together with the others. */
 export function planRound(
   batches: PendingBatch[],
   failures: (batch: PendingBatch) => number | undefined,
 ): Attempt[] {
   const together = batches.filter((batch) => failures(batch) === undefined)
-  const alone = batches.filter((batch) => failures(batch) !== undefined)
+  const single = batches.filter((batch) => failures(batch) !== undefined)
   // Who failed most comes last, so that one that always fails keeps no other from its turn.
-  alone.sort((a, b) => (failures(a) ?? 0) - (failures(b) ?? 0))
+  single.sort((a, b) => (failures(a) ?? 0) - (failures(b) ?? 0))
   return [
     ...(together.length > 0 ? [{ mode: 'together' as const, batches: together }] : []),
-    ...aloneEach(alone),
+    ...eachSingle(single),
   ]
 }
 
@@ -68,7 +68,7 @@ export function batchesOf(attempt: Attempt): EventBatch[] {
   switch (attempt.mode) {
     case 'together':
       return attempt.batches
-    case 'alone':
+    case 'single':
       return [attempt.batch]
     case 'oneByOne':
       return [firstOf(attempt.batch)]
@@ -93,7 +93,7 @@ function afterApplied(attempt: Attempt, { rest, next }: { rest: Attempt[]; next:
   switch (attempt.mode) {
     case 'together':
       return { attempts: rest, results: attempt.batches.map((batch) => appliedTo(batch, next)) }
-    case 'alone':
+    case 'single':
       return { attempts: rest, results: [appliedTo(attempt.batch, next)] }
     case 'oneByOne': {
       const [event, ...events] = attempt.batch.events
@@ -109,8 +109,8 @@ function afterApplied(attempt: Attempt, { rest, next }: { rest: Attempt[]; next:
 function afterEventFailed(attempt: Attempt, { rest, cause }: { rest: Attempt[]; cause: unknown }): Round {
   switch (attempt.mode) {
     case 'together':
-      return { attempts: [...aloneEach(attempt.batches), ...rest], results: [] }
-    case 'alone':
+      return { attempts: [...eachSingle(attempt.batches), ...rest], results: [] }
+    case 'single':
       return { attempts: [{ mode: 'oneByOne', batch: attempt.batch }, ...rest], results: [] }
     case 'oneByOne': {
       const [event] = attempt.batch.events
@@ -151,7 +151,7 @@ function firstOf(batch: PendingBatch): PendingBatch {
   return event ? { ...batch, events: [event], end: event.position.offset + 1, poison: undefined } : batch
 }
 
-const aloneEach = (batches: PendingBatch[]): Attempt[] => batches.map((batch) => ({ mode: 'alone', batch }))
+const eachSingle = (batches: PendingBatch[]): Attempt[] => batches.map((batch) => ({ mode: 'single', batch }))
 
 const pendingOf = (attempt: Attempt): PendingBatch[] =>
   attempt.mode === 'together' ? attempt.batches : [attempt.batch]

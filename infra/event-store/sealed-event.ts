@@ -22,25 +22,25 @@ interface Binding {
 }
 
 export interface EventSealer {
-  // The personal fields alone, encoded.
+  /** The personal fields alone, encoded. */
   personalOf(data: object): Buffer
-  // The fields with the personal ones null.
+  /** The fields with the personal ones null. */
   withoutPersonal(data: object): Fields
-  // The same, with room for the personal ones encrypted.
+  /** The same, with room for the personal ones encrypted. */
   withRoom(data: object, personal: Buffer): Fields
-  // Encrypts the personal fields into the room that the encoded event has for them.
+  /** Encrypts the personal fields into the room that the encoded event has for them. */
   fill(value: Buffer, personal: Buffer, options: Binding & { random: Random }): void
-  // The personal fields, encoded. undefined where another key encrypted them, or the event was changed.
+  /** The personal fields, encoded. undefined where another key encrypted them, or the event was changed. */
   open(value: Buffer, sealed: Buffer, binding: Binding): Buffer | undefined
-  // Puts the personal fields back.
+  /** Puts the personal fields back. */
   restore(data: Fields, personal: Buffer): void
-  // Whether the personal fields are missing: what is in every opened event is null.
-  isClosed(data: Fields): boolean
-  // Puts values that say nothing where an opened event has no null, so that it has the same type.
+  /** Whether the personal fields are missing: what is in every opened event is null. */
+  isUnreadable(data: Fields): boolean
+  /** Puts values that say nothing where an opened event has no null, so that it has the same type. */
   close(data: Fields): void
 }
 
-// undefined for an event, or a version of it, that says nothing about a person under encryption.
+/** undefined for an event, or a version of it, that says nothing about a person under encryption. */
 export function createEventSealer({ name, key, type, opened }: EventSchema): EventSealer | undefined {
   if (!isRecord(type) || !isRecord(opened) || !isPersonal(name)) return undefined
   const names: readonly string[] = personalFields[name]
@@ -70,7 +70,7 @@ export function createEventSealer({ name, key, type, opened }: EventSchema): Eve
     restore(data, plaintext) {
       Object.assign(data, personal.fromBuffer(plaintext))
     },
-    isClosed: (data) => always.some((field) => data[field.name] === null),
+    isUnreadable: (data) => always.some((field) => data[field.name] === null),
     close: (data) => fillBlanks(data, opened),
   }
 }
@@ -84,11 +84,12 @@ export const isPersonal = (name: string): name is PersonalEvent => name in perso
 /** What an event says where its personal fields are encrypted or gone: they are null. */
 export function withoutPersonal(name: PersonalEvent, data: object): Record<string, unknown> {
   const next: Record<string, unknown> = { ...data }
-  for (const field of personalFields[name]) next[field] = kept(next[field], readableMembers[name]?.[field])
+  for (const field of personalFields[name])
+    next[field] = readableOf(next[field], readableMembers[name]?.[field])
   return next
 }
 
-function kept(value: unknown, members: readonly string[] | undefined): unknown {
+function readableOf(value: unknown, members: readonly string[] | undefined): unknown {
   if (!members || typeof value !== 'object' || value === null) return null
   return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
 }

@@ -1,6 +1,6 @@
 import avro from 'avsc'
 
-// The Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body (docs.confluent.io, "Wire format").
+/** The Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body (docs.confluent.io, "Wire format"). */
 export const prefixBytes = 5
 export const wireFormat = 0
 /** The same, where the last field has what was encrypted: rows of read models, and no record. */

@@ -1,21 +1,21 @@
 export interface PeriodicOptions {
   intervalMs: number
-  /** Between the beginnings of two looks, at least; one look serves all who woke it meanwhile. */
+  /** Between the beginnings of two runs, at least; one run serves all who woke it meanwhile. */
   gapMs?: number
-  /** Does what is due; true = more may be due, look again at once. */
-  look: () => Promise<boolean>
+  /** Does what is due; true = more may be due, run again at once. */
+  work: () => Promise<boolean>
   onError: (error: unknown) => void
 }
 
 export interface Periodic {
-  /** Looks soon, also when a look is running. */
+  /** Runs soon, also when a run is under way. */
   wake(): void
-  /** No look begins any more; resolves when the running one has ended. */
+  /** No run begins any more; resolves when the one under way has ended. */
   stop(): Promise<void>
 }
 
-/** Looks at once, then `intervalMs` after each look or when it is woken; one look at a time. */
-export function runPeriodically({ intervalMs, gapMs = 0, look, onError }: PeriodicOptions): Periodic {
+/** Runs the work at once, then `intervalMs` after each run or when it is woken; one run at a time. */
+export function runPeriodically({ intervalMs, gapMs = 0, work, onError }: PeriodicOptions): Periodic {
   let bell = Promise.withResolvers<void>()
   let isStopping = false
 
@@ -27,23 +27,23 @@ export function runPeriodically({ intervalMs, gapMs = 0, look, onError }: Period
     if (gapLeft > 0 && !isStopping) await new Promise((resolve) => setTimeout(resolve, gapLeft))
   }
 
-  async function lookOn(): Promise<void> {
+  async function workOn(): Promise<void> {
     while (!isStopping) {
       bell = Promise.withResolvers<void>()
       const begunAt = performance.now()
-      // After an outage far more than one look's worth may be due.
-      const hasMore = await look().catch(onError)
+      // After an outage far more than one run's worth may be due.
+      const hasMore = await work().catch(onError)
       if (!hasMore) await rest(begunAt)
     }
   }
 
-  const looking = lookOn()
+  const working = workOn()
   return {
     wake: () => bell.resolve(),
     async stop() {
       isStopping = true
       bell.resolve()
-      await looking
+      await working
     },
   }
 }

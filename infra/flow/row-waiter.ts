@@ -1,10 +1,10 @@
 export interface RowWaiterOptions<Id, Row> {
-  look: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
-  /** `ids`: what came, if that is known. Nothing is looked for that did not come. */
+  find: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
+  /** `ids`: what came, if that is known. Nothing is searched for that did not come. */
   onAdvance: (listener: (ids?: readonly Id[]) => void) => () => void
-  /** False: whoever waits comes before its row, so that the first look is at the next notification. Default true. */
-  looksAtOnce?: boolean
-  /** Milliseconds between looks without a notification (default 250). */
+  /** False: whoever waits comes before its row, so that the first search is at the next notification. Default true. */
+  findsAtOnce?: boolean
+  /** Milliseconds between searches without a notification (default 250). */
   pollMs?: number | undefined
 }
 
@@ -19,25 +19,25 @@ export interface RowWaiter<Id, Row> {
   close(): void
 }
 
-/** Waits for rows of a read model. However many wait, one look at a time is made for all of them. */
+/** Waits for rows of a read model. However many wait, one search at a time is made for all of them. */
 export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): RowWaiter<Id, Row> {
   const waiting = new Map<Id, Set<(row: Row) => void>>()
-  let looking = false
-  let lookAgain = false
+  let isFinding = false
+  let findAgain = false
 
-  async function look(): Promise<void> {
-    lookAgain = true
-    if (looking) return
-    looking = true
-    while (lookAgain && waiting.size > 0) {
-      lookAgain = false
+  async function find(): Promise<void> {
+    findAgain = true
+    if (isFinding) return
+    isFinding = true
+    while (findAgain && waiting.size > 0) {
+      findAgain = false
       try {
-        await options.look([...waiting.keys()], settle)
+        await options.find([...waiting.keys()], settle)
       } catch {
-        // A failed look is not the end: the next one, or the time-out, decides.
+        // A failed search is not the end: the next one, or the time-out, decides.
       }
     }
-    looking = false
+    isFinding = false
   }
 
   function settle(id: Id, row: Row): void {
@@ -52,9 +52,9 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
   }
 
   const stop = options.onAdvance((ids) => {
-    if (!ids || ids.some((id) => waiting.has(id))) void look()
+    if (!ids || ids.some((id) => waiting.has(id))) void find()
   })
-  const timer = setInterval(() => void look(), options.pollMs ?? 250)
+  const timer = setInterval(() => void find(), options.pollMs ?? 250)
   timer.unref()
 
   return {
@@ -69,7 +69,7 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
           resolve(late())
         }, ms)
         waiting.set(id, (waiting.get(id) ?? new Set()).add(found))
-        if (options.looksAtOnce ?? true) void look()
+        if (options.findsAtOnce ?? true) void find()
       })
     },
     close() {

@@ -162,10 +162,10 @@ function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
 
 /** One line for each answered request. It has neither the URL nor an address: both may name a person. */
 export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
-  const quietToo = logger.level === 'debug' || logger.level === 'trace'
+  const logsMinor = logger.level === 'debug' || logger.level === 'trace'
   app.addHook('onResponse', (request, reply, done) => {
-    const quiet = isQuiet(request, reply)
-    if (quiet && !quietToo) return done()
+    const minor = isMinor(request, reply)
+    if (minor && !logsMinor) return done()
     const fields = {
       request_id: request.id,
       method: request.method,
@@ -174,13 +174,13 @@ export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): vo
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,
       organization_id: request.principal?.organizationId ?? null,
     }
-    if (quiet) logger.debug(fields, 'request')
+    if (minor) logger.debug(fields, 'request')
     else logger.info(fields, 'request')
     done()
   })
 }
 
-function isQuiet({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+function isMinor({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply): boolean {
   const { probe, frequent } = routeOptions.config ?? {}
   return probe === true || (frequent === true && statusCode < 400)
 }

@@ -57,9 +57,9 @@ type Answer = object | undefined
 /** Adds the route to the application and to its interface description. */
 export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   app: FastifyInstance,
-  given: Endpoint<Params, Query, Body>,
+  endpoint: Endpoint<Params, Query, Body>,
 ): void {
-  const { route, auth, noBody, answers, errors = [], before, run, settings, ...rest } = given
+  const { route, auth, noBody, answers, errors = [], before, run, settings, ...rest } = endpoint
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
   const refusedBody = noBody ? [400, 413, 415, 422] : []

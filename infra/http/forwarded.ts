@@ -6,8 +6,8 @@ import type { onRequestHookHandler } from 'fastify'
  * the left of it could be anybody's word. The client is then the last proxy that is known.
  */
 export const believeAddresses: onRequestHookHandler = ({ raw: { headers } }, _reply, done) => {
-  const given = headers['x-forwarded-for']
-  if (typeof given === 'string') headers['x-forwarded-for'] = believable(given)
+  const sent = headers['x-forwarded-for']
+  if (typeof sent === 'string') headers['x-forwarded-for'] = believable(sent)
   done()
 }
 

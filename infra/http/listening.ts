@@ -64,7 +64,7 @@ interface Shared {
  */
 export async function listenOnHeld(app: FastifyInstance, place: ListenAddress): Promise<void> {
   const sharing = { ...place, backlog, reusePort: sockets > 1 }
-  const others = acceptBeside(app, sockets - 1)
+  const others = acceptOnMoreSockets(app, sockets - 1)
   await listen(app, sharing)
   await Promise.all(others.map((other) => listenToo(other, sharing)))
 }
@@ -84,7 +84,7 @@ export async function listen(app: FastifyInstance, place: ListenAddress & Shared
 }
 
 /** What they accept is answered by the app, and they close with it: no request that has come is lost. */
-function acceptBeside(app: FastifyInstance, count: number): Server[] {
+function acceptOnMoreSockets(app: FastifyInstance, count: number): Server[] {
   const accept = () =>
     createAcceptor({ allowHalfOpen: true, noDelay: true }, (socket) => app.server.emit('connection', socket))
   const others = Array.from({ length: count }, accept)

@@ -53,7 +53,7 @@ function completeOperation(method: string, { [idempotentMark]: mark, ...one }: O
   const parameters = [...(one.parameters ?? []), ...(creates ? [idempotencyKeyParameter] : [])]
   const responses = Object.entries({ ...errorsOf(one, traits), ...one.responses })
     .sort(([a], [b]) => a.localeCompare(b))
-    .map(([status, given]) => [status, describeResponse(given, { ...traits, status })])
+    .map(([status, response]) => [status, describeResponse(response, { ...traits, status })])
   return { ...one, ...(parameters.length > 0 && { parameters }), responses: Object.fromEntries(responses) }
 }
 
@@ -96,11 +96,11 @@ function errorsOf({ requestBody }: Operation, { opensWith, creates }: Traits): O
   return Object.fromEntries(statuses.map((status) => [status, { description: 'Default Response', content }]))
 }
 
-function describeResponse(given: Operation['responses'][string], traits: Traits & { status: string }) {
+function describeResponse(response: Operation['responses'][string], traits: Traits & { status: string }) {
   const { status } = traits
   const description =
-    given.description === 'Default Response' ? describeStatus(status, traits) : given.description
-  return { ...given, description, headers: { ...given.headers, ...headersOf(traits) } }
+    response.description === 'Default Response' ? describeStatus(status, traits) : response.description
+  return { ...response, description, headers: { ...response.headers, ...headersOf(traits) } }
 }
 
 function headersOf({ status, opensWith, creates }: Traits & { status: string }) {

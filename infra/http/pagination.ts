@@ -80,11 +80,11 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
     decode(cursor: string, query: CursorQuery): PagePosition {
       const bytes = base64urlBytes(cursor)
       if (!bytes) throw invalidCursor()
-      const given = bytes.subarray(0, tagBytes)
+      const sent = bytes.subarray(0, tagBytes)
       const json = bytes.toString('utf8', tagBytes)
       const ours =
-        given.length === tagBytes &&
-        keyring.all.some((master) => timingSafeEqual(given, tag(master, json, query)))
+        sent.length === tagBytes &&
+        keyring.all.some((master) => timingSafeEqual(sent, tag(master, json, query)))
       if (!ours) throw invalidCursor()
       const [value, id] = body.parse(JSON.parse(json))
       return { value, id }

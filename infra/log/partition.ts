@@ -2,7 +2,7 @@ import type { NewRecord } from './port.ts'
 
 export interface PlacedRecord extends NewRecord {
   partition: number
-  // When another log stored it, epoch milliseconds.
+  /** When another log stored it, epoch milliseconds. */
   storedAt?: number
 }
 

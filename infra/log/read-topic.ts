@@ -32,14 +32,14 @@ export interface TopicReader {
 export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   const { log, topic, from = () => 0, isRead = () => true, handle } = options
   const [firsts, ends] = await Promise.all([log.firstPositions(topic), log.endPositions(topic)])
-  const wanted = ends.filter(isRead)
+  const toRead = ends.filter(isRead)
   const startOf = (partition: number) => Math.max(from(partition), offsetIn(firsts, partition))
-  const left = wanted.filter(({ partition, offset }) => offset > startOf(partition))
+  const left = toRead.filter(({ partition, offset }) => offset > startOf(partition))
   const handled = new Map<string, number>()
   const isAtEnd = () => left.every((end) => (handled.get(placeName(end)) ?? 0) >= end.offset)
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<Position[]>()
   atEnd.catch(() => {})
-  if (isAtEnd()) resolve(wanted)
+  if (isAtEnd()) resolve(toRead)
   if (isAtEnd() && options.endsThere) return { atEnd, stop: async () => {} }
 
   let failed = false
@@ -66,7 +66,7 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
       throw error
     }
     for (const batch of todo) handled.set(placeName(batch), (batch.records.at(-1)?.offset ?? 0) + 1)
-    if (isAtEnd()) resolve(wanted)
+    if (isAtEnd()) resolve(toRead)
   }
 
   const consumer = await log.consume({

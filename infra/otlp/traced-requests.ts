@@ -18,8 +18,8 @@ interface TracedRequestsParts {
 export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts): void {
   const traces = new WeakMap<FastifyRequest, RequestTrace>()
   app.addHook('onRequest', (request, reply, done) => {
-    const isAsked = request.routeOptions.config?.probe !== true && request.method !== 'OPTIONS'
-    if (isAsked) begin(request, reply)
+    const isTraced = request.routeOptions.config?.probe !== true && request.method !== 'OPTIONS'
+    if (isTraced) begin(request, reply)
     done()
   })
   // Not earlier: the body is parsed in the context of its connection.

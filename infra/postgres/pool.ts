@@ -122,7 +122,7 @@ export const ownSetting = 'tidegate.connection'
 
 export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
   const { url, applicationName, queryTimeoutMs, statementTimeoutMs, idleInTransactionMs } = options
-  const settings = Object.entries({ ...vanishedClients, [ownSetting]: 'kept', ...options.settings })
+  const settings = Object.entries({ ...vanishedClients, [ownSetting]: 'own', ...options.settings })
   return {
     ...withSettings(url, settings),
     application_name: applicationName,
@@ -139,10 +139,10 @@ export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
 function withSettings(url: string, settings: [string, string | number][]): pg.ClientConfig {
   const own = settings.map(([name, value]) => `-c ${name}=${value}`)
   const address = URL.canParse(url) ? new URL(url) : undefined
-  const given = address?.searchParams.get('options')
-  if (!address || !given) return { connectionString: url, options: own.join(' ') }
+  const options = address?.searchParams.get('options')
+  if (!address || !options) return { connectionString: url, options: own.join(' ') }
   address.searchParams.delete('options')
-  return { connectionString: address.href, options: [...own, given].join(' ') }
+  return { connectionString: address.href, options: [...own, options].join(' ') }
 }
 
 /**

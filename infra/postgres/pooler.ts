@@ -23,7 +23,7 @@ export async function refusePooler(pool: pg.Pool): Promise<void> {
   const { rows } = await asking.catch((cause: unknown) => {
     throw isRefusedSetting(cause) ? new BehindPooler({ cause }) : cause
   })
-  if (rows[0]?.value !== 'kept') throw new BehindPooler({})
+  if (rows[0]?.value !== 'own') throw new BehindPooler({})
 }
 
 // PgBouncer calls a setting at the start of a connection a violation of the protocol.

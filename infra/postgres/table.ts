@@ -213,8 +213,8 @@ export function insertInto<R>(
   firstParameter = 1,
 ): { text: string; values: Buffer[] } {
   const { names, source, values } = unnest(columns, rows, firstParameter)
-  const given = ordered ? `${source} as given (${names}) order by ${key}` : source
-  return { text: `insert into ${name} (${names}) select * from ${given} ${conflict}`, values }
+  const from = ordered ? `${source} as incoming (${names}) order by ${key}` : source
+  return { text: `insert into ${name} (${names}) select * from ${from} ${conflict}`, values }
 }
 
 export async function loadRows<K extends string, R extends Record<K, string>>(

@@ -1,7 +1,10 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 import { networkPrefix } from '../../infra/ip/network.ts'
 
-// A client can fill classes and answers with texts of its own. The log has hashes of them, because it is never deleted.
+/**
+ * A client can fill classes and answers with texts of its own. The log has hashes of them, because it is never
+ * deleted.
+ */
 export const classDigest = (name: string): string => digest('class', name)
 export const answerDigest = (answer: string): string => digest('answer', answer)
 

@@ -103,7 +103,7 @@ export type AgentTokenRow = RowOf<typeof gateAgentTokens>
 
 export const gateAppliedEvents = table('gate_applied_events', { event_id: primaryKey(column.id()) })
 
-// What falls due is found without reading what is settled, which is nearly all of it.
+/** What falls due is found without reading what is settled, which is nearly all of it. */
 export const gateReadIndexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;

@@ -106,12 +106,12 @@ function lineOf(
   }
 }
 
-function printable({ type, meta, position, data, cause, closed }: RecordedEvent, open: boolean) {
-  const readable = closed !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
+function printable({ type, meta, position, data, cause, unreadable }: RecordedEvent, open: boolean) {
+  const readable = unreadable !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
   const members = Object.entries({ ...readable, ...cause })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value])
   // Fields about a person are null where the key was not used or is gone.
-  const sealed = closed === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
+  const sealed = unreadable === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
   return { type, meta, position, ...sealed, data: Object.fromEntries(members) }
 }

@@ -39,8 +39,8 @@ async function fill(core: Core, projection: Projection) {
   try {
     let left = lastBefore(ends)
     while (left.length > 0) {
-      const stopped = running.status().find((partition) => partition.halted)
-      if (stopped) throw new Error(`${stopped.topic}/${stopped.partition} stands still: ${stopped.halted}`)
+      const stopped = running.status().find((partition) => partition.stopped)
+      if (stopped) throw new Error(`${stopped.topic}/${stopped.partition} stands still: ${stopped.stopped}`)
       await delay(pollMs)
       left = await notApplied(core.pool, projection.name, left)
     }

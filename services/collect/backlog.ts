@@ -59,7 +59,7 @@ export function watchBacklog(options: BacklogOptions): Backlog {
     return false
   }
 
-  const { stop } = runPeriodically({ intervalMs, look: read, onError })
+  const { stop } = runPeriodically({ intervalMs, work: read, onError })
   return {
     ages() {
       const good = recent.filter(({ at }) => clock() - at < goodForMs)

@@ -77,9 +77,9 @@ function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, 
   const decisions = createRowWaiter<string, FullDecisionRow>({
     onAdvance: onDecided,
     // The decision follows from the request. That of a repeated request is found by the poll.
-    looksAtOnce: false,
+    findsAtOnce: false,
     pollMs,
-    look: (ids, found) =>
+    find: (ids, found) =>
       findDecisions(ids).then((rows) => {
         for (const decision of rows) found(decision.event_id, decision)
       }),

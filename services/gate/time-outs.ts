@@ -15,8 +15,8 @@ const shredMs = 10 * 60 * 1000
 export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?: number }) {
   const { logger, vault, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const failed = createFailedEnds()
-  const run = (intervalMs: number, look: () => Promise<boolean>, failure: string) =>
-    runPeriodically({ intervalMs, look, onError: (err) => logger.error({ err }, `${failure}, trying again`) })
+  const run = (intervalMs: number, work: () => Promise<boolean>, failure: string) =>
+    runPeriodically({ intervalMs, work, onError: (err) => logger.error({ err }, `${failure}, trying again`) })
   const workers = [
     run(
       timeOutsMs,

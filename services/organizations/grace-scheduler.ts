@@ -21,7 +21,7 @@ export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Pro
   const { logger, intervalMs = 5000 } = options
   return runPeriodically({
     intervalMs,
-    look: async () => (await endGraces(options)) > 0,
+    work: async () => (await endGraces(options)) > 0,
     onError: (err) => logger.error({ err }, 'rotated keys were not revoked, trying again'),
   })
 }

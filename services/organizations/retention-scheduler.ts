@@ -38,7 +38,7 @@ export function runRetentionScheduler(options: RetentionOptions): Periodic {
   const { logger, intervalMs = 600_000 } = options
   return runPeriodically({
     intervalMs,
-    look: async () => (await expireOldData(options)) > 0,
+    work: async () => (await expireOldData(options)) > 0,
     onError: (err) => logger.error({ err }, 'ended data were not recorded, trying again'),
   })
 }

@@ -69,7 +69,7 @@ export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise
 
 // No more is decided about a session that was erased or whose key is lost, because its observations are unreadable.
 const isScored = (event: RecordedEvent, erased: Set<string>): boolean =>
-  event.closed === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
+  event.unreadable === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
 
 interface Scored {
   result: { next: Position[]; states: SessionState[]; transactionId: string }

@@ -183,7 +183,7 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
   let current = learn([])
   const { stop } = runPeriodically({
     intervalMs: everyMs,
-    async look() {
+    async work() {
       current = learn(await readAnswers(pool, least.visitors))
       return false
     },

@@ -24,7 +24,7 @@ export async function followMinimalMode({ pool, applied, logger }: MinimalModeOp
   let allowing = await read()
   const following = runPeriodically({
     intervalMs: everyMs,
-    async look() {
+    async work() {
       allowing = await read()
       return false
     },

@@ -30,7 +30,7 @@ export function runSessionScheduler(options: SchedulerOptions): { stop(): Promis
   const { logger, intervalMs = 5000 } = options
   return runPeriodically({
     intervalMs,
-    look: async () => (await endSessions(options)) === maxSessions,
+    work: async () => (await endSessions(options)) === maxSessions,
     onError: (err) => logger.error({ err }, 'sessions were not ended; the next poll tries again'),
   })
 }

@@ -71,7 +71,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
 }
 
 export function requireNoneStopped(running: Running[]): void {
-  const stopped = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.halted)
+  const stopped = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.stopped)
   if (stopped)
     throw new Error(`${stopped.topic}/${stopped.partition} stands still at offset ${stopped.nextOffset}`)
 }
@@ -116,7 +116,7 @@ function runPurge(
 ): Running {
   return runPeriodically({
     intervalMs: purgeIntervalMs,
-    look: async () => (await purge(pool, clock())) > 0,
+    work: async () => (await purge(pool, clock())) > 0,
     onError: (err) => logger.error({ err }, `${what} were not deleted; the next run tries again`),
   })
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { within } from '../../timing.ts'
 import { backoffMs, type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
-import { createCommits, createLane, createStartOffsets } from './lane.ts'
+import { createAccumulator, createCommits, createStartOffsets } from './accumulator.ts'
 
 export interface KafkaConsumerDeps {
   kafka: Kafka
@@ -10,7 +10,7 @@ export interface KafkaConsumerDeps {
 }
 
 const stopTimeoutMs = 5000
-// So many partitions of a member wait in its lane at the same time.
+// So many partitions of a member wait in it at the same time.
 const maxPartitions = 64
 
 export async function startKafkaConsumer(
@@ -60,7 +60,7 @@ async function launch(
   const commits = createCommits(consumer, onError)
   const starts = createStartOffsets({ consumer, callersName, options })
   const isStopping = () => state.stopping
-  const handle = createLane({ consumer, commits, starts, callersName, options, isStopping })
+  const handle = createAccumulator({ consumer, commits, starts, callersName, options, isStopping })
   const running = new Set<Promise<void>>()
 
   consumer.on(consumer.events.REBALANCING, () => commits.flush())

@@ -96,8 +96,8 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
     endPositions: (topic) => positionsIn(topic, 'high'),
 
     async committed(group, names) {
-      const asked = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
-      const found = await admin.use((connected) => connected.fetchOffsets(asked))
+      const query = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
+      const found = await admin.use((connected) => connected.fetchOffsets(query))
       return found.flatMap(({ topic, partitions }) =>
         partitions
           .map(({ partition, offset }) => ({

@@ -23,7 +23,7 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
     createPartitioner:
       () =>
       ({ message }: PartitionerArgs) => {
-        if (ended) throw givenUp()
+        if (ended) throw givesUp()
         return message.partition ?? unplaced()
       },
   })
@@ -37,7 +37,7 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
   }
 }
 
-const givenUp = () => Object.assign(new Error('the write was given up'), { retriable: false })
+const givesUp = () => Object.assign(new Error('the write was given up'), { retriable: false })
 
 function unplaced(): never {
   throw Object.assign(new Error('a record has no partition'), { retriable: false })

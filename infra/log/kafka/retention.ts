@@ -34,8 +34,8 @@ export async function followRetention({ admin, prefix, specs }: FollowOptions): 
     type: kafkajs.ConfigResourceTypes.TOPIC,
     name: prefix + topic,
   }))
-  const asked = { includeSynonyms: false, resources }
-  const found = await admin.use((connected) => connected.describeConfigs(asked)).catch(() => undefined)
+  const query = { includeSynonyms: false, resources }
+  const found = await admin.use((connected) => connected.describeConfigs(query)).catch(() => undefined)
   if (!found) return ['how long topics keep their records was not seen: the Kafka user lacks DescribeConfigs']
   const warnings: string[] = []
   for (const spec of specs) {
@@ -52,15 +52,15 @@ async function follow(
   admin: FollowOptions['admin'],
   { spec, topic }: { spec: TopicSpec; topic: Found },
 ): Promise<string[]> {
-  const wanted = retentionEntries(spec)
-  if (wanted.every(({ name, value }) => valueIn(topic, name) === value)) return []
+  const entries = retentionEntries(spec)
+  if (entries.every(({ name, value }) => valueIn(topic, name) === value)) return []
   const { resourceName: name } = topic
   const is = `retention.ms is ${valueIn(topic, 'retention.ms')}`
   if (spec.retentionMs === undefined)
     return [`topic ${name}: ${is}, so it loses what is kept for ever otherwise`]
-  const changes = wanted.map((entry) => `${entry.name} ${entry.value}`).join(' and ')
+  const changes = entries.map((entry) => `${entry.name} ${entry.value}`).join(' and ')
   return admin
-    .use((connected) => connected.alterConfigs(altered(topic, wanted)))
+    .use((connected) => connected.alterConfigs(altered(topic, entries)))
     .then(
       () => [],
       (error: Error) => [`topic ${name}: ${is}, and could not be set to ${changes} (${error.message})`],
@@ -68,11 +68,11 @@ async function follow(
 }
 
 // The request replaces all that the topic has of its own, so that is sent along.
-function altered({ resourceName: name, configEntries }: Found, wanted: { name: string; value: string }[]) {
+function altered({ resourceName: name, configEntries }: Found, entries: { name: string; value: string }[]) {
   const own = configEntries
     .filter(({ configSource }) => configSource === kafkajs.ConfigSource.TOPIC_CONFIG)
     .map((entry) => ({ name: entry.configName, value: entry.configValue }))
-  const kept = own.filter((entry) => wanted.every((one) => one.name !== entry.name))
+  const others = own.filter((entry) => entries.every((one) => one.name !== entry.name))
   const type = kafkajs.ConfigResourceTypes.TOPIC
-  return { validateOnly: false, resources: [{ type, name, configEntries: [...kept, ...wanted] }] }
+  return { validateOnly: false, resources: [{ type, name, configEntries: [...others, ...entries] }] }
 }

@@ -44,7 +44,7 @@ const maxBytes = 4 * 1024 * 1024
 
 /**
  * Consumes for a group while no other process does. One process works for a group at a time, and all of its partitions
- * are one lane: whatever came while the handler ran is the next call.
+ * are handled in one call at a time. Whatever came while the handler ran is the next call.
  */
 export function startGroup({ session, tail, partitions }: GroupDeps, options: ConsumeOptions): GroupConsumer {
   const { group, maxRecords = 1000, onError } = options

@@ -158,24 +158,24 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
   }
 }
 
-const lookEveryMs = 1000
+const pollEveryMs = 1000
 
 // Whether processes besides this one may listen. Asked at most once a second: one that has begun meanwhile finds the
 // records by its own poll.
 function createOthers({ pool, schema, session }: Pick<FeedOptions, 'pool' | 'schema' | 'session'>) {
   let areThere = true
-  let nextLook = 0
+  let nextPoll = 0
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     areThere = (await countConsumers(pool, schema)) > (session.isOpen() ? 1 : 0)
   }
 
   return {
     listen(): boolean {
       const now = performance.now()
-      if (now >= nextLook) {
-        nextLook = now + lookEveryMs
-        look().catch(() => {
+      if (now >= nextPoll) {
+        nextPoll = now + pollEveryMs
+        poll().catch(() => {
           areThere = true
         })
       }

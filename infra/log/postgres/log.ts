@@ -32,7 +32,7 @@ export interface PostgresLogOptions<Guard = never> {
    * row, none of them takes effect.
    */
   guardedBy?: (guards: Guard[]) => Part[]
-  // Default: they are deleted while the log is open.
+  /** Default: they are deleted while the log is open. */
   keepsExpired?: boolean
 }
 

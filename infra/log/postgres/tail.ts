@@ -28,23 +28,23 @@ const defaultMaxBytes = 16 * 1024 * 1024
 /** The newest records of the log in memory, so that all groups of a process share one read of them. */
 export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number } = {}): Tail {
   const windows = new Map<string, Window & Place>()
-  let kept: { window: Window; record: LogRecord }[] = []
-  // Of `kept`: those before it are forgotten. Taking each off the front would move all others.
-  let oldestKept = 0
-  let bytesKept = 0
+  let buffered: { window: Window; record: LogRecord }[] = []
+  // Of `buffered`: those before it are forgotten. Taking each off the front would move all others.
+  let oldestBuffered = 0
+  let bufferedBytes = 0
 
   const windowOf = (place: Place) => windows.get(placeName(place))
 
   function forgetOldest(): void {
-    while (bytesKept > maxBytes) {
-      const oldest = kept[oldestKept++]
+    while (bufferedBytes > maxBytes) {
+      const oldest = buffered[oldestBuffered++]
       if (!oldest) break
       if (oldest.window.records[0] === oldest.record) oldest.window.records.shift()
-      bytesKept -= oldest.record.value.length
+      bufferedBytes -= oldest.record.value.length
     }
-    if (oldestKept < 1000) return
-    kept = kept.slice(oldestKept)
-    oldestKept = 0
+    if (oldestBuffered < 1000) return
+    buffered = buffered.slice(oldestBuffered)
+    oldestBuffered = 0
   }
 
   return {
@@ -66,8 +66,8 @@ export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number }
       for (const record of records.filter(({ offset }) => offset >= window.next)) {
         window.records.push(record)
         window.next = record.offset + 1
-        kept.push({ window, record })
-        bytesKept += record.value.length
+        buffered.push({ window, record })
+        bufferedBytes += record.value.length
       }
       forgetOldest()
       return true

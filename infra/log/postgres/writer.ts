@@ -27,7 +27,7 @@ interface Entry<Guard> {
   guard?: Guard
 }
 
-// The second is for while it is not known what became of a batch.
+/** The second is for while it is not known what became of a batch. */
 export const writerConnections = 2
 
 /** One batch at a time: what comes while it is written is the next. Two side by side were smaller, and cost more. */

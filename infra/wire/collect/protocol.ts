@@ -1,5 +1,7 @@
-// Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and clients.
-// A change to any of these needs a new frame version: deployed clients would no longer be understood.
+/**
+ * Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and
+ * clients. A change to any of these needs a new frame version: deployed clients would no longer be understood.
+ */
 export type {
   BatchResponse,
   CanvasChallenge,
@@ -155,7 +157,7 @@ export interface EngineAnswer {
   answer: string
 }
 
-// Bytes and text with what both browsers and Node have, so that one client runs in both.
+/** Bytes and text with what both browsers and Node have, so that one client runs in both. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
 const encoder = new TextEncoder()

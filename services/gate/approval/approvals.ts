@@ -76,7 +76,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   const polling = runPeriodically({
     intervalMs: pollIntervalMs,
-    async look() {
+    async work() {
       const { max, each } = concurrency
       // Twice as many, because some are of organizations at their limit.
       const idle = await startedApprovals(pool, { each, limit: 2 * max })
@@ -140,7 +140,7 @@ function createOutcomes({ pool, applied }: GateParts) {
   const find = (id: GateSessionId) => findGateSession(pool, id)
   const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
     onAdvance: (listener) => applied.onAdvance('gate', () => listener()),
-    look: (ids, found) =>
+    find: (ids, found) =>
       Promise.allSettled(
         ids.map(async (id) => {
           const session = await find(id)

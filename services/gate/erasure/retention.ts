@@ -11,7 +11,7 @@ const maxSessions = 100
 export function runGateRetention(options: GateOptions, intervalMs = hourMs): Periodic {
   return runPeriodically({
     intervalMs,
-    look: async () => (await eraseAged(options)) === maxSessions,
+    work: async () => (await eraseAged(options)) === maxSessions,
     onError: (err) => options.logger.error({ err }, 'old sessions of Gate were not erased, trying again'),
   })
 }

@@ -132,7 +132,7 @@ export function runVisitorPruner({ pool, logger, intervalMs = 60_000 }: PrunerOp
 
   return runPeriodically({
     intervalMs,
-    async look() {
+    async work() {
       const more = await transaction(pool, step)
       if (more) await delay(restMs)
       return more

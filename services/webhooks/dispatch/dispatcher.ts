@@ -100,7 +100,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const loop = runPeriodically({
     intervalMs: pollMs,
     gapMs,
-    async look() {
+    async work() {
       await work.takeDue()
       health.succeeded()
       return false

@@ -145,7 +145,7 @@ export function keepQueue(options: KeepOptions): { stop(): Promise<void> } {
   const sweep = createSweep(options)
   const renewing = runPeriodically({
     intervalMs: leaseMs / 3,
-    async look() {
+    async work() {
       const deliveryIds = work.inFlight()
       if (deliveryIds.length === 0) return false
       const renewed = await renew(pool, { owner, deliveryIds, leaseMs })
@@ -160,7 +160,7 @@ export function keepQueue(options: KeepOptions): { stop(): Promise<void> } {
   })
   const sweeping = runPeriodically({
     intervalMs: Math.min(sweepEveryMs, leaseMs / 2),
-    async look() {
+    async work() {
       const { count, hasMore } = await sweep(work.inFlight())
       if (count === 0) return false
       logger.info({ deliveries: count }, 'the queue of webhooks was put right')

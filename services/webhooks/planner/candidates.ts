@@ -91,7 +91,8 @@ const subscriptionName = ({ decision, type }: EventCandidate): string =>
 
 export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[] {
   // The session was erased, so nobody is notified of it.
-  if (event.type !== 'SessionScored' || event.closed !== undefined || !isRecent(event.data, now)) return []
+  if (event.type !== 'SessionScored' || event.unreadable !== undefined || !isRecent(event.data, now))
+    return []
   const { data: scored, meta } = event
   return eventTypesOf(scored).map((type) => ({
     id: webhookEventId(type, scored.session_id),

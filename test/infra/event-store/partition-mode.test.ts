@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import {
   failureCount,
-  haltedReason,
   nextMode,
   type PartitionChange,
   type PartitionMode,
   reading,
+  stoppedReason,
 } from '../../../infra/event-store/partition-mode.ts'
 
 const after = (...changes: PartitionChange[]): PartitionMode => changes.reduce(nextMode, reading)
@@ -16,37 +16,37 @@ const notStarted: PartitionChange = { kind: 'notStarted', error: new Error('tabl
 const applied: PartitionChange = { kind: 'applied' }
 const started: PartitionChange = { kind: 'started' }
 
-test.each<[string, { given: PartitionChange[]; mode: PartitionMode['name']; halted: string | null }]>([
-  ['nothing yet', { given: [], mode: 'reading', halted: null }],
-  ['a first assignment', { given: [started], mode: 'reading', halted: null }],
-  ['a failure', { given: [failed(0)], mode: 'failing', halted: null }],
-  ['a failure, and a success', { given: [failed(0), applied], mode: 'reading', halted: null }],
-  ['a record that stops it', { given: [stopped], mode: 'stopped', halted: 'Error: unreadable' }],
+test.each<[string, { given: PartitionChange[]; mode: PartitionMode['name']; stopped: string | null }]>([
+  ['nothing yet', { given: [], mode: 'reading', stopped: null }],
+  ['a first assignment', { given: [started], mode: 'reading', stopped: null }],
+  ['a failure', { given: [failed(0)], mode: 'failing', stopped: null }],
+  ['a failure, and a success', { given: [failed(0), applied], mode: 'reading', stopped: null }],
+  ['a record that stops it', { given: [stopped], mode: 'stopped', stopped: 'Error: unreadable' }],
   [
     'a failure where it is stopped',
-    { given: [stopped, failed(0)], mode: 'stopped', halted: 'Error: unreadable' },
+    { given: [stopped, failed(0)], mode: 'stopped', stopped: 'Error: unreadable' },
   ],
-  ['a success where it is stopped', { given: [stopped, applied], mode: 'reading', halted: null }],
+  ['a success where it is stopped', { given: [stopped, applied], mode: 'reading', stopped: null }],
   [
     'another process that got past it',
-    { given: [stopped, { kind: 'passed' }], mode: 'reading', halted: null },
+    { given: [stopped, { kind: 'passed' }], mode: 'reading', stopped: null },
   ],
-  ['no start', { given: [notStarted], mode: 'notStarted', halted: 'not started: tables of version 2' }],
-  ['a start after none', { given: [notStarted, started], mode: 'reading', halted: null }],
-  ['a start where it is stopped', { given: [stopped, started], mode: 'reading', halted: null }],
-  ['a start where it fails', { given: [failed(0), started], mode: 'failing', halted: null }],
-  ['no start where it fails', { given: [failed(0), notStarted, started], mode: 'failing', halted: null }],
-])('after %s', (_, { given, mode, halted }) => {
+  ['no start', { given: [notStarted], mode: 'notStarted', stopped: 'not started: tables of version 2' }],
+  ['a start after none', { given: [notStarted, started], mode: 'reading', stopped: null }],
+  ['a start where it is stopped', { given: [stopped, started], mode: 'reading', stopped: null }],
+  ['a start where it fails', { given: [failed(0), started], mode: 'failing', stopped: null }],
+  ['no start where it fails', { given: [failed(0), notStarted, started], mode: 'failing', stopped: null }],
+])('after %s', (_, { given, mode, stopped }) => {
   const then = after(...given)
   expect(then.name).toBe(mode)
-  expect(haltedReason(then, 0)).toBe(halted)
+  expect(stoppedReason(then, 0)).toBe(stopped)
 })
 
 test('failures stand still after ten seconds in a row, until one minute has passed without any', () => {
   const mode = after(failed(0), failed(5000), failed(10_000))
-  expect(haltedReason(after(failed(0), failed(9999)), 9999)).toBeNull()
-  expect(haltedReason(mode, 70_000)).toBe('failed 3 times in a row: Error: away')
-  expect(haltedReason(mode, 70_001)).toBeNull()
+  expect(stoppedReason(after(failed(0), failed(9999)), 9999)).toBeNull()
+  expect(stoppedReason(mode, 70_000)).toBe('failed 3 times in a row: Error: away')
+  expect(stoppedReason(mode, 70_001)).toBeNull()
   expect(failureCount(nextMode(mode, failed(70_001)))).toBe(1)
   expect(failureCount(nextMode(mode, failed(70_000)))).toBe(4)
 })

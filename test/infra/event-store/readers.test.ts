@@ -60,7 +60,7 @@ afterAll(async () => {
 })
 
 interface Standing {
-  status(): { topic: string; nextOffset: number; halted: string | null }[]
+  status(): { topic: string; nextOffset: number; stopped: string | null }[]
   stop(): Promise<void>
 }
 
@@ -70,8 +70,8 @@ async function passes(starting: Promise<Standing>): Promise<void> {
   await log.settled()
   const status = running.status()
   await running.stop()
-  const halted = status.find((one) => one.halted !== null)
-  if (halted) throw new Error(`${halted.topic} stands still: ${halted.halted}`)
+  const stopped = status.find((one) => one.stopped !== null)
+  if (stopped) throw new Error(`${stopped.topic} stands still: ${stopped.stopped}`)
   expect(status.length).toBeGreaterThan(0)
   for (const { topic, nextOffset } of status) expect([topic, nextOffset > 0]).toEqual([topic, true])
 }

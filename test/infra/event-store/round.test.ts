@@ -32,7 +32,7 @@ const cause = new Error('a defect')
 const eventFailed: Outcome = { kind: 'eventFailed', cause }
 const failed: Outcome = { kind: 'failed', error: cause }
 const together = (...batches: PendingBatch[]): Attempt => ({ mode: 'together', batches })
-const alone = (batch: PendingBatch): Attempt => ({ mode: 'alone', batch })
+const single = (batch: PendingBatch): Attempt => ({ mode: 'single', batch })
 const oneByOne = (batch: PendingBatch): Attempt => ({ mode: 'oneByOne', batch })
 
 const modes = (attempts: Attempt[]) =>
@@ -47,33 +47,33 @@ describe('the plan', () => {
     ])
     expect(modes(planRound(batches, ({ partition }) => failures.get(partition)))).toEqual([
       ['together', [1, 3]],
-      ['alone', [2]],
-      ['alone', [0]],
+      ['single', [2]],
+      ['single', [0]],
     ])
   })
 
   test('has no attempt without partitions', () => {
     expect(planRound([], () => undefined)).toEqual([])
-    expect(modes(planRound([pending(0, [1])], () => 1))).toEqual([['alone', [0]]])
+    expect(modes(planRound([pending(0, [1])], () => 1))).toEqual([['single', [0]]])
   })
 })
 
 describe('given partitions together', () => {
   const [first, second, third] = [pending(0, [5, 6]), pending(1, [8]), pending(2, [1])]
-  const given = [together(first, second), alone(third)]
+  const given = [together(first, second), single(third)]
 
   test('when they are applied, each goes on behind its batch or where the stored offset says', () => {
     const { attempts, results } = nextRound(given, { kind: 'applied', next: [at(0, 7), at(1, 3)] })
-    expect(modes(attempts)).toEqual([['alone', [2]]])
+    expect(modes(attempts)).toEqual([['single', [2]]])
     expect(results.map(readOnAfter)).toEqual([undefined, at(1, 3)])
   })
 
   test('when an event fails, each is tried alone before those that failed earlier', () => {
     const { attempts, results } = nextRound(given, eventFailed)
     expect(modes(attempts)).toEqual([
-      ['alone', [0]],
-      ['alone', [1]],
-      ['alone', [2]],
+      ['single', [0]],
+      ['single', [1]],
+      ['single', [2]],
     ])
     expect(results).toEqual([])
   })
@@ -98,8 +98,8 @@ describe('given partitions together', () => {
 
 describe('given a partition alone', () => {
   test('when an event fails, its events are tried one by one', () => {
-    const { attempts } = nextRound([alone(pending(0, [5, 6])), alone(pending(1, [1]))], eventFailed)
-    expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'alone'])
+    const { attempts } = nextRound([single(pending(0, [5, 6])), single(pending(1, [1]))], eventFailed)
+    expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'single'])
   })
 })
 
@@ -120,9 +120,9 @@ describe('given a partition one by one', () => {
   })
 
   test('when the event fails, the partition stops at it, and the others are tried', () => {
-    const { attempts, results } = nextRound([oneByOne(batch), alone(pending(1, [1]))], eventFailed)
+    const { attempts, results } = nextRound([oneByOne(batch), single(pending(1, [1]))], eventFailed)
     expect(results).toEqual([{ kind: 'stopped', at: at(0, 5), error: cause }])
-    expect(modes(attempts)).toEqual([['alone', [1]]])
+    expect(modes(attempts)).toEqual([['single', [1]]])
   })
 
   test('when commits were lost before the event, none behind it is applied: it is read on from there', () => {

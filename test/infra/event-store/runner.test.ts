@@ -46,7 +46,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await Promise.all([here, elsewhere].map((applied) => applied.waitFor('sessions', positions)))
     expect(await findSession(world.database.pool, scope, id('sid', 7))).toBeDefined()
     expect(await count('decisions')).toBe(40)
-    expect(running.status().every((partition) => partition.halted === null)).toBe(true)
+    expect(running.status().every((partition) => partition.stopped === null)).toBe(true)
   })
 
   test('what an organization changes is told to every process before anyone who waits for it goes on', async () => {
@@ -173,7 +173,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
     expect(killed).toBe(true)
     expect(await count('decisions')).toBe(before + 30)
-    expect(running.status().every((partition) => partition.halted === null)).toBe(true)
+    expect(running.status().every((partition) => partition.stopped === null)).toBe(true)
   })
 
   test('an event that cannot be applied halts its partition there, loudly, and no other', async () => {
@@ -201,7 +201,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await applied.waitFor('sessions', [...others, ...earlier], { timeoutMs: 20_000 })
     const status = await eventually(() => {
       const found = running.status().find((known) => known.partition === partition)
-      expect(found?.halted).toContain('this handler has a defect')
+      expect(found?.stopped).toContain('this handler has a defect')
       return found
     })
     expect(status?.nextOffset).toBe(poison?.offset)
@@ -210,15 +210,15 @@ describe.each(openTestLogs())('$name', (testLog) => {
     // With the defect mended nothing was lost.
     const mended = await world.run(log, sessionsProjection, { applied })
     await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
-    expect(mended.status().every((known) => known.halted === null)).toBe(true)
+    expect(mended.status().every((known) => known.stopped === null)).toBe(true)
   })
 
   test('tables of another version are not touched, and the status says so', async () => {
     const newer: Projection = { ...sessionsProjection, version: sessionsProjection.version + 1 }
     const running = await world.run(log, newer)
     await eventually(() => {
-      const halted = running.status().map((partition) => partition.halted)
-      expect(halted).toContainEqual(expect.stringMatching(/not started: .*tidegate rebuild sessions/))
+      const stopped = running.status().map((partition) => partition.stopped)
+      expect(stopped).toContainEqual(expect.stringMatching(/not started: .*tidegate rebuild sessions/))
     })
     await running.stop()
   })
@@ -232,7 +232,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
     if (!bad || !good) throw new Error('nothing appended')
     await eventually(() => {
       const status = running.status().find((known) => known.partition === bad.partition)
-      expect(status).toMatchObject({ nextOffset: bad.offset, halted: expect.stringContaining('wire format') })
+      expect(status).toMatchObject({
+        nextOffset: bad.offset,
+        stopped: expect.stringContaining('wire format'),
+      })
     })
     await world.database.pool.query(
       `update tidegate.projection_offsets set next_offset = $1 where topic = $2 and partition = $3`,

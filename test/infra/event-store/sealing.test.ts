@@ -61,7 +61,7 @@ describe.each(personal)('%s', (name, fields) => {
         await writer.prepare([event])
         const record = { ...writer.toCausedRecord(event, meta, testCause), ...place }
         const read = codecWith(keys).fromRecord(record)
-        expect({ type: read.type, data: read.data, closed: read.closed }).toEqual(event)
+        expect({ type: read.type, data: read.data, unreadable: read.unreadable }).toEqual(event)
         // As read models store it, without a key, also where this process encrypted it.
         expect(createCodec().decode(read.value)).toMatchObject(event)
         expect(writer.fromRecord(record).value).toEqual(read.value)
@@ -80,7 +80,7 @@ describe.each(personal)('%s', (name, fields) => {
         const record = { ...codec.toCausedRecord(event, meta, testCause), ...place }
         for (const reader of [codecWith(createMemoryDataKeys()), createCodec()]) {
           const read = reader.fromRecord(record)
-          expect(read.closed).toBe('gate_session_id' in event.data ? gateSession : session)
+          expect(read.unreadable).toBe('gate_session_id' in event.data ? gateSession : session)
           expect(read.data).toMatchObject(readable(event.data))
           const another = codecWith(createMemoryDataKeys()).fromRecord(record)
           expect(read.data).toEqual(another.data)
@@ -142,7 +142,7 @@ test('of an erased session nothing more is written, and nothing is opened', asyn
   const record = { ...codec.toRecord(event, meta), ...place }
   keys.erase(event.data.session_id)
   expect(codecWith(keys).fromRecord(record)).toMatchObject({
-    closed: event.data.session_id,
+    unreadable: event.data.session_id,
     data: {
       request: { user_agent: '' },
       verdict: event.data.verdict,
@@ -152,7 +152,7 @@ test('of an erased session nothing more is written, and nothing is opened', asyn
   const late = codec.encode(event)
   expect(late.includes('a marked agent')).toBe(false)
   const read = codec.fromRecord({ ...codec.toRecord(event, meta), ...place })
-  expect(read).toMatchObject({ closed: event.data.session_id, data: { request: { user_agent: '' } } })
+  expect(read).toMatchObject({ unreadable: event.data.session_id, data: { request: { user_agent: '' } } })
 })
 
 test('what was read before its session was erased is not shown again', async () => {
@@ -163,7 +163,7 @@ test('what was read before its session was erased is not shown again', async () 
   const record = { ...codec.toRecord(event, meta), ...place }
   expect(codec.fromRecord(record)).toBe(codec.fromRecord({ ...record, value: Buffer.from(record.value) }))
   keys.erase(event.data.session_id)
-  expect(codec.fromRecord(record)).toMatchObject({ closed: event.data.session_id })
+  expect(codec.fromRecord(record)).toMatchObject({ unreadable: event.data.session_id })
 })
 
 test('a key that was not looked up is an error that may pass', () => {
@@ -179,10 +179,10 @@ test('no other key opens it, and no change goes unnoticed', async () => {
   await codec.prepare([event])
   await codecWith(others).prepare([event])
   const record = { ...codec.toRecord(event, meta), ...place }
-  expect(codecWith(others).fromRecord(record).closed).toBe(event.data.session_id)
+  expect(codecWith(others).fromRecord(record).unreadable).toBe(event.data.session_id)
   const changed = Buffer.from(record.value)
   changed.writeUInt8(changed.readUInt8(changed.length - 1) ^ 1, changed.length - 1)
-  expect(codec.fromRecord({ ...record, value: changed }).closed).toBe(event.data.session_id)
+  expect(codec.fromRecord({ ...record, value: changed }).unreadable).toBe(event.data.session_id)
   expect(codec.fromRecord(record).data).toEqual(event.data)
 })
 
@@ -196,15 +196,15 @@ test('nobody moves what is encrypted into another event, nor changes what stands
   const record = { ...codec.toRecord(event, meta), ...place }
   const another = codec.toRecord(kinder, meta)
   const reader = codecWith(keys)
-  expect(reader.fromRecord(record).closed).toBeUndefined()
+  expect(reader.fromRecord(record).unreadable).toBeUndefined()
   const headers = { ...record.headers, event_id: 'evt_2' }
-  expect(reader.fromRecord({ ...record, headers }).closed).toBe(session)
+  expect(reader.fromRecord({ ...record, headers }).unreadable).toBe(session)
   // Both differ in the verdict first, and are as long.
   const at = record.value.findIndex((byte, i) => byte !== another.value[i])
   const changed = Buffer.from(record.value)
   changed.writeUInt8(another.value.readUInt8(at), at)
   const read = reader.fromRecord({ ...record, value: changed })
-  expect(read).toMatchObject({ data: { verdict: kinder.data.verdict }, closed: session })
+  expect(read).toMatchObject({ data: { verdict: kinder.data.verdict }, unreadable: session })
 })
 
 test.each(personal.map(([name]) => name))(

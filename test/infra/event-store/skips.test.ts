@@ -115,8 +115,8 @@ const readable = () => {
   const data = sessionScored()
   return codec.toRecord({ type: 'SessionScored', data }, metaOf(data))
 }
-const haltedIn = (consumer: { status(): { partition: number; halted: string | null }[] }) =>
-  consumer.status().flatMap(({ partition, halted }) => (halted === null ? [] : [partition]))
+const haltedIn = (consumer: { status(): { partition: number; stopped: string | null }[] }) =>
+  consumer.status().flatMap(({ partition, stopped }) => (stopped === null ? [] : [partition]))
 
 it('a partition of which nobody knows whether its record is skipped fails alone', async () => {
   const has = () => Promise.reject(new Error('the log is away'))
@@ -145,7 +145,7 @@ it('failures that repeat for ten seconds are standing still, until one try succe
   expect(await tryAt(0)).toEqual([])
   expect(await tryAt(9999)).toEqual([])
   expect(await tryAt(10_000)).toEqual([0])
-  expect(consumer.status()[0]?.halted).toBe('failed 3 times in a row: Error: the database is away')
+  expect(consumer.status()[0]?.stopped).toBe('failed 3 times in a row: Error: the database is away')
   // Nobody tries it here any more: another process has it.
   now.ms = 80_000
   expect(haltedIn(consumer)).toEqual([])

@@ -78,7 +78,7 @@ describe.each(events)('$type', (event) => {
     expect(record.value.readUInt32BE(1)).toBeGreaterThan(files.length)
     const read = release('brings', keys).fromRecord(record)
     expect(read).toMatchObject({ ...event, data: { ...event.data, added: null }, cause })
-    expect(read.closed).toBeUndefined()
+    expect(read.unreadable).toBeUndefined()
     expect(release('brings').decode(read.value)).toMatchObject(event)
     expect(() => release('before', keys).fromRecord(record)).toThrow(UnreadableRecord)
   })

@@ -7,12 +7,12 @@ afterEach(() => waiter?.close())
 /** A waiter over rows that the test fills, and that hears of them when the test says so. */
 function start() {
   const rows = new Map<string, string>()
-  const looks: string[][] = []
+  const searches: string[][] = []
   let isBroken = false
   let advance = () => {}
   const made = createRowWaiter<string, string>({
-    async look(ids, found) {
-      looks.push(ids)
+    async find(ids, found) {
+      searches.push(ids)
       const fails = isBroken
       await new Promise(setImmediate)
       if (fails) throw new Error('connection lost')
@@ -29,32 +29,38 @@ function start() {
   })
   waiter = made
   const waitFor = (id: string, ms = 5000) => made.waitFor(id, { ms, late: async () => `no ${id}` })
-  return { rows, looks, waitFor, advance: () => advance(), breakDown: (value: boolean) => (isBroken = value) }
+  return {
+    rows,
+    searches,
+    waitFor,
+    advance: () => advance(),
+    breakDown: (value: boolean) => (isBroken = value),
+  }
 }
 
-test('many wait with one look at a time, and each gets its row', async () => {
-  const { rows, looks, waitFor, advance } = start()
+test('many wait with one search at a time, and each gets its row', async () => {
+  const { rows, searches, waitFor, advance } = start()
   const waits = ['a', 'b', 'a'].map((id) => waitFor(id))
-  await expect.poll(() => looks.length).toBe(2)
+  await expect.poll(() => searches.length).toBe(2)
   for (const id of ['a', 'b']) rows.set(id, `row ${id}`)
   advance()
   expect(await Promise.all(waits)).toEqual(['row a', 'row b', 'row a'])
-  expect(looks).toEqual([['a'], ['a', 'b'], ['a', 'b']])
+  expect(searches).toEqual([['a'], ['a', 'b'], ['a', 'b']])
 })
 
-test('whoever is late gets what is there instead, and is not looked for any more', async () => {
-  const { rows, looks, waitFor } = start()
+test('whoever is late gets what is there instead, and is not searched for any more', async () => {
+  const { rows, searches, waitFor } = start()
   expect(await waitFor('a', 1)).toBe('no a')
   rows.set('b', 'row b')
   expect(await waitFor('b')).toBe('row b')
-  expect(looks.at(-1)).toEqual(['b'])
+  expect(searches.at(-1)).toEqual(['b'])
 })
 
 test('a failed look is followed by others', async () => {
-  const { rows, looks, waitFor, advance, breakDown } = start()
+  const { rows, searches, waitFor, advance, breakDown } = start()
   breakDown(true)
   const wait = waitFor('a')
-  await expect.poll(() => looks.length).toBe(1)
+  await expect.poll(() => searches.length).toBe(1)
   rows.set('a', 'row a')
   breakDown(false)
   advance()

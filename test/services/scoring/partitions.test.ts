@@ -141,11 +141,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await eventually(() =>
       expect(statusOf(bad)).toMatchObject({
         nextOffset: bad.offset,
-        halted: expect.stringContaining('wire format'),
+        stopped: expect.stringContaining('wire format'),
       }),
     )
     expect([await decisionsOf(before), await decisionsOf(after)]).toEqual([2, undefined])
-    expect(running.status().filter(({ halted }) => halted !== null)).toHaveLength(1)
+    expect(running.status().filter(({ stopped }) => stopped !== null)).toHaveLength(1)
     expect(errors).toHaveLength(1)
     expect(JSON.stringify(errors)).toContain(`"offset":${bad.offset}`)
     await database.pool.query(
@@ -153,7 +153,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
       [bad.offset + 1, topic, bad.partition],
     )
     await scored(last)
-    await eventually(() => expect(statusOf(bad)).toMatchObject({ nextOffset: last.offset + 1, halted: null }))
+    await eventually(() =>
+      expect(statusOf(bad)).toMatchObject({ nextOffset: last.offset + 1, stopped: null }),
+    )
     expect(await decisionsOf(after)).toBe(2)
   })
 
@@ -175,7 +177,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await eventually(() =>
       expect(statusOf(first)).toMatchObject({
         nextOffset: first.offset,
-        halted: expect.stringContaining('this look-up has a defect'),
+        stopped: expect.stringContaining('this look-up has a defect'),
       }),
     )
     expect(await decisionsOf(before)).toBe(2)
@@ -183,6 +185,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
     running = await start()
     await scored(last)
     expect(await Promise.all([before, defect, after].map(decisionsOf))).toEqual([2, 1, 2])
-    expect(running.status().every(({ halted }) => halted === null)).toBe(true)
+    expect(running.status().every(({ stopped }) => stopped === null)).toBe(true)
   })
 })

@@ -246,12 +246,12 @@ describe.each(openTestLogs())('$name: a partition that cannot go on', (testLog) 
     await world.decision({ session_id: other })
     await eventually(() => expect(world.raisedOf(other)).toHaveLength(1))
     await eventually(() =>
-      expect(planner.status().filter(({ halted }) => halted)).toEqual([
+      expect(planner.status().filter(({ stopped }) => stopped)).toEqual([
         {
           ...bad,
           offset: undefined,
           nextOffset: bad.offset,
-          halted: expect.stringContaining('Invalid time'),
+          stopped: expect.stringContaining('Invalid time'),
         },
       ]),
     )
@@ -265,16 +265,16 @@ describe.each(openTestLogs())('$name: a partition that cannot go on', (testLog) 
     await world.stopPlanners()
     const first = await world.start()
     const stuck = await eventually(() => {
-      const halted = first.status().find((status) => status.halted)
-      if (!halted) throw new Error('the partition of the test before goes on')
-      return halted.partition
+      const stopped = first.status().find((status) => status.stopped)
+      if (!stopped) throw new Error('the partition of the test before goes on')
+      return stopped.partition
     })
     const key = await idWhere((partition) => partition !== stuck)
     const [bad] = await world.log.append([{ topic, key, value: Buffer.from('not ours'), headers: {} }])
     await eventually(() =>
       expect(first.status().find(({ partition }) => partition === bad?.partition)).toMatchObject({
         nextOffset: bad?.offset,
-        halted: expect.stringContaining('wire format'),
+        stopped: expect.stringContaining('wire format'),
       }),
     )
   })

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { createStock } from '../../../infra/event-store/key-stock.ts'
+import { createPrefetch } from '../../../infra/event-store/prefetch.ts'
 
 function openStock() {
   const now = { ms: 1_800_000_000_000 }
   const lots: number[] = []
   let made = 0
-  const stock = createStock({
+  const prefetch = createPrefetch({
     clock: () => now.ms,
     async make(count) {
       lots.push(count)
       return Array.from({ length: count }, () => made++)
     },
   })
-  return { now, lots, take: stock.take, takeAll: (count: number) => takeAll(stock.take, count) }
+  return { now, lots, take: prefetch.take, takeAll: (count: number) => takeAll(prefetch.take, count) }
 }
 
 async function takeAll(take: () => Promise<number>, count: number): Promise<number[]> {
@@ -55,13 +55,13 @@ test('serves many at once from one lot, each with its own', async () => {
 
 test('fails those who wait, and serves the next', async () => {
   let isAway = true
-  const stock = createStock({
+  const prefetch = createPrefetch({
     clock: Date.now,
     make: (count: number) =>
       isAway ? Promise.reject(new Error('away')) : Promise.resolve(Array(count).fill('key')),
   })
-  const waiting = await Promise.allSettled([stock.take(), stock.take()])
+  const waiting = await Promise.allSettled([prefetch.take(), prefetch.take()])
   expect(waiting.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   isAway = false
-  expect(await stock.take()).toBe('key')
+  expect(await prefetch.take()).toBe('key')
 })

@@ -10,7 +10,7 @@ import {
   type ReadOn,
 } from '../port.ts'
 
-export interface LaneDeps {
+export interface AccumulatorDeps {
   consumer: Consumer
   commits: Commits
   starts: StartOffsets
@@ -33,10 +33,10 @@ interface Piece {
 const heartbeatEveryMs = 1000
 
 /**
- * kafkajs's eachBatch, called for each partition at once. All of them wait in one lane, and what waits is handed over
+ * kafkajs's eachBatch, called for each partition at once. All of them wait in one place, and what waits is handed over
  * together, in pieces of about `maxRecords`, and never past a failure.
  */
-export function createLane(deps: LaneDeps) {
+export function createAccumulator(deps: AccumulatorDeps) {
   const { consumer, commits, starts, callersName, options, isStopping } = deps
   const { maxRecords = 1000 } = options
   const failures = new Map<string, number>()

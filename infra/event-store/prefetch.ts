@@ -1,22 +1,22 @@
 import type { Clock } from '../ids.ts'
 
-interface StockOptions<Item> {
+interface PrefetchOptions<Item> {
   // Makes so many, at the cost of one statement.
   make: (count: number) => Promise<Item[]>
   clock: Clock
 }
 
 const maxAhead = 64
-// Who comes back within this time to an empty stock gets a larger one.
+// Who comes back within this time to an empty prefetch gets a larger one.
 const busyWithinMs = 10_000
 // Retention counts from when a key is made.
-const keptForMs = 60 * 60 * 1000
+const unusedMs = 60 * 60 * 1000
 
 /**
- * Makes ahead what is taken one by one: twice as many each time that a stock is used up quickly, and none where it is
+ * Makes ahead what is taken one by one: twice as many each time that a prefetch is used up quickly, and none where it is
  * not. What nobody takes within an hour, or before the process ends, is left where it is.
  */
-export function createStock<Item>({ make, clock }: StockOptions<Item>) {
+export function createPrefetch<Item>({ make, clock }: PrefetchOptions<Item>) {
   let ready: Item[] = []
   let ahead = 0
   let waiting = 0
@@ -44,7 +44,7 @@ export function createStock<Item>({ make, clock }: StockOptions<Item>) {
 
   return {
     take(): Promise<Item> {
-      if (clock() - madeAt > keptForMs) ready = []
+      if (clock() - madeAt > unusedMs) ready = []
       waiting += 1
       return next().finally(() => {
         waiting -= 1
