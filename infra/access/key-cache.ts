@@ -62,7 +62,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return record
   }
 
-  function lookUp(key: string, { ip }: { readonly ip: string }): Promise<KeyRecord | undefined> {
+  function findRecord(key: string, { ip }: { readonly ip: string }): Promise<KeyRecord | undefined> {
     // A key that was verified here before is no guess, and spends nothing: else the customers behind one proxy,
     // whose keys all go stale at the same change, would lock each other out.
     const mayBeGuess = !known.has(key)
@@ -98,7 +98,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       if (answer && isFresh(answer)) return answer.record
       // What is not even a key, by its form and checksum, costs no look-up.
       if (!parseApiKey(key)) return undefined
-      return running.get(key) ?? lookUp(key, source)
+      return running.get(key) ?? findRecord(key, source)
     },
     /**
      * From now on no answer to an earlier request is believed, also where it is still to come. Without ids that

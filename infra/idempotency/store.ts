@@ -24,7 +24,7 @@ const commands = table(
     /** 16 random bytes, which name the command. */
     seed: column.bytea(),
     createdAt: { ...column.bigint(), name: 'created_at' },
-    storedUntil: { ...column.bigint(), name: 'kept_until' },
+    storedUntil: { ...column.bigint(), name: 'stored_until' },
     /** The attempt that has the lease. */
     owner: column.bytea(),
     /** When the lease of the attempt that runs now expires; 0 = none runs. */
@@ -33,7 +33,7 @@ const commands = table(
     inDoubt: { ...column.boolean(), name: 'in_doubt' },
     answer: nullable(column.bytea()),
   },
-  { indexes: ['(kept_until)'] },
+  { indexes: ['(stored_until)'] },
 )
 
 export const idempotencyMigrations: Migrations = { name: 'idempotency', create: ddlOf(commands) }
@@ -62,7 +62,7 @@ export async function begin(
     columns: commands.columns,
     rows: [{ ...named, ...times, inDoubt: false, answer: null }],
     conflict: `${replacing(commands)}
-      where idempotency_keys.kept_until <= excluded.created_at and idempotency_keys.expires_at <= excluded.created_at`,
+      where idempotency_keys.stored_until <= excluded.created_at and idempotency_keys.expires_at <= excluded.created_at`,
   })
   const { rowCount } = await db.query(text, values)
   return rowCount === 1
@@ -75,7 +75,7 @@ export async function find(
 ): Promise<StoredCommand | undefined> {
   const { rows } = await db.query<StoredCommand>(
     `select ${commands.selectWithout('c', 'id', 'storedUntil', 'owner', 'inDoubt')}
-     from tidegate.idempotency_keys c where id = $1 and (kept_until > $2 or expires_at > $2)`,
+     from tidegate.idempotency_keys c where id = $1 and (stored_until > $2 or expires_at > $2)`,
     [id, now],
   )
   return rows[0]
@@ -136,8 +136,8 @@ const purgeAtOnce = 1000
 export async function purgeIdempotencyKeys(db: Db, now: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from tidegate.idempotency_keys where id in (
-       select id from tidegate.idempotency_keys where kept_until <= $1 and expires_at <= $1
-       order by kept_until limit $2 for update skip locked)`,
+       select id from tidegate.idempotency_keys where stored_until <= $1 and expires_at <= $1
+       order by stored_until limit $2 for update skip locked)`,
     [now, purgeAtOnce],
   )
   return rowCount ?? 0

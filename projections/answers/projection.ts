@@ -28,7 +28,7 @@ export const answers = table('answers', {
   /** `classDigest` of an engine and its version, or of what draws. */
   class: foreign(column.text()),
   /** The id of a question, or `canvas` and the seed of a drawing. */
-  asked: column.text(),
+  question: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
   /**
@@ -89,8 +89,8 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
 function learnedRows({ engine_family, answers: learned }: EngineAnswersLearned): AnswerRow[] {
   const by = { visitors: [], organizations: {}, by_operator: true }
   return environments.flatMap((environment) =>
-    Object.entries(learned).map(([asked, answer]) => ({
-      ...answerOf({ environment, class: classDigest(engine_family), asked, answer }),
+    Object.entries(learned).map(([question, answer]) => ({
+      ...answerOf({ environment, class: classDigest(engine_family), question, answer }),
       ...by,
     })),
   )
@@ -106,8 +106,8 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   const visitor = said.visitor_digest.slice(0, digestLength)
   const seen = { visitors: [visitor], networks: [said.network_digest.slice(0, digestLength)] }
   const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, by_operator: false }
-  const row = (of: string, asked: string, answer: string): AnswerRow => ({
-    ...answerOf({ environment, class: of, asked, answer }),
+  const row = (of: string, question: string, answer: string): AnswerRow => ({
+    ...answerOf({ environment, class: of, question, answer }),
     ...by,
   })
   const family = engine_family && classDigest(engine_family)
@@ -126,8 +126,8 @@ export const digestLength = 12
 export const organizationTag = (organizationId: string): string =>
   digest('organization', organizationId).slice(0, 6)
 
-const answerOf = (of: Pick<AnswerRow, 'environment' | 'class' | 'asked' | 'answer'>) => ({
-  id: digest(of.environment, of.class, of.asked, of.answer),
+const answerOf = (of: Pick<AnswerRow, 'environment' | 'class' | 'question' | 'answer'>) => ({
+  id: digest(of.environment, of.class, of.question, of.answer),
   ...of,
 })
 

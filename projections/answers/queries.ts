@@ -7,8 +7,8 @@ export type ClassAnswer = Omit<AnswerRow, 'id'>
 export async function readAnswers(db: Db, visitors: number): Promise<ClassAnswer[]> {
   const { rows } = await db.query<ClassAnswer>({
     name: 'read-answers',
-    text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, asked) in (
-        select environment, class, asked from read.answers group by environment, class, asked
+    text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, question) in (
+        select environment, class, question from read.answers group by environment, class, question
         having sum(json_array_length(visitors::json)) >= $1 or bool_or(by_operator))`,
     values: [visitors],
   })

@@ -174,7 +174,7 @@ function inOneOrder(one: Claim, other: Claim): number {
 
 const purgeAtOnce = 1000
 // The clocks of two processes may differ.
-const keptMs = 10 * 60 * 1000
+const graceMs = 10 * 60 * 1000
 
 /** Deletes at most 1000 claims of documents that ended, and returns how many. `now` is in epoch milliseconds. */
 export async function purgeClaims(db: Db, now: number): Promise<number> {
@@ -182,7 +182,7 @@ export async function purgeClaims(db: Db, now: number): Promise<number> {
     `delete from tidegate.collect_claims where (expires_at, document) in (
        select expires_at, document from tidegate.collect_claims where expires_at <= $1
        order by expires_at limit $2 for update skip locked)`,
-    [now - keptMs, purgeAtOnce],
+    [now - graceMs, purgeAtOnce],
   )
   return rowCount ?? 0
 }

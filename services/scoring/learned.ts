@@ -88,7 +88,7 @@ export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): Le
 
   // A document's questions are of the key that its process had in front, so while keys change each has to be known.
   function shareOfFrequent(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): number {
-    const isKnown = (id: number) => digestsOf(keyOf({ ...of, asked: String(id) }), tag) !== null
+    const isKnown = (id: number) => digestsOf(keyOf({ ...of, question: String(id) }), tag) !== null
     const numbers = Array.from({ length: frequentSize }, (_, place) => bankNumberAt(place, now))
     return (
       numbers.filter((number) => keys.every((key) => isKnown(bankIdOf(number, key)))).length / frequentSize
@@ -120,7 +120,7 @@ function questionOf(rows: ClassAnswer[]): Question {
   const answers = rows.map(knownOf)
   return {
     answers,
-    isOfBank: rows.some(({ asked }) => bankNumberOf(Number(asked)) !== undefined),
+    isOfBank: rows.some(({ question }) => bankNumberOf(Number(question)) !== undefined),
     isSameForAll: answers.every(({ isEverybodys }) => isEverybodys),
   }
 }
@@ -161,8 +161,11 @@ function rightOf(answers: Counted[], { isOfBank }: Question): ReadonlySet<string
 
 const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
 
-const keyOf = ({ environment, class: of, asked }: Pick<ClassAnswer, 'environment' | 'class' | 'asked'>) =>
-  `${environment}\n${of}\n${asked}`
+const keyOf = ({
+  environment,
+  class: of,
+  question,
+}: Pick<ClassAnswer, 'environment' | 'class' | 'question'>) => `${environment}\n${of}\n${question}`
 
 interface LearningOptions {
   pool: pg.Pool

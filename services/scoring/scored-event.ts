@@ -91,13 +91,13 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     hand_off: handOffOf(state, trigger, facts),
     ...decision.hashes,
     repeats: facts.repeats,
-    given_answers: state.decisions === 0 ? givenAnswersOf(decision) : null,
+    given_answers: state.decisions === 0 ? answersOf(decision) : null,
   }
 }
 
 // For others to learn from; null where the document was not answered by its own key or by a script that plays a browser,
 // and without a visitor.
-function givenAnswersOf({ state, evaluation, visitor, countingKey }: ScoredDecision): GivenAnswers | null {
+function answersOf({ state, evaluation, visitor, countingKey }: ScoredDecision): GivenAnswers | null {
   const { facts, fired } = evaluation
   const { snapshot, document, answers, userAgent, agent } = facts
   if (!snapshot || !document || answers.proof !== 'keyed' || facts.platform !== 'web') return null

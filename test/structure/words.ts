@@ -26,7 +26,12 @@ export const privateWords = new Map([
 ])
 
 /** Names that answers, events or other programs have, so that they cannot change. */
-const published = new Set<string>([])
+const published = new Set([
+  // Members of answers, and what identification says of visitors.
+  ...['kept_id', 'kept_id_decides', 'look', 'look_of_several', 'not_shown', 'kept_days', 'kept', 'Asked'],
+  // Events, and the signal of a copied id.
+  ...['given_answers', 'GivenAnswers', 'kept_id_of_another_device'],
+])
 
 /** Identifiers, and names of SQL in strings, that have one of the words in them; `leasedUntil` has two words. */
 export function privateNames(text: string): string[] {
@@ -44,14 +49,20 @@ function wordsOf(name: string): string[] {
     .split('_')
 }
 
-/** What is prose in a string stays: only a word of its own can be a name. */
+/** Prose in a string is no name; a word of its own can be one, and so can those of SQL. */
 function withoutComments(text: string): string {
   return text
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/^\s*\/\/.*$/gm, '')
     .replace(/ \/\/ .*$/gm, '')
+    .replace(/"(?:[^"\\\n]|\\.)*"/g, "''")
     .replace(/'(?:[^'\\\n]|\\.)*'/g, (string) => (/^'[\w.]+'$/.test(string) ? string : "''"))
+    .replace(/`(?:[^`\\]|\\.)*`/g, (string) => (isSql(string) ? string : partsIn(string)))
 }
+
+const isSql = (text: string) =>
+  /\b(select|insert into|update|delete from|create (table|view|index))\b/.test(text)
+const partsIn = (template: string) => (template.match(/\$\{[^}]*\}/g) ?? []).join(' ')
 
 export function privateNamesOf(folders: readonly string[]): Map<string, string[]> {
   const files = sourceFiles().filter((file) => folders.some((folder) => file.startsWith(folder)))

@@ -35,7 +35,7 @@ export interface AnswerClass {
 
 export interface AnswerQuery extends AnswerClass {
   /** The id of a question, or `canvas` and the seed of a drawing. */
-  asked: string
+  question: string
 }
 
 /** Answers of honest sessions and of the operator's browsers, learned from the log. */
@@ -189,7 +189,7 @@ function byBank(
   if (!engine || document.challenge === '' || !learned.knowsBank(engine)) return undefined
   if (toBank.some((one) => one === undefined)) return 'unanswered'
   return verdictOf(
-    toBank.map((one) => one && learned.right({ ...engine, asked: String(one.id) })?.has(one.answer)),
+    toBank.map((one) => one && learned.right({ ...engine, question: String(one.id) })?.has(one.answer)),
   )
 }
 
@@ -221,7 +221,7 @@ interface Expectation extends Pick<AnswersInput, 'environment' | 'organizationId
 
 // By learned answers, or else by recorded ones. Undefined where there are none.
 function isExpected(answer: string, { version, question, learned, ...of }: Expectation): boolean | undefined {
-  const seen = learned.right({ ...of, class: engineName(version), asked: String(question) })
+  const seen = learned.right({ ...of, class: engineName(version), question: String(question) })
   if (seen) return seen.has(answer)
   const recorded = recordedAnswer(version, question)
   return recorded === undefined ? undefined : answer === recorded
@@ -232,7 +232,7 @@ function canvasOf({ snapshot, document, agent, learned, ...of }: AnswersInput): 
   const canvasClass = canvasClassOf(snapshot, agent)
   const isNoise = snapshot.canvas.noise_detected !== false
   if (answer === null || canvasClass === null || isNoise || !document.canvas_seed) return 'unknown'
-  const others = learned.right({ ...of, class: canvasClass, asked: `canvas ${document.canvas_seed}` })
+  const others = learned.right({ ...of, class: canvasClass, question: `canvas ${document.canvas_seed}` })
   if (!others) return 'unknown'
   return others.has(String(answer)) ? 'as_others' : 'otherwise'
 }

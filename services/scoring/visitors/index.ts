@@ -167,7 +167,7 @@ function saveVisitors(entries: Changed[]): Part[] {
       first_seen_at = least(visitors.first_seen_at, excluded.first_seen_at),
       last_seen_at = greatest(visitors.last_seen_at, excluded.last_seen_at),
       sessions = visitors.sessions + excluded.sessions,
-      profile = excluded.profile, lineage = excluded.lineage`,
+      profile = excluded.profile, storage_key = excluded.storage_key`,
   })
 }
 

@@ -55,26 +55,26 @@ export const keyAndVisitor = `encode(k.key, 'hex') as key, v.visitor_id as id,
 /** SQL: rows of `knownVisitors` as the table `links` has them. */
 export const gatheredVisitors = (links: string) => `
   with begun as (
-    select *, min(linked_at) over (partition by visitor_id, lineage) as began,
+    select *, min(linked_at) over (partition by visitor_id, storage_key) as began,
       max(merged_at) over (partition by visitor_id) as merged
     from ${links}
   ),
   linked as (
     select session_id, visitor_id, organization_id, environment, linked_at, profile, apart_from,
-      case when began <= merged then '${mergedStorages}' else lineage end as lineage
+      case when began <= merged then '${mergedStorages}' else storage_key end as storage_key
     from begun
   ),
-  storages as (select visitor_id, lineage, min(linked_at) as began from linked group by visitor_id, lineage),
+  storages as (select visitor_id, storage_key, min(linked_at) as began from linked group by visitor_id, storage_key),
   newest as (
-    select distinct on (visitor_id) * from storages order by visitor_id, began desc, lineage desc
+    select distinct on (visitor_id) * from storages order by visitor_id, began desc, storage_key desc
   )
   select visitor_id, min(organization_id) as organization_id, min(environment) as environment,
     min(linked_at) as first_seen_at, max(linked_at) as last_seen_at, count(*)::integer as sessions,
     coalesce((array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1],
       'null') as profile,
-    newest.lineage,
+    newest.storage_key,
     max(apart_from) as apart_from
-  from linked join newest using (visitor_id) group by visitor_id, newest.lineage`
+  from linked join newest using (visitor_id) group by visitor_id, newest.storage_key`
 
 const keyBytes = 16
 

@@ -1,7 +1,7 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../../infra/postgres/table.ts'
 import type { Profile } from './profile.ts'
 
-const storageKey = { ...column.text(), name: 'lineage' }
+const storageKey = { ...column.text(), name: 'storage_key' }
 
 export const knownVisitors = table('scoring.visitors', {
   visitor_id: primaryKey(column.id()),

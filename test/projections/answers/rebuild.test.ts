@@ -43,7 +43,7 @@ function decision(
 }
 
 const card = 'a card | linux | Chrome | 156'
-const asked = { canvas_seed: '3.46' }
+const question = { canvas_seed: '3.46' }
 
 const key = createSecretKey(randomBytes(32))
 
@@ -52,7 +52,7 @@ function given({ visitor, answer, isConsistent }: Required<Answering>) {
   const digests = countedDigests(key, counted)
   if (!digests) throw new Error('it has a network')
   return {
-    ...{ ...asked, ...digests, is_consistent: isConsistent },
+    ...{ ...question, ...digests, is_consistent: isConsistent },
     ...{ engine: classDigest(engine), engine_family: 'blink' },
     ...{ canvas_class: classDigest(card), canvas_answer: answerDigest(answer) },
     engine_answers: { 1: answerDigest(answer), 2: answerDigest('the same') },
@@ -110,12 +110,12 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
     await applied.waitFor('answers', positions, { timeoutMs: 20_000 })
     const { pool } = world.database
     const given = await readAnswers(pool, 20)
-    const first = given.filter(({ asked }) => asked === '1')
+    const first = given.filter(({ question }) => question === '1')
     const poison = answerDigest('poison')
     expect(new Set(first.map(({ answer }) => answer))).toEqual(new Set([poison, answerDigest('right')]))
     expect(first.find(({ answer }) => answer === poison)?.visitors).toHaveLength(3)
     const { organization_id: organizationId } = decision(0)
-    const question = { environment: 'live', organizationId, class: engine, asked: '1' } as const
+    const question = { environment: 'live', organizationId, class: engine, question: '1' } as const
     const learned = learnFrom(
       given.filter(({ answer }) => answer !== poison),
       noBank,

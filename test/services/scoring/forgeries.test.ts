@@ -143,7 +143,7 @@ describe('where the deployment has learned the answers to its own questions', ()
   const learned: LearnedAnswers = {
     ownIds: (number) => [bankIdOf(number, master)],
     knowsBank: ({ class: of }) => of === 'blink',
-    right: ({ class: of, asked }: AnswerQuery) =>
+    right: ({ class: of, question: asked }: AnswerQuery) =>
       of === 'blink' && own.has(asked) ? new Set([rightTo(asked)]) : undefined,
   }
   const recorded = proofsOf(agent)

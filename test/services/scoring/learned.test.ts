@@ -13,7 +13,7 @@ const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_e
 if (!mine || !other || !third || !evil) throw new Error('four organizations')
 type Organization = typeof mine
 
-const of = { environment: 'live', class: 'blink 156', asked: '7', organizationId: mine.id } as const
+const of = { environment: 'live', class: 'blink 156', question: '7', organizationId: mine.id } as const
 const hashes = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, 16))
 
@@ -36,7 +36,12 @@ function given(
   const [merged] = [...mergeAnswers(rows.flat()).values()]
   const none = { visitors: [], organizations: {}, by_operator: false }
   return {
-    ...{ environment: 'live', asked: of.asked, class: classDigest(of.class), answer: answerDigest(answer) },
+    ...{
+      environment: 'live',
+      question: of.question,
+      class: classDigest(of.class),
+      answer: answerDigest(answer),
+    },
     ...(merged
       ? { visitors: merged.visitors, organizations: merged.organizations, by_operator: false }
       : none),
@@ -49,8 +54,8 @@ const answered = {
   ...{ canvas_answer: null, engine_answers: { 7: 'x' }, is_consistent: true },
 }
 
-const known = (answers: ClassAnswer[], asked: Parameters<LearnedAnswers['right']>[0] = of) => {
-  const right = learnFrom(answers, { now: 0, keys: [] }).right(asked)
+const known = (answers: ClassAnswer[], question: Parameters<LearnedAnswers['right']>[0] = of) => {
+  const right = learnFrom(answers, { now: 0, keys: [] }).right(question)
   return right && ['a', 'b', 'poison'].filter((answer) => right.has(answer))
 }
 
@@ -137,7 +142,7 @@ describe("the deployment's own questions", () => {
     Array.from({ length: places }, (_, place) => ({
       ...given('a', [20, 10]),
       class: classDigest('gecko'),
-      asked: String(bankIdOf(bankNumberAt(place, now), master)),
+      question: String(bankIdOf(bankNumberAt(place, now), master)),
     }))
 
   it('prove an engine once nine in ten of the frequent ones are known, and no longer when others took their place', () => {
@@ -175,14 +180,14 @@ describe("the deployment's own questions", () => {
   })
 
   it('are known also where many invent answers, each another one', () => {
-    const asked = String(bankIdOf(bankNumberAt(3, now), master))
-    const inClass = { class: classDigest('gecko'), asked }
+    const question = String(bankIdOf(bankNumberAt(3, now), master))
+    const inClass = { class: classDigest('gecko'), question }
     const invented = Array.from({ length: 60 }, (_, i) => ({
       ...given(`invented ${i}`, [3, 3], [mine], 900 + 3 * i),
       ...inClass,
     }))
     const right = { ...given('a', [60, 40], [mine, other, third]), ...inClass }
-    const learned = learnFrom([right, ...invented], bank).right({ ...of, class: 'gecko', asked })
+    const learned = learnFrom([right, ...invented], bank).right({ ...of, class: 'gecko', question })
     expect(['a', 'invented 7'].map((answer) => learned?.has(answer))).toEqual([true, false])
   })
 })
