@@ -3,9 +3,9 @@ import { privateNames, privateNamesOf } from './words.ts'
 
 test('a name is split into its words, and prose is no name', () => {
   const text = `// What was asked.
-const toldTypes = isKeptBy('what was given') + 'kept_id'
+const toldTypes = isKeptBy('what was given') + 'wanted_by'
 const askedly = \`select look_at from t\``
-  expect(privateNames(text)).toEqual(['toldTypes', 'isKeptBy', 'kept_id', 'look_at'])
+  expect(privateNames(text)).toEqual(['toldTypes', 'isKeptBy', 'wanted_by', 'look_at'])
 })
 
 test('no identifier uses a word that only this project would understand', () => {
