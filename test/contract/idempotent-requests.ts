@@ -34,7 +34,7 @@ async function correctionRequests(
   const visitors = [1, 1, 2, 3].map((number) => id('vid', number))
   const sessions = visitors.map((_, number) => id('sid', number))
   await deps.readPool.query(
-    `insert into scoring.links (session_id, visitor_id, organization_id, environment, linked_at, lineage, keys)
+    `insert into scoring.links (session_id, visitor_id, organization_id, environment, linked_at, storage_key, keys)
      select session_id, visitor_id, $3, 'live', 1, session_id, ''
      from unnest($1::text[], $2::text[]) as linked (session_id, visitor_id)`,
     [sessions, visitors, organizationId],

@@ -9,7 +9,7 @@ const root = path.resolve(import.meta.dirname, '../..')
 export const privateWords = new Map([
   ['lane', 'queue'],
   ['look', 'match key'],
-  ['lineage', 'ancestors'],
+  ['lineage', 'storage key'],
   ['earned', 'required evidence'],
   ['told', 'notified, subscribed'],
   ['asked', 'requested'],

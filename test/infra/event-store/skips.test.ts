@@ -115,7 +115,7 @@ const readable = () => {
   const data = sessionScored()
   return codec.toRecord({ type: 'SessionScored', data }, metaOf(data))
 }
-const haltedIn = (consumer: { status(): { partition: number; stopped: string | null }[] }) =>
+const stoppedIn = (consumer: { status(): { partition: number; stopped: string | null }[] }) =>
   consumer.status().flatMap(({ partition, stopped }) => (stopped === null ? [] : [partition]))
 
 it('a partition of which nobody knows whether its record is skipped fails alone', async () => {
@@ -124,7 +124,7 @@ it('a partition of which nobody knows whether its record is skipped fails alone'
   const readOn = await handOver(batch(0, garbage(topic)), batch(1, readable()))
   expect(readOn).toEqual([{ topic, partition: 0, offset: 0, failed: true }])
   expect(applied.map(({ partition, events }) => [partition, events.length])).toEqual([[1, 1]])
-  expect(haltedIn(consumer)).toEqual([])
+  expect(stoppedIn(consumer)).toEqual([])
 })
 
 it('failures that repeat for ten seconds are standing still, until one try succeeds', async () => {
@@ -140,7 +140,7 @@ it('failures that repeat for ten seconds are standing still, until one try succe
   const tryAt = async (ms: number) => {
     now.ms = ms
     await handOver(batch(0, readable()))
-    return haltedIn(consumer)
+    return stoppedIn(consumer)
   }
   expect(await tryAt(0)).toEqual([])
   expect(await tryAt(9999)).toEqual([])
@@ -148,7 +148,7 @@ it('failures that repeat for ten seconds are standing still, until one try succe
   expect(consumer.status()[0]?.stopped).toBe('failed 3 times in a row: Error: the database is away')
   // Nobody tries it here any more: another process has it.
   now.ms = 80_000
-  expect(haltedIn(consumer)).toEqual([])
+  expect(stoppedIn(consumer)).toEqual([])
   expect(await tryAt(80_001)).toEqual([])
   expect(await tryAt(90_001)).toEqual([0])
   isAway = false
