@@ -1,8 +1,23 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { z } from 'zod'
 import { type Position, placeName } from '../log/port.ts'
-import { inOneWrite, type Part, runAndEnd, runTogether } from '../postgres/arrays.ts'
-import { isConnectionError, queryAll, type Rows, rolledBack, type Tx } from '../postgres/pool.ts'
+import {
+  arrayParameter,
+  type Column,
+  inOneWrite,
+  type Part,
+  runAndEnd,
+  runTogether,
+  unnest,
+} from '../postgres/arrays.ts'
+import {
+  isConnectionError,
+  queryAll,
+  type Rows,
+  rolledBack,
+  type Statement,
+  type Tx,
+} from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock } from './builds.ts'
 import { type RecordedEvent, sessionOf } from './codec.ts'
@@ -60,7 +75,7 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
     fresh.length > 0 ? await applyFresh(tx, options, { fresh, erased: applied }).catch(eventFailed) : []
   const subjects = projection.subjectsOf?.(todo) ?? []
   const moved = next.filter((position) => position.offset > (stored.get(placeName(position)) ?? 0))
-  await runAndEnd(tx, writes, closingOf(build, { moved, subjects })).catch(eventFailed)
+  await close(tx, { build, writes, moved, subjects }).catch(eventFailed)
   return { kind: 'applied', next, subjects }
 }
 
@@ -99,9 +114,6 @@ function eventFailed(cause: unknown): never {
   throw isTransient(cause) ? cause : new EventFailed(cause)
 }
 
-const literal = pg.escapeLiteral
-const ofBuild = ({ projection, build }: Build) => `projection = ${literal(projection)} and build = ${build}`
-
 // An event that comes a second time within the batch is a repeat, too.
 function isNewTo(applied: Set<string>) {
   const known = new Set(applied)
@@ -110,28 +122,29 @@ function isNewTo(applied: Set<string>) {
 
 /** For events that come otherwise than from the log: applies those that the build has not yet. */
 export async function applyNew(tx: Tx, projection: Projection, events: RecordedEvent[]): Promise<void> {
-  const [rows = []] = await queryAll(tx, appliedText(projection, { events }))
+  const [rows = []] = await queryAll(tx, findApplied(projection, { events }))
   const fresh = events.filter(isNewTo(idsOf(rows)))
   if (fresh.length > 0) await runTogether(tx, await projection.apply(tx, fresh))
 }
 
-interface Looked {
+interface Searched {
   events: RecordedEvent[]
   build?: Build
 }
 
 // The ids of events that were applied, and of sessions that were erased.
-function appliedText({ appliedIn, erase }: Projection, { events, build }: Looked): string {
-  const ids = events.map(({ meta }) => literal(meta.eventId)).join() || 'null'
-  const selects = appliedIn.map((table) => `select event_id from ${table} where event_id in (${ids})`)
-  const sessions = new Set(events.flatMap((event) => sessionOf(event) ?? []))
-  if (erase && build && sessions.size > 0)
-    selects.push(
-      `select session_id as event_id from tidegate.erased_sessions
-       where ${ofBuild(build)} and session_id in (${[...sessions].map(literal).join()})`,
-    )
-  return selects.join(' union all ') || 'select null where false'
+function findApplied({ name, appliedIn, erase }: Projection, { events, build }: Searched): Statement {
+  const ids = events.map(({ meta }) => meta.eventId)
+  const inTables = appliedIn.map((table) => `select event_id from ${table} where event_id = any($1::text[])`)
+  const applied = inTables.join(' union all ') || 'select null as event_id where $1::text[] is null'
+  if (!erase || !build) return { name: `${name} applied`, text: applied, values: [ids] }
+  const sessions = [...new Set(events.flatMap((event) => sessionOf(event) ?? []))]
+  const values = [ids, build.projection, build.build, sessions]
+  return { name: `${name} applied or erased`, text: `${applied} union all ${findErased}`, values }
 }
+
+const findErased = `select session_id from tidegate.erased_sessions
+  where projection = $2 and build = $3 and session_id = any($4::text[])`
 
 const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
 
@@ -143,54 +156,82 @@ interface Opened {
   applied: Set<string>
 }
 
-// Sent together: begin, the search path and the lock of the build, shared unless sessions are erased, then the offsets with their rows locked in
-// one order, and which events were applied before. undefined = the build was switched.
+/**
+ * Sent together: begin, the search path and the lock of the build, which is shared unless sessions are erased. Then the
+ * offsets, whose rows are locked in one order, and which events were applied before. undefined = the build was switched.
+ */
 async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promise<Opened | undefined> {
-  const places = batches.map(({ topic, partition }) => `(${literal(topic)}, ${partition})`)
   const events = batches.flatMap((batch) => batch.events)
   // Nobody else applies events meanwhile: one of them might not see yet that a session is erased.
   const isErasing = projection.erase !== undefined && events.some(isErasure)
-  const { opening, looking } = inOneWrite(tx, () => ({
-    opening: queryAll(
-      tx,
-      'begin',
-      `select set_config('search_path', '${build.schema}, public', true),
-         ${isErasing ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'}(${buildLock(build)})`,
-      `with position as (
-          select topic, partition, next_offset from tidegate.projection_offsets
-          where ${ofBuild(build)} and (topic, partition) in (${places.join(', ')})
-          order by topic, partition for update
-        )
-        select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
-        from tidegate.projection_builds where ${ofBuild(build)}`,
-    ),
-    looking: queryAll(tx, appliedText(projection, { events, build })),
+  const { opening, searching } = inOneWrite(tx, () => ({
+    opening: queryAll(tx, 'begin', enterBuild(build, isErasing), lockOffsetsOf(build, batches)),
+    searching: queryAll(tx, findApplied(projection, { events, build })),
   }))
   // Fails where the build was switched: its tables are gone.
-  looking.catch(() => {})
+  searching.catch(() => {})
   const [, , guard = []] = await opening
   const row = guardRow.optional().parse(guard[0])
   if (row?.status !== build.status) return undefined
-  const [applied = []] = await looking
+  const [applied = []] = await searching
   return { stored: new Map(Object.entries(row.offsets ?? {})), applied: idsOf(applied) }
 }
 
+function enterBuild(build: Build, isErasing: boolean): Statement {
+  const lock = isErasing ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
+  const text = `select set_config('search_path', $1, true), ${lock}($2::bigint)`
+  return { name: `enter build ${lock}`, text, values: [`${build.schema}, public`, buildLock(build)] }
+}
+
+const lockOffsetsOf = ({ projection, build }: Build, batches: EventBatch[]): Statement => ({
+  name: 'projection-lock-offsets',
+  text: lockOffsets,
+  values: [projection, build, batches.map(({ topic }) => topic), batches.map(({ partition }) => partition)],
+})
+
+const lockOffsets = `with position as (
+    select topic, partition, next_offset from tidegate.projection_offsets
+    where projection = $1 and build = $2
+      and (topic, partition) in (select * from unnest($3::text[], $4::integer[]))
+    order by topic, partition for update
+  )
+  select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
+  from tidegate.projection_builds where projection = $1 and build = $2`
+
 interface Closing {
+  build: Build
+  writes: Part[]
   moved: Position[]
   subjects: Subjects
 }
 
-// One round trip: the offsets, the notification of those who wait for them, and the commit.
-function closingOf(build: Build, { moved, subjects }: Closing): string {
-  if (moved.length === 0) return 'commit'
-  const values = moved.map(({ topic, partition, offset }) => `(${literal(topic)}, ${partition}, ${offset})`)
+// One round trip: the rows with their offsets, the notification of those who wait for them, and the commit.
+async function close(tx: Tx, { build, writes, moved, subjects }: Closing): Promise<void> {
+  if (moved.length === 0) return runAndEnd(tx, writes, ['commit'])
   const payloads = encodeNotifications({ projection: build.projection, next: moved, subjects })
-  const notify = payloads.map((payload) => `pg_notify(${literal(appliedChannel)}, ${literal(payload)})`)
-  return `insert into tidegate.projection_offsets (projection, build, topic, partition, next_offset)
-    select ${literal(build.projection)}, ${build.build}, * from (values ${values.join(', ')}) as moved
-    on conflict (projection, build, topic, partition) do update set next_offset = excluded.next_offset;
-    ${build.status === 'live' ? `select ${notify.join(', ')};` : ''} commit`
+  const notify = { name: 'notify applied', text: notifyApplied, values: [appliedChannel, payloads] }
+  const ending = build.status === 'live' ? [notify, 'commit'] : ['commit']
+  await runAndEnd(tx, [...writes, saveOffsets(build, moved)], ending)
 }
+
+const notifyApplied = 'select pg_notify($1, payload) from unnest($2::text[]) payload'
+
+const offsetColumns: Column<Position>[] = [
+  { name: 'topic', type: 'text', of: ({ topic }) => topic },
+  { name: 'partition', type: 'integer', of: ({ partition }) => partition },
+  { name: 'next_offset', type: 'bigint', of: ({ offset }) => offset },
+]
+
+const saveOffsets = ({ projection, build }: Build, moved: Position[]): Part => ({
+  as: 'save_projection_offsets',
+  at(firstParameter) {
+    const { names, source, values } = unnest(offsetColumns, moved, firstParameter + 1)
+    const text = `insert into tidegate.projection_offsets (projection, build, ${names})
+      select ($${firstParameter}::text[])[1], ($${firstParameter}::text[])[2]::integer, moved.* from ${source} as moved
+      on conflict (projection, build, topic, partition) do update set next_offset = excluded.next_offset`
+    return { text, values: [arrayParameter('text', [projection, String(build)]), ...values] }
+  },
+})
 
 /**
  * Whether a retry may succeed. Classes: 40 deadlock or serialization failure, 53 resources, 55 lock not

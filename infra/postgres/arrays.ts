@@ -39,9 +39,9 @@ export async function runTogether(db: Pick<ClientBase, 'query'>, parts: Part[]):
  * Sends the parts and `ending`, statements that end the transaction, without waiting between them. A part that fails
  * aborts the transaction, and then `ending` changes nothing.
  */
-export async function runAndEnd(tx: Sender, parts: Part[], ending: string): Promise<void> {
-  // Made before anything is sent: if that fails, the ending must not go out alone.
-  const statements = parts.length > 0 ? [statementOf(parts), ending] : [ending]
+export async function runAndEnd(tx: Sender, parts: Part[], ending: (string | QueryConfig)[]): Promise<void> {
+  // Made before anything is sent: if that fails, the ending must not go out by itself.
+  const statements = parts.length > 0 ? [statementOf(parts), ...ending] : ending
   await Promise.all(inOneWrite(tx, () => statements.map((statement) => tx.query(statement))))
 }
 

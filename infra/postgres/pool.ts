@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { type Part, runAndEnd } from './arrays.ts'
+import { inOneWrite, type Part, runAndEnd } from './arrays.ts'
 
 export type Tx = pg.PoolClient
 export type Db = Pick<pg.Pool, 'query'>
@@ -27,8 +27,8 @@ export function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Pro
 }
 
 export interface ShortTransaction<T> {
-  /** Statements without parameters that begin it, in one round trip. */
-  first: string[]
+  /** Statements that begin it, in one round trip. */
+  first: Statement[]
   /** Gets the rows of each of them, and returns what is to be written in the round trip of the commit. */
   work: (tx: Tx, rows: Rows[]) => Promise<{ result: T; writes: Part[] }>
 }
@@ -40,7 +40,7 @@ export async function shortTransaction<T>(pool: pg.Pool, { first, work }: ShortT
   try {
     const [, ...rows] = await queryAll(tx, 'begin', ...first)
     const { result, writes } = await work(tx, rows)
-    await runAndEnd(tx, writes, 'commit')
+    await runAndEnd(tx, writes, ['commit'])
     return result
   } catch (error) {
     broken = !(await rolledBack(tx, error))
@@ -51,13 +51,18 @@ export async function shortTransaction<T>(pool: pg.Pool, { first, work }: ShortT
   }
 }
 
+export type Statement = string | pg.QueryConfig
+
 /**
- * Runs statements without parameters in one round trip, one after the other: each sees what the one before waited for.
- * Returns the rows of each.
+ * Runs statements in one round trip, one after the other: each sees what the one before waited for. Returns the rows of
+ * each. One that has a name is parsed once for each connection, and planned a few times.
  */
-export async function queryAll<R = Rows[number]>(tx: Tx, ...statements: string[]): Promise<R[][]> {
-  const results: unknown = await tx.query(statements.join(';\n'))
-  return (Array.isArray(results) ? results : [results]).map(({ rows }) => rows ?? [])
+export async function queryAll<R extends pg.QueryResultRow = Rows[number]>(
+  tx: Tx,
+  ...statements: Statement[]
+): Promise<R[][]> {
+  const results = inOneWrite(tx, () => statements.map((statement) => tx.query<R>(statement)))
+  return (await Promise.all(results)).map(({ rows }) => rows)
 }
 
 export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {

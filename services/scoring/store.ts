@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import pg from 'pg'
 import type { Position } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
-import type { Rows, Tx } from '../../infra/postgres/pool.ts'
+import type { Rows, Statement, Tx } from '../../infra/postgres/pool.ts'
 import { writeRows } from '../../infra/postgres/table.ts'
 import type { SessionState } from './session/state.ts'
 import { type Constants, sessionStates } from './tables.ts'
@@ -59,24 +58,25 @@ export interface Opening {
  * Begins the transaction: locks the partitions' offsets, so that no other process scores them at the same time. Then
  * loads the states of the sessions, but for those that are still as they are known.
  */
-export function openingStatements({ places, sessionIds, known }: Opening): string[] {
-  const topics = places.map(({ topic }) => pg.escapeLiteral(topic))
-  const ids = listOf(sessionIds)
-  const versions = listOf([...known].map(([id, { xmin }]) => `${id} ${xmin}`))
+export function openingStatements({ places, sessionIds, known }: Opening): Statement[] {
+  const topics = places.map(({ topic }) => topic)
+  const partitions = places.map(({ partition }) => partition)
+  const versions = [...known].map(([id, { xmin }]) => `${id} ${xmin}`)
   return [
-    `select partition, next_offset, pg_current_xact_id()::xid as transaction_id from scoring.offsets
-       where topic in (${topics.join()}) and partition in (${places.map(({ partition }) => partition).join()})
-       order by partition for update`,
-    `select session_id, is_known, case when not is_known then state end as state,
-         case when not is_known then constants end as constants
-       from (select *, coalesce(session_id || ' ' || xmin in (${versions}), false) as is_known
-         from scoring.sessions where session_id in (${ids})) as found
-     union all select session_id, null, null, null from tidegate_keys.session_keys
-       where session_id in (${ids}) and sealed_key is null`,
+    { name: 'scoring-lock-offsets', text: lockOffsets, values: [topics, partitions] },
+    { name: 'scoring-load-states', text: loadStates, values: [sessionIds, versions] },
   ]
 }
 
-const listOf = (texts: string[]) => texts.map((text) => pg.escapeLiteral(text)).join() || 'null'
+const lockOffsets = `select partition, next_offset, pg_current_xact_id()::xid as transaction_id from scoring.offsets
+  where topic = any($1::text[]) and partition = any($2::integer[]) order by partition for update`
+
+const loadStates = `select session_id, is_known, case when not is_known then state end as state,
+    case when not is_known then constants end as constants
+  from (select *, session_id || ' ' || xmin = any($2::text[]) as is_known
+    from scoring.sessions where session_id = any($1::text[])) as found
+  union all select session_id, null, null, null from tidegate_keys.session_keys
+    where session_id = any($1::text[]) and sealed_key is null`
 
 export function readOpened([offsets = [], found = []]: Rows[], known: Map<string, WrittenState>): Opened {
   const opened: Opened = {

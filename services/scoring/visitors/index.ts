@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
@@ -50,22 +49,25 @@ export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<
 async function lockAndLoad(tx: Tx, keys: string[]): Promise<KeyedVisitor[]> {
   const buckets = new Set(keys.map((key) => Number.parseInt(key.slice(0, 8), 16) % lockBuckets))
   const ordered = [...buckets].sort((one, other) => one - other)
-  const values = keys.map((key) => `(${pg.escapeLiteral(key)})`)
   const [, rows = []] = await queryAll<KeyedVisitor>(
     tx,
-    `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
-       from unnest(array[${ordered.join()}]) bucket`,
-    `select ${keyAndVisitor}
-       from (values ${values.join()}) hashes(hex)
-       cross join lateral (
-         select key, visitor_id from scoring.visitor_keys where key = decode(hashes.hex, 'hex')
-         order by visitor_id limit 10
-       ) k
-       join scoring.visitors v on v.visitor_id = k.visitor_id and ${isCurrent}
-      order by k.key, k.visitor_id`,
+    { name: 'scoring-lock-keys', text: lockKeys, values: [ordered] },
+    { name: 'scoring-load-visitors', text: loadVisitors, values: [keys] },
   )
   return rows
 }
+
+const lockKeys = `select count(pg_advisory_xact_lock(hashtext('tidegate:visitors'), bucket))
+  from unnest($1::integer[]) bucket`
+
+const loadVisitors = `select ${keyAndVisitor}
+  from unnest($1::text[]) hashes(hex)
+  cross join lateral (
+    select key, visitor_id from scoring.visitor_keys where key = decode(hashes.hex, 'hex')
+    order by visitor_id limit 10
+  ) k
+  join scoring.visitors v on v.visitor_id = k.visitor_id and ${isCurrent}
+  order by k.key, k.visitor_id`
 
 interface Changed extends KnownVisitor {
   organization_id: string
