@@ -26,7 +26,7 @@ export function documentedFlows(): FlowsPage {
     common: pathsIn(intro),
     flows: sections.map((text) => {
       const [title = ''] = text.split('\n')
-      const [list = '', elsewhere = ''] = text.split('Runs beside it:')
+      const [list = '', elsewhere = ''] = text.split('Runs too:')
       return { title, files: pathsIn(list), elsewhere: pathsIn(elsewhere) }
     }),
   }
