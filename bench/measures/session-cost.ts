@@ -47,7 +47,10 @@ export async function measureSessionCost(traffic: Traffic, scale: Scale): Promis
       log: traffic.environment.logName,
       unit: 'ratio',
       value: spreadOf(floor.map((ms) => (total + (details['Kafka ms'] ?? 0)) / ms)),
-      aim: { direction: 'at most', value: aim },
+      // On Kafka it is shown for comparison: its floor leaves to the brokers what a session pays Postgres for.
+      ...(traffic.environment.logName === 'embedded' && {
+        aim: { direction: 'at most' as const, value: aim },
+      }),
       details: { 'session ms': total, 'floor ms': spreadOf(floor).median, ...details },
     })
   }
@@ -55,18 +58,18 @@ export async function measureSessionCost(traffic: Traffic, scale: Scale): Promis
 }
 
 /** Milliseconds of processor time that the floor and the stores take to append a batch, by round. */
-async function floorCost(traffic: Traffic, { turns }: Scale): Promise<number[]> {
+async function floorCost(traffic: Traffic, scale: Scale): Promise<number[]> {
   const { environment } = traffic
   const { live } = await environment.credentials()
   const target = { baseUrl: traffic.child.url, publishableKey: live.publishable_key }
-  const documents = await prepareDocuments(target, { documents: 64, batchesPerDocument: 16 })
+  const documents = await prepareDocuments(target, scale)
   const appends = documents.flatMap(({ sessionId, requests }) =>
     requests.map((batch) => appendOf(sessionId, batch)),
   )
   const floor = await environment.startFloor()
   const run = () => runLoad(floor.url, deal(appends, connections).map(fixedSequence))
   try {
-    const { floor: rounds = [] } = await interleave(turns, [
+    const { floor: rounds = [] } = await interleave(scale.turns, [
       {
         name: 'floor',
         run: () => measureRound({ child: floor, storePids: environment.storePids, work: run }),
