@@ -36,7 +36,7 @@ const settings = z.object({
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: optionalText,
-  /** Of one process. Not set = by its roles (services/server/connections.ts). */
+  /** The limit of one process. Not set = by its roles (services/server/connections.ts). */
   DATABASE_MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1000).optional(),
   /** Set = Kafka is the log instead of Postgres. */
   KAFKA_BROKERS: list,
@@ -62,7 +62,7 @@ const settings = z.object({
   SCHEMA_REGISTRY_URL: z.url().optional(),
   TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
-  // Of organizations without days of their own; not set = for ever.
+  // For organizations without days of their own; not set = for ever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
   DECISION_RETENTION_DAYS: retentionDays.optional(),
   VISITOR_RETENTION_DAYS: retentionDays.optional(),

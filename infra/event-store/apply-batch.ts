@@ -152,7 +152,7 @@ const guardRow = z.object({ status: z.string(), offsets: z.record(z.string(), z.
 
 interface Opened {
   stored: Map<string, number>
-  // Of the batches' events, those that the build has already.
+  // The ids of those events in the batches that the build has already.
   applied: Set<string>
 }
 

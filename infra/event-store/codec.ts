@@ -149,7 +149,7 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     if (!sealing || !sealer || !session) return event
     const dataKey = sealing.keys.get(session)
     if (dataKey === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
-    // Of an erased session nothing more is recorded.
+    // Nothing more is recorded of an erased session.
     if (!dataKey) return { data: sealer.withoutPersonal(event.data) }
     const personal = sealer.personalOf(event.data)
     return {
@@ -331,7 +331,7 @@ export function keyOf({ data }: DomainEvent): string {
   if ('skipped_topic' in data) return `${data.skipped_topic}/${data.skipped_partition}`
   if ('engine_family' in data) return data.engine_family
   if ('check_id' in data) return data.check_id
-  // Of Gate: a signup with the agent token that it issued, a login, or a service.
+  // Gate's subjects are a signup with the agent token that it issued, a login, or a service.
   if ('gate_session_id' in data) return data.gate_session_id
   if ('service_id' in data) return data.service_id
   // Only webhooks: an event and all that becomes of its deliveries. Endpoints are their organization's.

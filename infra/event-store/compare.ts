@@ -20,7 +20,7 @@ export interface CompareOptions {
   table: string
   live: Build
   next: Build
-  /** Of the rows `t`, those that do not meet it are not compared. */
+  /** SQL over the rows `t`: those that do not meet it are not compared. */
   rows?: ComparedRows | undefined
   ended?: EndedData[]
 }

@@ -55,7 +55,7 @@ export interface RestoredKeys {
   /** Epoch milliseconds. */
   madeAt: number
   rows: number
-  /** Of sessions that had none, and were not erased. */
+  /** How many keys were added, for sessions that had none and were not erased. */
   added: number
 }
 

@@ -142,7 +142,7 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   })
 }
 
-/** Of sessions that no read model shows any more, but for what was told of them. */
+/** Marks the keys of sessions that no read model shows any more, apart from webhooks about them. */
 export async function endDataKeys(db: Db, sessionIds: string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await db.query({

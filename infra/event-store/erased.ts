@@ -12,7 +12,7 @@ export const isErasure = (event: RecordedEvent): event is ErasureEvent => event.
 
 interface ErasedAgain {
   sessions: number
-  // Of them, those that were erased since.
+  // Those of them that were erased since.
   erasedSince: number
 }
 

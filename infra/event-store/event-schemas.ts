@@ -32,7 +32,7 @@ export interface EventSchemas {
 }
 
 interface Release {
-  // Of an event its versions come oldest first.
+  // The versions of an event come oldest first.
   files: SchemaFile[]
   ids: Record<string, number>
   readOnly: ReadonlySet<string>

@@ -19,7 +19,7 @@ export type Prune = (tx: Tx, ended: EndedData[]) => Promise<boolean>
 /** Conditions on the rows `t` of a table in a build's schema: a rebuild compares no others. */
 export interface ComparedRows {
   always?: (schema: string) => string
-  /** Of organizations whose data have ended: what others there are depends on when they were deleted. */
+  /** SQL for organizations whose data have ended: what others there are depends on when they were deleted. */
   ofEnded?: (schema: string) => string
 }
 

@@ -9,7 +9,7 @@ type Fields = Record<string, unknown>
 
 interface EventSchema {
   name: string
-  // Of event and version. What was encrypted under one is opened under the same alone.
+  // Names event and version, because what was encrypted under one is opened under no other.
   key: string
   type: avro.Type
   // The same, where what is in every opened event is not null.
@@ -94,7 +94,7 @@ function readableOf(value: unknown, members: readonly string[] | undefined): unk
   return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
 }
 
-// Of the same types as in the event, so that an encrypted value is as long as a readable one.
+// Its fields have the types that they have in the event, so that an encrypted value is as long as a readable one.
 function recordOf(fields: avro.types.Field[]): avro.Type {
   const members = fields.map(({ name, type }) => ({ name, type }))
   return avro.Type.forSchema({ type: 'record', name: 'Personal', fields: members } as unknown as avro.Schema)
@@ -119,7 +119,7 @@ function fillBlanks(data: Fields, type: avro.types.RecordType): void {
 function blankOf(type: avro.Type): unknown {
   if (type instanceof avro.types.RecordType)
     return Object.fromEntries(type.fields.map((field) => [field.name, blankOf(field.type)]))
-  // Of unions all have null first.
+  // All unions have null first.
   if (type instanceof avro.types.UnwrappedUnionType) return null
   if (type instanceof avro.types.EnumType) return type.symbols[0]
   if (type instanceof avro.types.ArrayType) return []

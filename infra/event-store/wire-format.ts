@@ -16,7 +16,7 @@ export function encodeUnder(id: number, type: avro.Type, data: object): Buffer {
   return value
 }
 
-/** Of an event that was encrypted, with `personal` in place of `sealed`, which is the last field. */
+/** The format of an event that was encrypted, with `personal` in place of `sealed`, which is the last field. */
 export function openedValue(
   value: Buffer,
   { sealed, personal, id }: { sealed: Buffer; personal: Buffer; id: number },

@@ -1,9 +1,9 @@
 import { unavailable } from '../errors/errors.ts'
 
 export interface ConcurrencyLimitOptions {
-  /** Of all work at once, in this process. */
+  /** How much work runs at once in this process. */
   max: number
-  /** Of all work at once that has one name (default 1). */
+  /** How much work with one name runs at once (default 1). */
   each?: number
   /** How long `run` waits for a place, milliseconds (default 5000). */
   timeoutMs?: number

@@ -47,8 +47,8 @@ const listenPauseMs = 100
 // a moment of many new visitors. What comes then is dropped, and tries again after 1, 3, 7 and 15 seconds.
 const backlog = 4096
 
-// Of each socket that listens, a turn of the event loop accepts one connection (libuv since 1.45). While the server is
-// busy a turn takes a tenth of a second and more, so that with one socket new visitors would wait for minutes beside
+// A turn of the event loop accepts one connection of each socket that listens (libuv since 1.45). While the server is
+// busy a turn takes a tenth of a second and more, so that with one socket new visitors would wait for minutes next to
 // connections that are answered at once. Linux shares what comes among sockets with SO_REUSEPORT.
 const sockets = process.platform === 'linux' ? 16 : 1
 

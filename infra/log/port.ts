@@ -56,7 +56,7 @@ export interface ConsumeOptions {
    * back-off: nothing is skipped.
    */
   handle: (batches: Batch[]) => Promise<ReadOn[] | undefined>
-  /** Of one call, about. Default 1000. */
+  /** About how many records one call gets. Default 1000. */
   maxRecords?: number
   onError?: (error: unknown, position?: Position) => void
 }

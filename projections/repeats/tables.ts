@@ -39,7 +39,7 @@ export const repeats = table('repeats', {
   // The newest session of the same partition decides how old rows may get.
   log_partition: column.integer(),
   opened_at: column.bigint(),
-  // Of the decision that the keys are from, because an earlier decision changes nothing.
+  // The time of the decision that the keys are from, because an earlier decision changes nothing.
   observed_at: column.bigint(),
   ...keyColumns,
   // The numbers themselves, which are compared where hands may be nearly the same.

@@ -30,7 +30,7 @@ export interface Claims {
   claim(claim: Claim): Promise<Claim>
 }
 
-/** Of each document the claim with the latest number; of two under one number the first. */
+/** For each document the claim with the latest number, and the first of two under one number. */
 export function newestClaims(claims: readonly Claim[]): Claim[] {
   const newest = new Map<string, Claim>()
   for (const claim of claims) {

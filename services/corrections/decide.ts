@@ -5,7 +5,7 @@ import { derivedId } from '../../infra/ids.ts'
 import { reassignedAt, type SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
-/** Of sessions in one correction. */
+/** How many sessions one correction may have. */
 export const maxReassigned = 1000
 
 export interface Correction {

@@ -24,7 +24,7 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
   topicPrefix?: string
   logger: Logger
   clientId?: string
-  /** Of topics that are made; the brokers' own where it is not given. */
+  /** For topics that are made; where it is absent, the brokers' own setting counts. */
   replicationFactor?: number
   minInsyncReplicas?: number | undefined
   /** Default: none. */
@@ -33,7 +33,7 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
 
 const timeoutMs = 5000
 const requestTimeout = 4500
-// Of one request for all its partitions; topics are created to take a batch of this size.
+// The bytes of one request for all its partitions, because topics are created to take a batch of this size.
 const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 

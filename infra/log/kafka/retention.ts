@@ -9,7 +9,7 @@ interface FollowOptions {
 }
 
 const hourMs = 60 * 60 * 1000
-// Of hosted brokers some take no shorter ones.
+// Some hosted brokers take no shorter ones.
 const shortestSegmentMs = 4 * hourMs
 
 /**

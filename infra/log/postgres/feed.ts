@@ -18,21 +18,21 @@ export interface FeedOptions {
 
 // Bounds the delay after a lost notification.
 const pollMs = 1000
-// Of one partition. What is further behind is read by each group for itself.
+// What is fetched of one partition at once. A group that is further behind reads for itself.
 const maxFetched = { records: 1000, bytes: 1024 * 1024 }
 
 /**
  * Keeps the tail up to date, and wakes the groups of this process. What this process appends comes from its own memory.
- * Of what others append it hears by NOTIFY, and fetches it once for all groups.
+ * NOTIFY says what others append, and that is fetched once for all groups.
  */
 export function createFeed({ pool, url, schema, logger, session, tail }: FeedOptions) {
   const channel = `${schema}_wake`
   const me = randomUUID().slice(0, 8)
   const consumers = new Set<GroupConsumer>()
   const toFetch = new Set<Topic>()
-  const toTell = new Set<Topic>()
+  const toNotify = new Set<Topic>()
   let fetching: Promise<void> | undefined
-  let telling: Promise<void> | undefined
+  let notifying: Promise<void> | undefined
   let listener: Promise<Listener> | undefined
 
   function wake(topics: Topic[]): void {
@@ -112,17 +112,17 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
     return opening
   }
 
-  function tell(topics: Iterable<Topic>): void {
-    for (const topic of topics) toTell.add(topic)
-    telling ??= tellAll().finally(() => {
-      telling = undefined
+  function notify(topics: Iterable<Topic>): void {
+    for (const topic of topics) toNotify.add(topic)
+    notifying ??= notifyAll().finally(() => {
+      notifying = undefined
     })
   }
 
-  async function tellAll(): Promise<void> {
-    while (toTell.size > 0) {
-      const payload = [me, ...toTell].join(' ')
-      toTell.clear()
+  async function notifyAll(): Promise<void> {
+    while (toNotify.size > 0) {
+      const payload = [me, ...toNotify].join(' ')
+      toNotify.clear()
       // Not in the append: commits that notify wait for one another's disk flush.
       await pool.query('select pg_notify($1, $2)', [channel, payload]).catch(() => {})
     }
@@ -137,7 +137,7 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
       const gaps = [...Map.groupBy(records, placeName).values()].filter((some) => !tail.push(some))
       if (gaps.length > 0) void fetch(gaps.flatMap(([first]) => first?.topic ?? []))
       wake([...topics])
-      if (others.listen()) tell(topics)
+      if (others.listen()) notify(topics)
     },
     /** Must resolve before a consumer reads for the first time. */
     async open(topics: Topic[]): Promise<void> {
@@ -152,7 +152,7 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
     },
     async close(): Promise<void> {
       clearInterval(poll)
-      await Promise.all([fetching, telling])
+      await Promise.all([fetching, notifying])
       await (await listener?.catch(() => undefined))?.close()
     },
   }

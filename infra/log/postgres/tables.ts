@@ -82,7 +82,7 @@ begin
   return now_ms || bases;
 end $$;`
 
-/** Of a class that no error of Postgres has. */
+/** The SQLSTATE of a refusal, in a class that no error of Postgres has. */
 export const refusedCode = 'TG001'
 
 // Ends the statement that calls it, so that none of its parts takes effect.

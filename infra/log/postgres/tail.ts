@@ -29,7 +29,7 @@ const defaultMaxBytes = 16 * 1024 * 1024
 export function createTail({ maxBytes = defaultMaxBytes }: { maxBytes?: number } = {}): Tail {
   const windows = new Map<string, Window & Place>()
   let buffered: { window: Window; record: LogRecord }[] = []
-  // Of `buffered`: those before it are forgotten. Taking each off the front would move all others.
+  // The index in `buffered` before which all are forgotten, because taking each off the front would move all others.
   let oldestBuffered = 0
   let bufferedBytes = 0
 

@@ -52,7 +52,8 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<KeyedVisitor[]> {
   const [, rows = []] = await queryAll<KeyedVisitor>(
     tx,
     { name: 'scoring-lock-keys', text: lockKeys, values: [ordered] },
-    { name: 'scoring-load-visitors', text: loadVisitors, values: [keys] },
+    // Without a name, so that it is planned each time: a plan of when the tables were empty would read all of them.
+    { text: loadVisitors, values: [keys] },
   )
   return rows
 }

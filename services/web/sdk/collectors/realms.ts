@@ -148,7 +148,7 @@ function saysOf(values: unknown): Says {
   return Object.fromEntries(entries.map(([name, value]) => [name, `${value}`]))
 }
 
-// Of no answers everything is null or empty.
+// Without answers everything is null or empty.
 function readAnswers(answers: unknown): RealmAnswers {
   return {
     realm: {
