@@ -137,7 +137,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     /** For `DecideAs`. */
     actor: (request: FastifyRequest): Actor => ({ type: 'key', id: secretOnly(request.principal).keyId }),
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
-    /** Whose data a secret key may read. */
+    /** The organization and environment whose data a secret key may read. */
     scope(request: FastifyRequest) {
       const { organizationId, environment } = secretOnly(request.principal)
       return { organizationId, environment }

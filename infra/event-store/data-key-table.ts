@@ -52,7 +52,7 @@ export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<st
   return new Set(written.rows.map(({ session_id }) => session_id))
 }
 
-/** Those of sessions that nobody else knows: none has one yet. */
+/** Writes keys of sessions that nobody else knows, so that none has one yet. */
 export function putDataKeys(rows: DataKeyRow[]): Part[] {
   return writeRows(sessionKeys, { as: 'put_data_keys', columns, rows })
 }

@@ -12,7 +12,7 @@ export const isErasure = (event: RecordedEvent): event is ErasureEvent => event.
 
 interface ErasedAgain {
   sessions: number
-  // Those of them that were erased since.
+  // How many of them were erased since.
   erasedSince: number
 }
 

@@ -14,7 +14,7 @@ export interface EventBatch {
   timeBefore: (offset: number) => number
 }
 
-/** What of the batch is to be applied, given the stored offset, and where the partition goes on afterwards. */
+/** The events of the batch that are to be applied behind the stored offset, and where the partition goes on. */
 export function dueOf(batch: EventBatch, stored: number): { events: RecordedEvent[]; next: number } {
   // Postgres lost commits that this process has seen: they are read again from where it stands.
   if (stored < batch.expected) return { events: [], next: stored }

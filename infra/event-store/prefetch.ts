@@ -24,7 +24,7 @@ export function createPrefetch<Item>({ make, clock }: PrefetchOptions<Item>) {
   let making: Promise<void> | undefined
 
   async function refill(): Promise<void> {
-    // Those of the same tick are served together.
+    // What is taken in the same tick is made together.
     await undefined
     ahead = clock() - madeAt < busyWithinMs ? Math.min(2 * ahead + 1, maxAhead) : 0
     ready = await make(waiting + ahead)

@@ -5,7 +5,7 @@ import { type AuditRow, auditEntries } from './tables.ts'
 export interface ListAudit {
   /** undefined = those of all organizations, and what is no organization's. */
   organizationId?: string | undefined
-  /** Whose key reads. A test key reads nothing of the live environment, and no id of a live key. Absent = all. */
+  /** The environment of the key that reads. A test key reads nothing of the live environment, and no id of a live key. Absent = all. */
   reader?: Environment | undefined
   /** Epoch milliseconds. */
   since?: number | undefined

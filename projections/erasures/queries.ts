@@ -7,7 +7,7 @@ interface Scope {
   environment: Environment
 }
 
-/** Whose erasure was requested. */
+/** The person whose erasure was requested. */
 type ReceiptKeys = { visitorId: string } | { userDigests: string[] }
 
 /** The rows of the newest such erasure. */

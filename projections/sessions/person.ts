@@ -56,7 +56,7 @@ const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
   values: [userTextId(scope, clientUserId), clientUserId],
 })
 
-/** Those of the visitors that have sessions other than these. */
+/** The visitors among them that have sessions other than these. */
 export async function visitorsWithOtherSessions(
   db: Db,
   { organizationId, environment }: DataScope,

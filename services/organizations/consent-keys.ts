@@ -77,7 +77,7 @@ async function publishableKey(options: ConsentDeps, page: Page): Promise<string>
   const { environment } = page
   const spec = { organizationId, environment, name: 'Consent page', allowed_origins }
   const { revealedKey } = await issueApiKey(options, { ...spec, type: 'publishable', by: 'operator' })
-  // Those of addresses that are used no more; a server that still runs gets a new one as soon as it needs it.
+  // Revokes the keys of addresses that are used no more. A server that still runs gets a new one as soon as it needs it.
   for (const { id: keyId } of keys.slice(maxOrigins - 1))
     await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
   return revealedKey

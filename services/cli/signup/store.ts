@@ -33,7 +33,7 @@ export interface Stored {
   reason?: 'conflict' | 'not_accepted' | 'unannounced' | 'unquotable'
 }
 
-/** Whose variables they are, by their names. */
+/** The service whose variables are stored, and how their names begin. */
 export interface Owner {
   serviceId: string
   /** What they begin with, where that is verified. */
@@ -141,7 +141,7 @@ export interface Outputs {
 export const agentTokenVariable = (serviceId: string): string =>
   agentTokenEnvName(serviceId).replace(/^(?=\d)/, '_')
 
-/** What of a delivery may become environment variables: nothing that could hand the machine or Gate's token over. */
+/** The part of a delivery that may become environment variables: nothing that could hand the machine or Gate's token over. */
 export function acceptedOutputs({
   integrator,
   gate,

@@ -32,7 +32,7 @@ export interface RegistrationState {
   alike: readonly string[]
   /** The organization's services in both environments, disabled ones included. */
   count: number
-  /** Those of the verified services of others; empty where the service's own name stays. */
+  /** Names of the verified services of others; empty where the service's own name stays. */
   verifiedNames: readonly string[]
   endpoint: EndpointRow | undefined
 }

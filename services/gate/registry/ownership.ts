@@ -38,7 +38,7 @@ export function ownedPrefix({
 }
 
 /**
- * Whose a variable is. verified: under the name that is verified, or Gate's own; service: named after the service's id;
+ * Who owns a variable. verified: under the name that is verified, or Gate's own; service: named after the service's id;
  * refused: no tool writes it.
  */
 type VariableGroup = 'verified' | 'service' | 'other' | 'refused'

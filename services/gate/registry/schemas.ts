@@ -105,7 +105,7 @@ export const updateServiceBody = atLeastOne({
   docs_url: url.nullable().optional().describe(`${docsUrl} null takes it away.`),
 })
 
-/** Those of a change, whatever else there is. */
+/** The members of a change, whatever else there is. */
 export const serviceFields = z.object(updateServiceBody.shape)
 /** undefined = unchanged, null = cleared. */
 export type ServiceFields = z.output<typeof serviceFields>

@@ -54,7 +54,7 @@ export interface SessionState {
   copied_id?: boolean
   last_activity_at: number
   decisions: number
-  /** Of its newest decision, by the session's own observations. */
+  /** The verdict of its newest decision, by the session's own observations. */
   verdict: Verdict | null
   final: boolean
   final_at: number | null

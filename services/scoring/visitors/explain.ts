@@ -21,7 +21,7 @@ type LostBecause = Doubt | 'kept_id_decides' | 'other_model' | 'less_likely' | '
 
 interface ExplainedComponent {
   name: ComponentName
-  /** Of `of_visitors`. null = the session does not have the component. */
+  /** How many of `of_visitors` have it. null = the session does not have the component. */
   visitors_with_it: number | null
 }
 

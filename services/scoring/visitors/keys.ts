@@ -8,9 +8,9 @@ import { type ComponentName, component, type Profile, uniquenessOf } from './pro
  * that one tenant's visitors can never be found by another.
  */
 export interface VisitorKeys {
-  /** Of the continuity ids that the client sent. */
+  /** Keys of the continuity ids that the client sent. */
   presented: string[]
-  /** Of the continuity id that it was given at the opening. */
+  /** The key of the continuity id that it got at the opening. */
   issued: string | null
   install: string | null
   /** By these candidates are found that may have lost their storage. */

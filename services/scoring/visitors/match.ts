@@ -11,7 +11,7 @@ export interface KnownVisitor {
   last_seen_at: number
   sessions: number
   profile: Profile | null
-  /** Of the newest storage; see `storageKeyOf`. */
+  /** The key of the newest storage; see `storageKeyOf`. */
   storage_key: string | null
   /** The visitor whose sessions somebody gave to this one. */
   apart_from: string | null

@@ -21,7 +21,7 @@ import { mayBeTwo, type RecordedVisitor, sessionsToSplit } from './split.ts'
 
 export interface Resolved {
   link: VisitorLink
-  /** Of the visitor, this one included. */
+  /** How many sessions the visitor has, this one included. */
   sessions: number
   /** The session presents an id or a token that was issued to another device. */
   isCopied: boolean
@@ -30,9 +30,9 @@ export interface Resolved {
 export interface Resolution {
   /** By session id; a session without an entry has no visitor. */
   visitors: Map<string, Resolved>
-  /** Of the sessions that had no visitor before. */
+  /** The links of sessions that had no visitor before. */
   linked: VisitorLinked[]
-  /** Of the sessions that are another visitor's from now on. */
+  /** For the sessions that are another visitor's from now on. */
   splits: VisitorSplit[]
   index: VisitorIndex
 }

@@ -39,8 +39,8 @@ export function createSweep(options: SweepOptions) {
   let lateSearchAt = -Infinity
 
   /**
-   * Those of which the read model has all that the log has. All of an event is in one partition, so one that stands
-   * still delays no other. It is not known where the records of a delivery are that the read model lacks.
+   * The deliveries of which the read model has all that the log has. All of an event is in one partition, so a partition
+   * that is stopped delays no other. It is not known where the records of a delivery are that the read model lacks.
    */
   async function upToDate(tx: Tx, wrong: Wrong[]): Promise<string[]> {
     const records = lastBefore(await log.endPositions(topic))
