@@ -17,7 +17,7 @@ function marked(form: Form, member: string, marks: Marks): Json {
     return Object.fromEntries(
       Object.entries(form).map(([name, inner]) => [name, marked(inner, `${member}.${name}`, marks)]),
     )
-  if (form.startsWith('text of')) return marks.text(member)
+  if (/^(text|hash)\b/.test(form)) return marks.text(member)
   if (form.endsWith('counts by name')) return { [marks.text(member)]: 3 }
   if (/^up to \d+: text/.test(form)) return [marks.text(member)]
   if (/^up to \d+: \{ brand, version \}/.test(form))
