@@ -1,15 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import { type Position, placeName } from '../log/port.ts'
-import {
-  arrayParameter,
-  type Column,
-  inOneWrite,
-  type Part,
-  runAndEnd,
-  runTogether,
-  unnest,
-} from '../postgres/arrays.ts'
+import { inOneWrite, type Part, runAndEnd, runTogether } from '../postgres/arrays.ts'
 import {
   isConnectionError,
   queryAll,
@@ -19,7 +11,7 @@ import {
   type Tx,
 } from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
-import { type Build, buildLock } from './builds.ts'
+import { type Build, buildLock, saveBuildOffsets } from './builds.ts'
 import { type RecordedEvent, sessionOf } from './codec.ts'
 import { isErasure } from './erased.ts'
 import { dueOf, type EventBatch, EventFailed } from './event-batch.ts'
@@ -207,31 +199,13 @@ interface Closing {
 
 // One round trip: the rows with their offsets, the notification of those who wait for them, and the commit.
 async function close(tx: Tx, { build, writes, moved, subjects }: Closing): Promise<void> {
-  if (moved.length === 0) return runAndEnd(tx, writes, ['commit'])
   const payloads = encodeNotifications({ projection: build.projection, next: moved, subjects })
   const notify = { name: 'notify applied', text: notifyApplied, values: [appliedChannel, payloads] }
-  const ending = build.status === 'live' ? [notify, 'commit'] : ['commit']
-  await runAndEnd(tx, [...writes, saveOffsets(build, moved)], ending)
+  const ending = moved.length > 0 && build.status === 'live' ? [notify, 'commit'] : ['commit']
+  await runAndEnd(tx, [...writes, ...saveBuildOffsets(build, moved)], ending)
 }
 
 const notifyApplied = 'select pg_notify($1, payload) from unnest($2::text[]) payload'
-
-const offsetColumns: Column<Position>[] = [
-  { name: 'topic', type: 'text', of: ({ topic }) => topic },
-  { name: 'partition', type: 'integer', of: ({ partition }) => partition },
-  { name: 'next_offset', type: 'bigint', of: ({ offset }) => offset },
-]
-
-const saveOffsets = ({ projection, build }: Build, moved: Position[]): Part => ({
-  as: 'save_projection_offsets',
-  at(firstParameter) {
-    const { names, source, values } = unnest(offsetColumns, moved, firstParameter + 1)
-    const text = `insert into tidegate.projection_offsets (projection, build, ${names})
-      select ($${firstParameter}::text[])[1], ($${firstParameter}::text[])[2]::integer, moved.* from ${source} as moved
-      on conflict (projection, build, topic, partition) do update set next_offset = excluded.next_offset`
-    return { text, values: [arrayParameter('text', [projection, String(build)]), ...values] }
-  },
-})
 
 /**
  * Whether a retry may succeed. Classes: 40 deadlock or serialization failure, 53 resources, 55 lock not

@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import type { Position } from '../log/port.ts'
+import type { Part } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
-import { column, constrained, type RowOf, table } from '../postgres/table.ts'
+import { column, constrained, type RowOf, saveRows, table } from '../postgres/table.ts'
 import type { Projection } from './projection.ts'
 
 const builds = table(
@@ -202,6 +203,12 @@ export async function liveOffsets(db: Db, projection: string): Promise<Position[
     values: [projection],
   })
   return rows
+}
+
+/** Writes where the build goes on in each partition. */
+export function saveBuildOffsets({ projection, build }: Build, next: Position[]): Part[] {
+  const rows = next.map(({ offset: next_offset, ...place }) => ({ projection, build, ...place, next_offset }))
+  return saveRows(offsets, rows)
 }
 
 export async function openPartition(

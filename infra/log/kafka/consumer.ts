@@ -10,7 +10,7 @@ export interface KafkaConsumerDeps {
 }
 
 const stopTimeoutMs = 5000
-// So many partitions of a member wait in it at the same time.
+// So many partitions of a member wait for the handler at the same time.
 const maxPartitions = 64
 
 export async function startKafkaConsumer(
