@@ -11,6 +11,7 @@ import { moveOffsets } from '../../scoring/store.ts'
 import { openCodec, openKafka, prepareStores, topicSpecs } from '../../server/dependencies.ts'
 import { probeTopic } from '../../server/write-probe.ts'
 import { plannerGroup } from '../../webhooks/planner/planner.ts'
+import { progress } from '../progress.ts'
 import { tableOf } from '../tables.ts'
 import { type Copied, type CopyDeps, compareTopics, copyTopics, refuseOtherSchemas } from './copy.ts'
 
@@ -102,17 +103,6 @@ async function bindCopy({ source, target }: CopyDeps, pool: pg.Pool, { ends, mov
     await refuseShorterLog(tx, target)
     await rebindLog(tx, identity)
   })
-}
-
-const progressEveryMs = 2000
-
-function progress(): (line: string) => void {
-  let printedAt = performance.now()
-  return (line) => {
-    if (performance.now() - printedAt < progressEveryMs) return
-    printedAt = performance.now()
-    console.error(line)
-  }
 }
 
 function textOf({ log, bound, topics }: Report): string {

@@ -96,7 +96,8 @@ export function textReport({ loginCommand, ...flags }: PageFlags & { loginComman
         problem ?? (inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision')
       if (isClaiming || next === state || !process.stderr.isTTY) return
       state = next
-      console.error(printable(`${state}, ${Math.ceil(remainingMs / 60_000)} minutes left.`))
+      const minutes = Math.max(1, Math.ceil(remainingMs / 60_000))
+      console.error(printable(`${state}, ${minutes} min left.`))
     },
     claimRequired: (codeFile) =>
       say(`Approved. Type the six digits that the page shows, or write them to ${codeFile}:`),

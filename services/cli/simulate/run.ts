@@ -4,6 +4,7 @@ import { finished } from 'node:stream/promises'
 import { readSimulationKey } from '../../../infra/local/development.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { type DevelopmentCredentials, dataDirectory, readCredentials, required } from '../credentials.ts'
+import { progress } from '../progress.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
 import type { TrafficMix } from './generate/plan.ts'
 import { errorReport, formatReport } from './report.ts'
@@ -29,20 +30,17 @@ export interface SimulateFlags extends KeyFlags {
 export async function runSimulation(flags: SimulateFlags): Promise<void> {
   const known = await readCredentials()
   const options = toOptions(flags, known)
-  const showsProgress = !flags.json && process.stderr.isTTY
+  const show = !flags.json && process.stderr.isTTY ? progress() : undefined
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
   // A JSON line for each acknowledged body, which must be in the log whatever happens to the server.
   const acks = flags.acks ? createWriteStream(flags.acks) : undefined
   const report = await simulate({
     ...options,
-    onProgress(finished) {
-      if (showsProgress) process.stderr.write(`\r${finished} of ${options.sessions} sessions`)
-    },
+    onProgress: (done) => show?.(`${done} of ${options.sessions} sessions`),
     onAcknowledged: acks && ((body) => acks.write(`${JSON.stringify(body)}\n`)),
     signal: interrupted.signal,
   })
-  if (showsProgress) process.stderr.write('\n')
   if (acks) await finished(acks.end())
   const { publishableKey, iosKey, androidKey, secretKey } = flags
   const hasOwnKey = publishableKey ?? iosKey ?? androidKey ?? secretKey
