@@ -224,7 +224,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     clicks_exact_center: 'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
     screen_equals_client:
       'genuine moves whose screen position is that in the page, though the window has an offset or a bar',
-    frameless: 'genuine moves whose screen position leaves no room for the bars of the window',
+    frameless:
+      'genuine moves whose screen position leaves no room for the bars of the window, though it has some',
     coalesced: 'genuine moves that the browser made of several (`getCoalescedEvents`)',
     single: 'genuine moves that the browser made of one, where it says so',
     off_clock:
@@ -233,7 +234,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
       'genuine presses of a mouse button: `mousedown` after `pointerdown`, but not by assistive technology',
     instant_presses: 'those of them that were released within 8 milliseconds',
     pressureless: 'genuine presses and moves with a button down, whose `pressure` is 0; only of a mouse',
-    jumps: 'presses after one genuine move over more than 200 CSS pixels, within the page and with focus',
+    jumps:
+      'presses after one genuine move over more than 200 CSS pixels, within the page and with focus; moves that came late or made of several do not count',
     straightness:
       'path over distance, 1 for a straight line; mean over movements. One ends with a click or 120 milliseconds of rest, and counts from 4 points and 30 CSS pixels on',
     speed_std: 'standard deviation of the speed between two moves, CSS pixels for a millisecond',
@@ -245,13 +247,14 @@ export const behaviorMeanings: Meanings<Behavior> = {
     hold_std: 'standard deviation of that time, milliseconds',
     rollovers: 'keys of a character that were pressed while another such key was down',
     corrections: 'Backspace and Delete',
-    shiftless: 'genuine capitals without Shift or Caps Lock, and `@` of the key `Digit2` without a modifier',
+    shiftless:
+      'genuine capitals without Shift or Caps Lock next to a small letter, and `@` of the key `Digit2` without a modifier',
     malformed: 'genuine keys whose `keyCode` is 0 or whose `location` is 0, though their `code` says more',
     unkeyed: 'genuine `keypress` events with no `keydown` since the one before',
     off_clock:
       'genuine presses and releases of keys whose `timeStamp` is no whole number of milliseconds after that of the one before',
     abutting:
-      'keys of a character that are pressed within 8 milliseconds after the release of the one before',
+      'keys of a character that are pressed within 8 milliseconds after the release of the one before, while no key is down',
     hasty: 'genuine keys of a character within 60 milliseconds after the release of a mouse button',
     letters: 'genuine keys of a to z with a number of their own, unlike those of a keyboard on the screen',
   },
@@ -261,7 +264,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     radius_std: 'standard deviation of `radiusX` of the contacts, CSS pixels',
     instant: 'genuine contacts that ended within 8 milliseconds',
     plain: 'genuine contacts that begin with both radii and the force at 1, whatever the page is zoomed to',
-    displaced: 'genuine contacts that begin 4 or more CSS pixels off their place in the page',
+    displaced:
+      'genuine contacts that begin 4 or more CSS pixels off their place in the page, though the window is as wide as the screen',
   },
   scroll: {
     ...channel('`wheel` and `scroll`'),
@@ -276,7 +280,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     focuses: 'fields that got the focus',
     changes: '`change` events',
     submits: '`submit` events',
-    silent_changes: 'inputs of a text field with no key, paste, drop, composition, menu or autofill',
+    silent_changes:
+      'inputs of a text field with no key, paste, drop or composition in the second before; nor by a menu or autofill',
     inserted: 'those of them that are genuine and insert two or more characters at once',
     autofills: "inputs by the browser's own autofill",
     uncaused_focuses:

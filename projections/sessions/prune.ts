@@ -5,7 +5,7 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { isUsedText } from './erase.ts'
 import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
 
-// As many rows a statement, which limits how many are locked, and for how long.
+// So many rows a statement, which limits how many are locked, and for how long.
 const chunk = 1000
 const textsAtOnce = 2000
 

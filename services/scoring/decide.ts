@@ -26,13 +26,10 @@ export interface DecisionSources {
   allowsMinimal?: AllowsMinimal | undefined
 }
 
-export interface Decisions {
+interface Deciding {
   /** By session id. */
   changed: Map<string, SessionState>
   decisions: Decision[]
-}
-
-interface Deciding extends Decisions {
   /** `traceparent`: the trace that the event belongs to. */
   apply(event: SessionEvent, traceparent?: string): void
 }

@@ -54,8 +54,8 @@ interface Bank {
 
 /**
  * An answer counts for a class where many of the class gave it, from many networks and at several organizations, or a
- * browser of the operator did. Where nearly all of the class gave other answers, nothing is known of the class. Answers
- * of one or two organizations change nothing for others.
+ * browser of the operator did. Where such answers are not those of nearly all of the class, nothing is known of the class.
+ * Answers of one or two organizations change nothing for others.
  */
 export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): LearnedAnswers {
   const byQuestion = [...Map.groupBy(rows, keyOf)]

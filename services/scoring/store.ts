@@ -71,6 +71,7 @@ export function openingStatements({ places, sessionIds, known }: Opening): State
 const lockOffsets = `select partition, next_offset, pg_current_xact_id()::xid as transaction_id from scoring.offsets
   where topic = any($1::text[]) and partition = any($2::integer[]) order by partition for update`
 
+// By the index also where it was planned while the tables were empty, so that it can have a name.
 const loadStates = `select session_id, is_known, case when not is_known then state end as state,
     case when not is_known then constants end as constants
   from (select *, session_id || ' ' || xmin = any($2::text[]) as is_known

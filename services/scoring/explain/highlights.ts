@@ -1,8 +1,7 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
 import type { Facts } from '../session/facts.ts'
 import type { Signal, Slug } from '../signals/catalogue.ts'
-import type { Bound, Group } from '../signals/score.ts'
-import { unknownScore } from '../signals/score.ts'
+import { type Bound, type Group, unknownScore } from '../signals/score.ts'
 import type { Channel } from '../signals/signal.ts'
 import { measuredOf } from './evidence.ts'
 

@@ -76,7 +76,7 @@ export const automationSignals = [
       name: 'PhantomJS globals',
       score: 97,
       looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
-      falsePositives: 'none; the Phantom wallet sets `phantom`',
+      falsePositives: 'none; `phantom` of the Phantom wallet does not count',
       fires: globals(phantom),
     },
     driver_globals: {
@@ -204,7 +204,7 @@ export const tamperSignals = signals(
       score: 45,
       looksAt:
         'replaced native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` of frames',
-      falsePositives: 'privacy extensions (not counted for known privacy browsers)',
+      falsePositives: 'privacy extensions',
       fires: inBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
     },
     patched_functions: {
@@ -213,7 +213,7 @@ export const tamperSignals = signals(
       strength: 'weak',
       score: 10,
       looksAt: 'other built-in functions whose source text is not native',
-      falsePositives: 'privacy extensions, polyfills, Brave (not counted)',
+      falsePositives: 'privacy extensions, polyfills',
       fires: inBrowser(
         (s, { privacyTool }) => !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
       ),
@@ -260,7 +260,7 @@ export const tamperSignals = signals(
       strength: 'moderate',
       score: 28,
       looksAt: 'parameters that WebGL and WebGL 2 must share differ',
-      falsePositives: 'privacy extensions (not counted for known privacy browsers)',
+      falsePositives: 'privacy extensions',
       fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true),
     },
     fingerprint_noise: {

@@ -39,7 +39,7 @@ export const protocolSignals = signals(
       score: 45,
       looksBack: true,
       looksAt:
-        'the continuity id or resume token was issued to a device of another system, and graphics, canvas, sound and fonts all differ',
+        'the continuity id or resume token was issued to a device of another system, and none of graphics, canvas, sound and fonts is the same',
       falsePositives: 'a browser profile that was moved to a computer of another system',
       fires: ({ isCopied }) => isCopied,
     },

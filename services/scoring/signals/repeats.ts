@@ -180,7 +180,7 @@ export const repeatSignals = [
         strength: 'moderate',
         score: 30,
         looksAt:
-          'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter',
+          'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter of their mean',
         falsePositives: 'equal computers that a program starts one after the other',
         fires: (facts) =>
           facts.visitorSessions === 1 &&

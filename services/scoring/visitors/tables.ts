@@ -1,8 +1,6 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../../infra/postgres/table.ts'
 import type { Profile } from './profile.ts'
 
-const storageKey = { ...column.text(), name: 'storage_key' }
-
 export const knownVisitors = table('scoring.visitors', {
   visitor_id: primaryKey(column.id()),
   organization_id: column.id(),
@@ -12,7 +10,7 @@ export const knownVisitors = table('scoring.visitors', {
   sessions: column.integer(),
   profile: column.json<Profile | null>(),
   /** See `storageKeyOf`: of the storage that came last without any before. */
-  storage_key: nullable(storageKey),
+  storage_key: nullable(column.text()),
   apart_from: nullable(column.id()),
 })
 
@@ -25,7 +23,7 @@ export const links = table(
     organization_id: column.id(),
     environment: column.text(),
     linked_at: column.bigint(),
-    storage_key: storageKey,
+    storage_key: column.text(),
     profile: nullable(column.json<Profile>()),
     /** All that `visitorKeysOf` has, one behind the other. */
     keys: { ...column.hex(), write: (keys: string[]) => Buffer.from(keys.join(''), 'hex') },
