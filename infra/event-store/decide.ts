@@ -193,6 +193,26 @@ export function decidedEvent<E extends DomainEvent>(
   return { event, meta: { eventId, time: now, organizationId, environment } }
 }
 
+/** `eventId` is the same whenever the command is repeated; `now` is in epoch milliseconds. */
+export interface NewEvent {
+  eventId: string
+  now: number
+}
+
+/** An event about a row, which is of the row's organization and environment. */
+export function eventAbout<E extends DomainEvent>(
+  { organization_id: organizationId, environment }: AboutRow,
+  event: E,
+  { eventId, now }: NewEvent,
+): DecidedEvent<E> {
+  return decidedEvent(event, { organizationId, environment, eventId, now })
+}
+
+interface AboutRow {
+  organization_id: About['organizationId']
+  environment: About['environment']
+}
+
 /**
  * What commands work with. Ids and secrets come from `random` and `idTime` alone, so a repetition makes the
  * same. Times come from `clock`: a repetition that is the first to take effect has its own time.

@@ -1,9 +1,6 @@
 import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/events.ts'
-import type { Environment } from '../../schemas/events.ts'
-
-export type DisabledReason = 'manual' | 'failing' | 'gone'
-export type FlaggedReason = Exclude<DisabledReason, 'manual'>
+import type { EndpointDisabledReason, EndpointFlaggedReason, Environment } from '../../schemas/events.ts'
 
 export interface SigningSecretRow {
   sealed: Buffer
@@ -22,9 +19,9 @@ export const webhookEndpoints = table('webhook_endpoints', {
   event_types: column.json<SubscribableType[]>(),
   status: column.text<'active' | 'disabled'>(),
   /** null while it is active. */
-  disabled_reason: nullable(column.text<DisabledReason>()),
+  disabled_reason: nullable(column.text<EndpointDisabledReason>()),
   /** Why it would be disabled if no service of Gate needed it; null = there is no reason. */
-  flagged_reason: nullable(column.text<FlaggedReason>()),
+  flagged_reason: nullable(column.text<EndpointFlaggedReason>()),
   /** With the sealed secret in base64. */
   secrets: column.json<(Omit<SigningSecretRow, 'sealed'> & { sealed: string })[]>(),
   created_at: column.bigint(),

@@ -1,6 +1,6 @@
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, eventAbout } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import { type Actor, eventTopics, type GateRejection } from '../../schemas/events.ts'
@@ -77,13 +77,13 @@ export function seenOf(key: string) {
 
 type OfSession = Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>
 
-/** `name`: what tells the event from others of the session, so that a repetition of the decision has the same event id. */
+/** `name`: what tells the event from others of the session, so that a repetition of the decision has the same event id. It is part of the id for ever. */
 export function sessionDecision(
-  { id, organization_id: organizationId, environment }: OfSession,
+  session: OfSession,
   event: DomainEvent,
   { now, name = [event.type] }: { now: number; name?: string[] },
 ): DecidedEvent {
-  return decidedEvent(event, { organizationId, environment, eventId: derivedId('evt', id, ...name), now })
+  return eventAbout(session, event, { eventId: derivedId('evt', session.id, ...name), now })
 }
 
 /** `problem` is for whoever signed up, and quotes nothing of the service's answer. */

@@ -3,7 +3,7 @@ import { organizationFor } from '../../infra/access/organization.ts'
 import { checkEach } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent, eventAbout } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
 import type { KeyCounts } from '../../projections/organizations/queries.ts'
@@ -107,14 +107,6 @@ function issued(
 
 const idsOf = ({ organization_id, id: key_id }: ApiKeyRow) => ({ organization_id, key_id })
 
-function aboutKey(
-  { organization_id: organizationId, environment }: ApiKeyRow,
-  event: DomainEvent,
-  name: { eventId: string; now: number },
-): DecidedEvent {
-  return decidedEvent(event, { organizationId, environment, ...name })
-}
-
 interface RotateApiKey {
   replacementId: KeyId
   material: KeyMaterial
@@ -151,7 +143,11 @@ function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateA
 function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedEvent {
   const times = { rotated_at: now, grace_expires_at: now + graceMs }
   const data = { ...idsOf(key), replacement_key_id: replacementId, ...times }
-  return aboutKey(key, { type: 'ApiKeyRotated', data }, { eventId: derivedId('evt', key.id, 'rotated'), now })
+  return eventAbout(
+    key,
+    { type: 'ApiKeyRotated', data },
+    { eventId: derivedId('evt', key.id, 'rotated'), now },
+  )
 }
 
 /** Whatever scopes the key has: who finds a leaked key ends it with what is at hand. */
@@ -175,7 +171,11 @@ function revoked(
   { now, ...revocation }: Pick<ApiKeyRevoked, 'reason' | 'revoked_at'> & { now: number },
 ): DecidedEvent {
   const data = { ...idsOf(key), ...revocation }
-  return aboutKey(key, { type: 'ApiKeyRevoked', data }, { eventId: derivedId('evt', key.id, 'revoked'), now })
+  return eventAbout(
+    key,
+    { type: 'ApiKeyRevoked', data },
+    { eventId: derivedId('evt', key.id, 'revoked'), now },
+  )
 }
 
 export interface KeyChanges {
@@ -203,7 +203,7 @@ export function decideKeyUpdate({ organization, key }: KeyState, command: Update
   const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) => change(current, command))
   return changes
     .flat()
-    .map((event) => aboutKey(current, event, { eventId: derivedId('evt', changeId, event.type), now }))
+    .map((event) => eventAbout(current, event, { eventId: derivedId('evt', changeId, event.type), now }))
 }
 
 function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEvent[] {

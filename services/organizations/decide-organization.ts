@@ -2,7 +2,7 @@ import { type CallerKind, organizationFor } from '../../infra/access/organizatio
 import { checkAll } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, eventAbout, type NewEvent } from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
@@ -37,21 +37,17 @@ export function decideOrganizationCreation(
   return [aboutOrganization(organizationId, { type: 'OrganizationCreated', data }, { eventId, now })]
 }
 
-function aboutOrganization(
-  organizationId: string,
-  event: DomainEvent,
-  name: { eventId: string; now: number },
-): DecidedEvent {
-  return decidedEvent(event, { organizationId, environment: null, ...name })
+function aboutOrganization(organizationId: string, event: DomainEvent, name: NewEvent): DecidedEvent {
+  return eventAbout({ organization_id: organizationId, environment: null }, event, name)
 }
 
-/** A repetition of a change has the same id, and so have the events that are made of it. */
+/** A repetition of a change has the same `changeId`, from which its events get their ids. */
 export interface ChangeName {
   changeId: string
   now: number
 }
 
-export interface UpdateOrganization extends ChangeName {
+interface UpdateOrganization extends ChangeName {
   by: CallerKind
   name?: string | undefined
   status?: OrganizationStatus | undefined

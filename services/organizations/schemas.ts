@@ -140,10 +140,13 @@ const publicTargets: Record<ClientTarget, PublicTarget> = {
   native_android: 'native-android',
 }
 
-export function storedTarget(target: PublicTarget): ClientTarget {
-  if (target === 'browser') return target
-  return target === 'native-ios' ? 'native_ios' : 'native_android'
+const storedTargets: Record<PublicTarget, ClientTarget> = {
+  browser: 'browser',
+  'native-ios': 'native_ios',
+  'native-android': 'native_android',
 }
+
+export const storedTarget = (target: PublicTarget): ClientTarget => storedTargets[target]
 
 export function organizationJson({ id, name, slug, status, ...times }: OrganizationRow) {
   const created_at = iso(times.created_at)

@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
@@ -58,10 +58,9 @@ export function noSuchToken(): ApiError {
 }
 
 function tokenDecision(
-  { gate_account_id, organization_id, environment }: AgentTokenRow,
+  token: AgentTokenRow,
   event: DomainEvent,
   { name, now }: { name: string; now: number },
 ): DecidedEvent {
-  const eventId = derivedId('evt', gate_account_id, name)
-  return decidedEvent(event, { organizationId: organization_id, environment, eventId, now })
+  return eventAbout(token, event, { eventId: derivedId('evt', token.gate_account_id, name), now })
 }

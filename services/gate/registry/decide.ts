@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { checkAll, checkPresent } from '../../../infra/errors/check-all.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent, type NewEvent } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { agentTokenEnvName, systemServiceId } from '../../../infra/wire/gate.ts'
 import { isSameIdentity } from '../../../projections/gate/evolve.ts'
@@ -18,12 +18,6 @@ import { ownedPrefix } from './ownership.ts'
 
 const registration = { parameterSet: 'gate_service_create' } as const
 const maxServices = 5
-
-/** `eventId` is the same whenever the command is repeated. */
-export interface NewEvent {
-  eventId: string
-  now: number
-}
 
 export interface RegistrationState {
   organization: OrganizationRow | undefined

@@ -1,15 +1,8 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, decidedEvent, type NewEvent } from '../../../infra/event-store/decide.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
-import {
-  changeable,
-  membersOf,
-  type NewEvent,
-  type ServicePath,
-  type ServiceState,
-  serviceFor,
-} from './decide.ts'
+import { changeable, membersOf, type ServicePath, type ServiceState, serviceFor } from './decide.ts'
 
 /**
  * No event when nothing changes. Disabled services can be verified, the built-in one cannot. Withdrawing ends the

@@ -1,5 +1,5 @@
 import { isPersonalSubject, type TrafficEvent } from '../../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
@@ -92,13 +92,11 @@ export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
   const { event, endpoint, deliveryId, attempt, outcome, attemptedAt, result } = made
   const { organization_id, environment } = event
   const data: WebhookDeliveryAttempted = {
-    ...{
-      event_id: event.id,
-      delivery_id: deliveryId,
-      organization_id,
-      environment,
-      endpoint_id: endpoint.id,
-    },
+    event_id: event.id,
+    delivery_id: deliveryId,
+    organization_id,
+    environment,
+    endpoint_id: endpoint.id,
     attempt,
     attempted_at: attemptedAt,
     duration_ms: Math.round(outcome.durationMs),
@@ -110,8 +108,11 @@ export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
     session_subject_id: isPersonalSubject(event.subject_type) ? event.subject_id : null,
   }
   const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(attempt), String(attemptedAt))
-  const about = { organizationId: organization_id, environment, eventId, now: attemptedAt + data.duration_ms }
-  return decidedEvent({ type: 'WebhookDeliveryAttempted', data }, about)
+  return eventAbout(
+    event,
+    { type: 'WebhookDeliveryAttempted', data },
+    { eventId, now: attemptedAt + data.duration_ms },
+  )
 }
 
 function problemOf(outcome: PostOutcome): string {
@@ -134,8 +135,7 @@ export function skippedEvent(
   const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
   const data = { event_id, delivery_id, organization_id, environment, endpoint_id, reason, skipped_at: now }
   const eventId = derivedId('evt', 'webhook-skipped', delivery_id, occasion)
-  const about = { organizationId: organization_id, environment, eventId, now }
-  return decidedEvent({ type: 'WebhookDeliverySkipped', data }, about)
+  return eventAbout(delivery, { type: 'WebhookDeliverySkipped', data }, { eventId, now })
 }
 
 /** UTF-8 text of at most `maxBytes` bytes. What Postgres cannot store (U+0000) and what is not UTF-8 becomes U+FFFD. */

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type Decide, type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import { type Decide, type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infra/ids.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -97,10 +97,9 @@ function requireActive(endpoint: EndpointRow | undefined, id: string): void {
 function requested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
   const { id, event_id, endpoint_id, organization_id, environment } = delivery
   const ids = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
-  return decidedEvent(
-    { type: 'WebhookRedeliveryRequested', data: { ...ids, requested_at: now } },
-    { organizationId: organization_id, environment, eventId: derivedId('evt', requestId, id), now },
-  )
+  const data = { ...ids, requested_at: now }
+  const eventId = derivedId('evt', requestId, id)
+  return eventAbout(delivery, { type: 'WebhookRedeliveryRequested', data }, { eventId, now })
 }
 
 const notFound = (message: string) => new ApiError('request.not_found', { message })

@@ -66,7 +66,7 @@ const readModels = [
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-// What is due is taken when something happened, and every half second.
+// What is due is taken when something happened, though not sooner after the last take, and every half second.
 const gapMs = 25
 const pollMs = 500
 

@@ -30,7 +30,7 @@ const pageSize = 10_000
 /**
  * A row can be wrong: its process died, the database lost it, or it was never made. The log knows better. So the sweep
  * notes what may be wrong and waits until the read model has all that the log had by then. Then it makes those rows
- * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first one takes
+ * anew. One process sweeps at a time, or one would bring back what another had sent meanwhile. The first sweep takes
  * what is due later, too, because the queue may be empty, as after an update. A sweep leaves out what is in flight here.
  */
 export function createSweep(options: SweepOptions) {

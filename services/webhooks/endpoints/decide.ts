@@ -2,13 +2,18 @@ import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../../infra/event-store/decide.ts'
+import {
+  type DecidedEvent,
+  decidedEvent,
+  eventAbout,
+  type NewEvent,
+} from '../../../infra/event-store/decide.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { liveSecrets } from '../../../infra/wire/webhooks/signature.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import type { EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
-import type { Environment } from '../../../schemas/events.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
+import type { EndpointFlaggedReason, Environment } from '../../../schemas/events.ts'
 import type { EndpointSpec, EndpointUpdate } from './schemas.ts'
 
 export interface EndpointsState {
@@ -68,11 +73,6 @@ export function decideEndpointCreation(state: EndpointsState, command: CreateEnd
   return [decidedEvent({ type: 'WebhookEndpointCreated', data }, about)]
 }
 
-interface EventName {
-  eventId: string
-  now: number
-}
-
 /**
  * One event for each of name, URL, subscriptions and status that changes. 404 without the endpoint, 403 when its
  * organization is not active. 409 when it is enabled at the limit, and when it is disabled or unsubscribed from
@@ -87,7 +87,7 @@ export function decideEndpointUpdate(
   if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)
   if (endsApprovals(endpoint, changes)) refuseNeeded(state)
   return changed(endpoint, changes, now).map((event) =>
-    aboutEndpoint(endpoint, event, { eventId: derivedId('evt', changeId, event.type), now }),
+    eventAbout(endpoint, event, { eventId: derivedId('evt', changeId, event.type), now }),
   )
 }
 
@@ -129,8 +129,8 @@ function changed(endpoint: EndpointRow, changes: EndpointUpdate, now: number): D
   ]
 }
 
-interface GiveUpEndpoint extends EventName {
-  reason: FlaggedReason
+interface GiveUpEndpoint extends NewEvent {
+  reason: EndpointFlaggedReason
   /** When the request began that has the reason. */
   attemptedAt: number
 }
@@ -147,30 +147,22 @@ export function decideGivingUp(
   if (endpoint?.status !== 'active' || endpoint.target_since > attemptedAt) return []
   if (services.length === 0) {
     const data = { ...idsOf(endpoint), reason, disabled_at: now }
-    return [aboutEndpoint(endpoint, { type: 'WebhookEndpointDisabled', data }, { eventId, now })]
+    return [eventAbout(endpoint, { type: 'WebhookEndpointDisabled', data }, { eventId, now })]
   }
   if (endpoint.flagged_reason === 'gone' || endpoint.flagged_reason === reason) return []
   const data = { ...idsOf(endpoint), reason, flagged_at: now }
   // An id of its own: what flags an endpoint may disable it later, when no service needs it any more.
   const name = { eventId: derivedId('evt', eventId, 'flagged'), now }
-  return [aboutEndpoint(endpoint, { type: 'WebhookEndpointFlagged', data }, name)]
+  return [eventAbout(endpoint, { type: 'WebhookEndpointFlagged', data }, name)]
 }
 
 export function decideRecovery(
   endpoint: EndpointRow | undefined,
-  { eventId, now }: EventName,
+  { eventId, now }: NewEvent,
 ): DecidedEvent[] {
   if (!endpoint || endpoint.flagged_reason === null) return []
   const data = { ...idsOf(endpoint), recovered_at: now }
-  return [aboutEndpoint(endpoint, { type: 'WebhookEndpointRecovered', data }, { eventId, now })]
-}
-
-function aboutEndpoint(
-  { organization_id: organizationId, environment }: EndpointRow,
-  event: DomainEvent,
-  name: EventName,
-): DecidedEvent {
-  return decidedEvent(event, { organizationId, environment, ...name })
+  return [eventAbout(endpoint, { type: 'WebhookEndpointRecovered', data }, { eventId, now })]
 }
 
 /** How long the previous secret of a rotation still signs. */
@@ -185,7 +177,7 @@ const maxLiveSecrets = 3
  */
 export function decideSecretRotation(
   state: EndpointsState & { has: boolean },
-  { sealedSecret, eventId, now }: EventName & { sealedSecret: Buffer },
+  { sealedSecret, eventId, now }: NewEvent & { sealedSecret: Buffer },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
@@ -196,5 +188,5 @@ export function decideSecretRotation(
   }
   const times = { rotated_at: now, previous_expires_at: now + overlapMs }
   const data = { ...idsOf(endpoint), signing_secret_sealed: sealedSecret, ...times }
-  return [aboutEndpoint(endpoint, { type: 'WebhookEndpointSecretRotated', data }, { eventId, now })]
+  return [eventAbout(endpoint, { type: 'WebhookEndpointSecretRotated', data }, { eventId, now })]
 }

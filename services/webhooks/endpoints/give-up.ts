@@ -5,7 +5,8 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { activeServicesAt } from '../../../projections/gate/queries.ts'
 import { failingSince, findEndpoint } from '../../../projections/webhooks/queries.ts'
-import type { EndpointRow, FlaggedReason } from '../../../projections/webhooks/tables.ts'
+import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
+import type { EndpointFlaggedReason } from '../../../schemas/events.ts'
 import { goneStatus, type MadeAttempt } from '../deliveries/decide.ts'
 import { endpointsOf, seesServices } from './commands.ts'
 import { decideGivingUp, decideRecovery } from './decide.ts'
@@ -24,8 +25,8 @@ export interface GiveUp {
 
 /**
  * Disables endpoints to which nothing can be delivered: at once when one answers that it is gone, else after five
- * days without a success. These are counted once a minute at most. An endpoint that active services of Gate need for
- * approvals is only flagged, until something is delivered to it again.
+ * days without a success. How long it has been failing is read once a minute at most. An endpoint that active services
+ * of Gate need for approvals is only flagged, until something is delivered to it again.
  */
 export function createGiveUp({
   decideAs,
@@ -42,7 +43,7 @@ export function createGiveUp({
   const judging = new Set<Promise<void>>()
   const checked = new LRUCache<string, true>({ max: 10_000, ttl: checkEveryMs })
 
-  async function reasonFor({ endpoint, outcome }: JudgedAttempt): Promise<FlaggedReason | undefined> {
+  async function reasonFor({ endpoint, outcome }: JudgedAttempt): Promise<EndpointFlaggedReason | undefined> {
     const isGone = outcome.kind === 'response' && outcome.status === goneStatus
     if (isGone && endpoint.flagged_reason === null) return 'gone'
     if (checked.has(endpoint.id)) return undefined
@@ -52,7 +53,10 @@ export function createGiveUp({
     return since !== undefined && clock() - since >= failingMs ? 'failing' : undefined
   }
 
-  async function giveUp({ endpoint, attemptedAt }: JudgedAttempt, reason: FlaggedReason): Promise<void> {
+  async function giveUp(
+    { endpoint, attemptedAt }: JudgedAttempt,
+    reason: EndpointFlaggedReason,
+  ): Promise<void> {
     const path = pathOf(endpoint)
     const { organizationId, endpointId } = path
     const eventId = derivedId('evt', endpointId, reason, String(attemptedAt))

@@ -1,11 +1,6 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import {
-  type CommandDeps,
-  type DecidedEvent,
-  decidedEvent,
-  newId,
-} from '../../../infra/event-store/decide.ts'
+import { type CommandDeps, type DecidedEvent, eventAbout, newId } from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -86,8 +81,7 @@ export function decideTest(
     data: JSON.stringify(payload),
     ...{ endpoint_ids: [id], route: 'queued' },
   }
-  const about = { organizationId: organization_id, environment, eventId, now }
-  return [decidedEvent({ type: 'WebhookEventRaised', data }, about)]
+  return [eventAbout(endpoint, { type: 'WebhookEventRaised', data }, { eventId, now })]
 }
 
 function refuseMany({ recent }: TestState, now: number): void {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { derivedId } from '../../../../infra/ids.ts'
 import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
-import type { EndpointRow, FlaggedReason, SigningSecretRow } from '../../../../projections/webhooks/tables.ts'
+import type { EndpointRow, SigningSecretRow } from '../../../../projections/webhooks/tables.ts'
+import type { EndpointFlaggedReason } from '../../../../schemas/events.ts'
 import {
   type CreateEndpoint,
   decideEndpointCreation,
@@ -256,7 +257,12 @@ describe('giving up', () => {
 })
 
 describe('an endpoint that services are told of approvals at', () => {
-  const seen = (reason: FlaggedReason, attemptedAt = now) => ({ reason, attemptedAt, eventId: 'evt_1', now })
+  const seen = (reason: EndpointFlaggedReason, attemptedAt = now) => ({
+    reason,
+    attemptedAt,
+    eventId: 'evt_1',
+    now,
+  })
   const given = (some: Partial<EndpointRow> = {}) => ({
     endpoint: { ...endpoint, ...some },
     services: ['acme'],
