@@ -63,10 +63,7 @@ async function measureBatches({
 }: Parts): Promise<Measurement> {
   const target = { baseUrl: child.url, publishableKey }
   const documents = () => prepareDocuments(target, scale)
-  const samples = await documents()
-  const appends = samples.flatMap(({ sessionId, requests }) =>
-    requests.map((batch) => appendOf(sessionId, batch)),
-  )
+  const appends = appendsOf(await documents())
   const ours: Contender = {
     child,
     prepare: async () => deal(await documents(), connections).map(batchSequence),
@@ -95,7 +92,7 @@ async function measureClaims(parts: Parts): Promise<Measurement> {
 
 export async function prepareDocuments(
   target: { baseUrl: string; publishableKey: string },
-  { documents, batchesPerDocument }: Pick<Scale, 'documents' | 'batchesPerDocument'>,
+  { documents, batchesPerDocument }: Scale,
 ): Promise<PreparedDocument[]> {
   const prepared: PreparedDocument[] = []
   for (let index = 0; index < documents; index++) {
@@ -126,7 +123,11 @@ async function measureOpens({
   })
 }
 
+export function appendsOf(documents: readonly PreparedDocument[]): LoadRequest[] {
+  return documents.flatMap(({ sessionId, requests }) => requests.map((batch) => appendOf(sessionId, batch)))
+}
+
 /** The floor's request with the same bytes. */
-export function appendOf(key: string, { body, headers }: LoadRequest): LoadRequest {
+function appendOf(key: string, { body, headers }: LoadRequest): LoadRequest {
   return { method: 'POST', path: `/append/${key}`, headers, ...(body ? { body } : {}) }
 }

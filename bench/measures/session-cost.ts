@@ -11,7 +11,7 @@ import { cpuMicros, treeCpuMicros } from '../procfs.ts'
 import { interleave } from '../rounds.ts'
 import type { Scale } from '../scale.ts'
 import { spreadOf } from '../stats.ts'
-import { appendOf, connections, prepareDocuments } from './collect.ts'
+import { appendsOf, connections, prepareDocuments } from './collect.ts'
 import { sendTraffic, type Traffic } from './traffic.ts'
 
 /**
@@ -42,16 +42,17 @@ export async function measureSessionCost(traffic: Traffic, scale: Scale): Promis
       inFlight,
       sessions,
     })
+    const sessionMs = total + (details['Kafka ms'] ?? 0)
     measurements.push({
       name: `processor time a session over the floor's request, ${inFlight} in flight`,
       log: traffic.environment.logName,
       unit: 'ratio',
-      value: spreadOf(floor.map((ms) => (total + (details['Kafka ms'] ?? 0)) / ms)),
+      value: spreadOf(floor.map((ms) => sessionMs / ms)),
       // On Kafka it is shown for comparison: its floor leaves to the brokers what a session pays Postgres for.
       ...(traffic.environment.logName === 'embedded' && {
         aim: { direction: 'at most' as const, value: aim },
       }),
-      details: { 'session ms': total, 'floor ms': spreadOf(floor).median, ...details },
+      details: { 'session ms': sessionMs, 'floor ms': spreadOf(floor).median, ...details },
     })
   }
   return measurements
@@ -62,10 +63,7 @@ async function floorCost(traffic: Traffic, scale: Scale): Promise<number[]> {
   const { environment } = traffic
   const { live } = await environment.credentials()
   const target = { baseUrl: traffic.child.url, publishableKey: live.publishable_key }
-  const documents = await prepareDocuments(target, scale)
-  const appends = documents.flatMap(({ sessionId, requests }) =>
-    requests.map((batch) => appendOf(sessionId, batch)),
-  )
+  const appends = appendsOf(await prepareDocuments(target, scale))
   const floor = await environment.startFloor()
   const run = () => runLoad(floor.url, deal(appends, connections).map(fixedSequence))
   try {

@@ -15,7 +15,7 @@ export interface LoopbackAnswer {
   body?: string
 }
 
-export interface LoopbackServer {
+interface LoopbackServer {
   url: string
   close(): Promise<void>
 }

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { type Budget, overBudget } from '../../infra/access/budget.ts'
 import { unavailable } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
+import type { NewRecord } from '../../infra/log/port.ts'
 import { within } from '../../infra/timing.ts'
 import {
   type BatchResponse,
@@ -10,7 +11,7 @@ import {
   type ResultResponse,
   resultText,
 } from '../../infra/wire/collect/protocol.ts'
-import { acceptBody, type OpenedBody } from './accept.ts'
+import { type AcceptOptions, acceptBody, type OpenedBody } from './accept.ts'
 import { retrySeconds } from './admission.ts'
 import { appendClaimed } from './claims.ts'
 import {
@@ -43,13 +44,14 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
     now,
     check: () => checkNotErased(state.scope.sessionId, deps.dataKeys),
     claim: deps.claims.claim,
-    store: (claim, opened) =>
-      appendClaimed(deps, {
-        claim,
-        recordAt: (receivedAt) => batchRecord(request, { deps, state, opened: { ...opened, receivedAt } }),
-      }),
+    store: storeBy(deps, (opened) => batchRecord(request, { deps, state, opened })),
     answer: (accepted) => JSON.stringify(acknowledge(state, accepted, deps)),
   })
+}
+
+function storeBy(deps: CollectDeps, recordOf: (opened: OpenedBody) => NewRecord): AcceptOptions['store'] {
+  return (claim, opened) =>
+    appendClaimed(deps, { claim, recordAt: (receivedAt) => recordOf({ ...opened, receivedAt }) })
 }
 
 function batchRecord(
@@ -140,11 +142,7 @@ function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptio
       await checkNotErased(state.scope.sessionId, deps.dataKeys)
     },
     claim: deps.claims.claim,
-    store: (claim, opened) =>
-      appendClaimed(deps, {
-        claim,
-        recordAt: (receivedAt) => resultRecord(request, { deps, state, opened: { ...opened, receivedAt } }),
-      }),
+    store: storeBy(deps, (opened) => resultRecord(request, { deps, state, opened })),
     answer: async (accepted) => JSON.stringify(await handOff(state, accepted, deps)),
   })
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
-import { open, seal } from '../../infra/crypto/sealing.ts'
+import { keyIdBytes, open, seal } from '../../infra/crypto/sealing.ts'
 import { isId, type Random, type SessionId } from '../../infra/ids.ts'
 import { base64urlBytes } from '../../infra/text.ts'
 import type { ClientPlatform } from '../../infra/wire/collect/protocol.ts'
@@ -77,9 +77,9 @@ export function openDocumentId(
   keyring: Keyring,
 ): { facts: DocumentFacts; master: MasterKey } | undefined {
   const packed = openText(documentId, ofDocument(scope), keyring)
-  const master = keyring.byId(Buffer.from(documentId, 'base64url').toString('hex', 0, 4))
-  if (!packed || !master || packed.length !== factsBytes) return undefined
-  return { facts: unpackFacts(packed), master }
+  if (packed?.length !== factsBytes) return undefined
+  const master = keyring.byId(Buffer.from(documentId, 'base64url').toString('hex', 0, keyIdBytes))
+  return master && { facts: unpackFacts(packed), master }
 }
 
 export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Sealer): string {

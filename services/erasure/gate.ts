@@ -11,7 +11,7 @@ import {
   waitUntilApplied,
 } from './commands.ts'
 
-export interface GateErasureDeps extends DecidingDeps {
+interface GateErasureDeps extends DecidingDeps {
   /** The server's own organization, which has the consent pages and the built-in service. */
   ownOrganizationId: string
 }

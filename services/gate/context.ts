@@ -97,7 +97,7 @@ export interface Approvals {
   /** The session once it is not pending any more, or as it is after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
   /**
-   * Requests credentials whose key Postgres has lost from the service again, unless some process does already. Resolves
+   * Requests from the service again the credentials whose key Postgres has lost, unless some process does already. Resolves
    * when that has ended here, or after `ms`.
    */
   redeliver(gateSessionId: GateSessionId, ms: number): Promise<void>

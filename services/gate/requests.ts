@@ -13,7 +13,7 @@ import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateParts } from './context.ts'
 import { foundSession } from './sessions.ts'
 
-/** What the description of each endpoint with a body has. */
+/** What the description of each endpoint that checks its body has. */
 export const gateRoute = { tag: 'Gate', bodyCode: 'gate.validation_failed' } as const
 
 const kinds = { poll: 'gtpoll', agent: 'agt' } as const

@@ -132,16 +132,16 @@ const keyMs = 36 * hourMs
 
 /** Deletes what is of no use any more, at most 1,000 rows of a kind. Resolves to the number of rows. */
 export async function purgeGate({ pool, clock }: GateParts): Promise<number> {
-  const uses = Object.entries(useless(clock()))
+  const tables = Object.entries(useless(clock()))
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'gate-purge'))) return 0
     let rows = 0
-    for (const [table, where] of uses) rows += await removeRows(tx, table, where)
+    for (const [table, where] of tables) rows += await removeRows(tx, table, where)
     return rows
   })
 }
 
-/** By table, which rows `t` are of no use at the time, which is that of this process. */
+/** By table, which rows `t` are of no use. `now` is the time of this process; leases and limits end by the database's clock. */
 const useless = (now: number) => ({
   // Keys whose delivery ended in a crash, and keys that nothing was sealed under.
   gate_vault: `

@@ -13,7 +13,7 @@ export interface Connections {
   reads: number
 }
 
-// How many of the pool that all roles of a process share are for one role.
+// Connections for each role, in the pool that all roles of a process share.
 const poolOf: Record<Role, number> = {
   collect: 6,
   scoring: 6,

@@ -1,7 +1,6 @@
-/**
- * Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and
- * clients. A change to any of these needs a new frame version: deployed clients would no longer be understood.
- */
+// Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and clients.
+// A change to any of these needs a new frame version: deployed clients would no longer be understood.
+
 export type {
   BatchResponse,
   CanvasChallenge,
@@ -157,7 +156,7 @@ export interface EngineAnswer {
   answer: string
 }
 
-/** Bytes and text with what both browsers and Node have, so that one client runs in both. */
+/** Bytes as browsers and Node both have them. What follows uses nothing else, so that one client runs in both. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
 const encoder = new TextEncoder()

@@ -140,8 +140,12 @@ export function loginCode(options: {
 }): { code: Token<'gtcode'>; hash: string } {
   const { keyring, gateSessionId, approveToken, codeHash = null } = options
   const codeUnder = (master: MasterKey) => codeOf(master, `${gateSessionId}\0${approveToken}`)
-  const made = keyring.all.map(codeUnder).find((code) => isTokenOf(keyring, { token: code, hash: codeHash }))
-  if (made !== undefined && codeHash !== null) return { code: made, hash: codeHash }
+  if (codeHash !== null) {
+    const made = keyring.all
+      .map(codeUnder)
+      .find((code) => isTokenOf(keyring, { token: code, hash: codeHash }))
+    if (made !== undefined) return { code: made, hash: codeHash }
+  }
   const code = codeUnder(keyring.current)
   return { code, hash: tokenHashes(keyring, code)[0] }
 }

@@ -50,7 +50,7 @@ export function createView(options) {
 /** @param {string} id of an element of consent.html */
 const elementOf = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
-/** @param {State[]} states two, which are the same but for the token, since each load has another */
+/** @param {State[]} states two, compared without the token, since each load has another */
 function isSame(...states) {
   const [one, other] = states.map(({ view, after, code, consent }) =>
     JSON.stringify([view, after, code, consent && { ...consent, approve_token: '' }]),

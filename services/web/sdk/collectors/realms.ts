@@ -14,7 +14,7 @@ import {
 import { isV8 } from './environment.ts'
 import { createContext, release, rendererName } from './graphics.ts'
 
-export interface RealmAnswers {
+interface RealmAnswers {
   realm: Snapshot['worker']
   webdriver: boolean | null
   /** Ways in which something was seen to read what the worker logs. */
