@@ -635,6 +635,10 @@ export interface OrganizationDataPolicyChanged {
   webhook_days: null | number
   shortens_addresses: boolean
   allows_minimal_mode: boolean
+  /** Columns of read.session_facts that analysts do not see; null = the default ones. */
+  hidden_facts: null | string[]
+  /** Whether the facts of its sessions are published on tidegate.facts.v1. */
+  facts_topic: boolean
   changed_at: number
 }
 
@@ -1271,6 +1275,13 @@ export interface GivenAnswers {
   is_consistent: boolean
 }
 
+export interface Sdk {
+  name: string
+  version: string
+}
+
+export type DecisionReason = 'first' | 'changed' | 'hand_off' | 'idle'
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -1322,6 +1333,16 @@ export interface SessionScored {
   repeats: null | Repeats
   /** In the first decision about a page with a visitor, where it answered its document. */
   given_answers: null | GivenAnswers
+  /** The publishable key that opened the session; null where its opening is not known. */
+  key_id: null | string
+  platform: null | Platform
+  /** As the client names it; null where the session's opening is not known. */
+  sdk: null | Sdk
+  has_snapshot: null | boolean
+  /** What asked for the decision: the first snapshot, observations that changed the verdict, a hand-off, or the session's end. */
+  reason: null | DecisionReason
+  /** Id of the scoring model that made the score of the signals. */
+  model: null | string
 }
 
 /** A session is of another visitor, since somebody said that both are one. */

@@ -40,6 +40,7 @@ export const personalFields = {
     'hand_off',
     'snapshot_hash',
     'behavior_hash',
+    'sdk',
   ],
   ClientUserAttached: ['client_user_id'],
   VisitorLinked: ['continuity_id', 'presented_continuity_ids', 'install_id', 'components', 'network'],

@@ -54,7 +54,8 @@ const buildMigrations: Migrations = {
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
     // Its lock lasts to the end of the transaction: the first builds are made by one process, too.
-    await runMigrations(tx, [buildMigrations])
+    const own = projections.flatMap(({ migrations }) => migrations ?? [])
+    await runMigrations(tx, [buildMigrations, ...own])
     const builds: Build[] = []
     for (const projection of projections) builds.push(await firstBuild(tx, projection))
     return builds
@@ -130,31 +131,34 @@ export async function makeLive(tx: Tx, projection: Projection, build: Build): Pr
     `update tidegate.projection_builds set status = 'live' where projection = $1 and build = $2`,
     [build.projection, build.build],
   )
-  for (const table of projection.tables) await pointView(tx, `read.${table}`, `${build.schema}.${table}`)
+  for (const table of projection.tables)
+    await pointView(tx, `read.${table}`, `as select * from ${build.schema}.${table}`)
+  for (const [name, selectOver] of Object.entries(projection.views ?? {}))
+    await pointView(tx, `read.${name}`, `with (security_barrier) as ${selectOver(build.schema)}`)
 }
 
 // Views that others made over it, and rights on it, stay. Throws what is in the way where columns went.
-async function pointView(tx: Tx, view: string, table: string): Promise<void> {
+async function pointView(tx: Tx, view: string, definition: string): Promise<void> {
   await tx.query('savepoint before_view')
   try {
-    await tx.query(`create or replace view ${view} as select * from ${table}`)
+    await tx.query(`create or replace view ${view} ${definition}`)
   } catch (error) {
     if (!isOtherColumns(error)) throw error
     await tx.query('rollback to savepoint before_view')
-    await replaceView(tx, view, table)
+    await replaceView(tx, view, definition)
   }
   await tx.query('release savepoint before_view')
 }
 
 // Postgres replaces a view only where its columns stay and new ones come last.
-async function replaceView(tx: Tx, view: string, table: string): Promise<void> {
+async function replaceView(tx: Tx, view: string, definition: string): Promise<void> {
   const { rows } = await tx.query<{ grants: string }>(
     `select format('grant %s on ${view} to %s', string_agg(privilege_type, ', '),
        case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end) as grants
      from pg_class, aclexplode(relacl) where oid = $1::regclass and grantee <> relowner group by grantee`,
     [view],
   )
-  await tx.query(`drop view ${view}; create view ${view} as select * from ${table}`).catch((cause) => {
+  await tx.query(`drop view ${view}; create view ${view} ${definition}`).catch((cause) => {
     throw new Error(
       `${view} gets other columns. Drop what depends on it, and make it anew: ${cause.detail}`,
       {

@@ -1,6 +1,7 @@
 import type { VisitorErased } from '../../schemas/events.ts'
 import type { Topic } from '../log/port.ts'
 import type { Part } from '../postgres/arrays.ts'
+import type { Migrations } from '../postgres/migrations.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { RecordedEvent } from './codec.ts'
 
@@ -37,6 +38,10 @@ export interface Projection {
   types?: ReadonlySet<string>
   /** Tables that readers see as views `read.<table>`; compared after a rebuild. */
   tables: string[]
+  /** Other views for readers, by name in `read`: the select over the schema of a build. */
+  views?: Readonly<Record<string, (schema: string) => string>>
+  /** Tables that no event fills, which its views or rows refer to. */
+  migrations?: Migrations
   /** Creates the tables with the keys that `apply` needs, unqualified: search_path is the build's own schema. */
   ddl: string
   /** Creates the indexes that only readers need; a rebuild makes them after its load. */

@@ -4,6 +4,8 @@ import type { Client, ClientBase, QueryConfig } from 'pg'
 export interface Column<Row> {
   name: string
   type: ElementType
+  /** What the column is of where that is no element type: it is sent as text, and Postgres reads it. */
+  cast?: string | undefined
   of: (row: Row) => Element
 }
 
@@ -14,9 +16,12 @@ export interface Unnested {
 }
 
 export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter = 1): Unnested {
+  const names = columns.map(({ name }) => name).join(', ')
+  const arrays = `unnest(${columns.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`
+  const cast = columns.map(({ name, cast }) => (cast ? `${name}::${cast}` : name)).join(', ')
   return {
-    names: columns.map(({ name }) => name).join(', '),
-    source: `unnest(${columns.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`,
+    names,
+    source: cast === names ? arrays : `(select ${cast} from ${arrays} as sent (${names}))`,
     values: columns.map(({ type, of }) => arrayParameter(type, rows.map(of))),
   }
 }

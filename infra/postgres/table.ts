@@ -3,6 +3,8 @@ import type { Db } from './pool.ts'
 
 export interface ColumnDefinition<T> {
   type: ElementType
+  /** The column's type in Postgres where that is no element type. */
+  cast?: string
   constraint: string
   /** How readers select it: pg gives a bigint as text, and JSON as text where the column is text. */
   read?(sql: string): string
@@ -41,6 +43,26 @@ export const column = {
   }),
   integer: (): ColumnDefinition<number> => ({ type: 'integer', constraint: notNull, write: asIs }),
   boolean: (): ColumnDefinition<boolean> => ({ type: 'boolean', constraint: notNull, write: asIs }),
+  textArray: (): ColumnDefinition<string[]> => ({
+    type: 'text',
+    cast: 'text[]',
+    constraint: notNull,
+    write: arrayLiteral,
+  }),
+  integerArray: (): ColumnDefinition<number[]> => ({
+    type: 'text',
+    cast: 'integer[]',
+    constraint: notNull,
+    write: arrayLiteral,
+  }),
+  /** An address as text: `203.0.113.9`. */
+  address: (): ColumnDefinition<string> => ({
+    type: 'text',
+    cast: 'inet',
+    constraint: notNull,
+    read: (sql) => `host(${sql})`,
+    write: asIs,
+  }),
   bytea: (): ColumnDefinition<Buffer> => ({ type: 'bytea', constraint: notNull, write: asIs }),
   /** Bytes, as hexadecimal text where they are read and written. */
   hex: (): ColumnDefinition<string> => ({
@@ -50,6 +72,10 @@ export const column = {
     write: (text) => Buffer.from(text, 'hex'),
   }),
 }
+
+// In Postgres's text format of arrays, section 8.15.6 of its manual.
+const arrayLiteral = (values: (string | number)[]): string =>
+  `{${values.map((value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`).join()}}`
 
 /** Text from outside: it may have a NUL, which Postgres cannot store. */
 export function foreign(text: ColumnDefinition<string>): ColumnDefinition<string> {
@@ -112,8 +138,8 @@ export function table<R extends object>(
   const columnName = (field: keyof R) => definitions[field].name ?? String(field)
 
   function ddlOf(field: keyof R): string[] {
-    const { type, constraint } = definitions[field]
-    const own = `${columnName(field)} ${type} ${constraint}`.trimEnd()
+    const { type, cast = type, constraint } = definitions[field]
+    const own = `${columnName(field)} ${cast} ${constraint}`.trimEnd()
     return generated?.after === field ? [own, generated.ddl] : [own]
   }
 
@@ -125,6 +151,7 @@ export function table<R extends object>(
   const written = <F extends keyof R>(field: F): Column<Pick<R, F>> => ({
     name: columnName(field),
     type: definitions[field].type,
+    cast: definitions[field].cast,
     of: (row) => definitions[field].write(row[field]),
   })
 
@@ -213,7 +240,8 @@ export function insertInto<R>(
   firstParameter = 1,
 ): { text: string; values: Buffer[] } {
   const { names, source, values } = unnest(columns, rows, firstParameter)
-  const from = ordered ? `${source} as incoming (${names}) order by ${key}` : source
+  const order = ordered ? `order by ${key}` : ''
+  const from = `${source} as incoming (${names}) ${order}`
   return { text: `insert into ${name} (${names}) select * from ${from} ${conflict}`, values }
 }
 

@@ -21,15 +21,18 @@ export const organizationsProjection: Projection = {
   subjectsOf,
 }
 
+const keyIdOf = (data: RecordedEvent['data']): string[] =>
+  'key_id' in data && data.key_id !== null ? [data.key_id] : []
+
 // One partition has all events of an organization.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   const organizationIds = events.map(organizationIdOf)
-  const keyIds = events.flatMap(({ data }) => ('key_id' in data ? [data.key_id] : []))
+  const keyIds = events.flatMap(({ data }) => keyIdOf(data))
   const states = await loadRows(tx, organizations, { by: 'id', ids: organizationIds })
   const keys = await loadRows(tx, apiKeys, { by: 'id', ids: keyIds })
   for (const event of events) {
     evolveIn(states, organizationIdOf(event), (state) => evolveOrganization(state, event))
-    if ('key_id' in event.data) evolveIn(keys, event.data.key_id, (state) => evolveKey(state, event))
+    for (const id of keyIdOf(event.data)) evolveIn(keys, id, (state) => evolveKey(state, event))
   }
   return [
     ...saveRows(organizations, [...states.values()]),

@@ -11,7 +11,7 @@ const tables = [dataPolicies, dataExpirations, policyAppliedEvents]
 /** What is recorded of each organization's visitors, and what of it has ended. */
 export const policiesProjection: Projection = {
   name: 'policies',
-  version: 1,
+  version: 2,
   topics: [eventTopics.OrganizationDataPolicyChanged],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),

@@ -17,6 +17,9 @@ export const dataPolicies = table('data_policies', {
   shortens_addresses: column.boolean(),
   allows_minimal_mode: column.boolean(),
   changed_at: column.bigint(),
+  /** Columns that analysts do not see; null = the default ones. */
+  hidden_facts: nullable(column.textArray()),
+  facts_topic: column.boolean(),
 })
 export type DataPolicyRow = RowOf<typeof dataPolicies>
 

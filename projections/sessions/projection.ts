@@ -17,7 +17,9 @@ import {
   userText,
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
+import { type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
+import { analystsMigrations, sessionFactsView } from './session-facts.ts'
 import {
   clientUserChanges,
   decisionStorage,
@@ -32,14 +34,18 @@ import {
   visitors,
 } from './tables.ts'
 
+const markNames = ['mark_id', 'mark', 'mark_reason', 'marked_at'] as const
+
 const tables = [sessions, decisions, clientUserChanges, visitors, visitorSessions, searchTexts, sessionEvents]
 
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 1,
+  version: 2,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
+  views: { session_facts: sessionFactsView },
+  migrations: analystsMigrations,
   ddl: tables.map(({ ddl }) => ddl).join('') + decisionStorage + sessionApplyIndexes,
   indexes: sessionReadIndexes,
   appliedIn: [decisions.name, clientUserChanges.name],
@@ -142,13 +148,20 @@ export function eventTypesOf({ visitor, is_provisional }: SessionScored): Sessio
 interface Latest {
   event: FoundEvent
   first: FoundEvent
+  facts: SessionFacts
 }
 
-const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text')
+const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text', ...markNames)
+type SessionRow = Omit<RowOf<typeof sessions>, 'client_user_id' | 'user_text' | keyof typeof markColumns>
 const unchanged = ['session_id', 'organization_id', 'environment', 'created_at']
+// A session stays handed off, whatever asks for later decisions.
+const lasting = ['handed_off_at']
 const replaced = sessionColumns
   .filter(({ name }) => !unchanged.includes(name))
-  .map(({ name }) => `${name} = excluded.${name}`)
+  .map(
+    ({ name }) =>
+      `${name} = ${lasting.includes(name) ? `coalesce(excluded.${name}, s.${name})` : `excluded.${name}`}`,
+  )
 
 // `found` are in offset order.
 function upsertSessions(found: FoundEvent[], first: number) {
@@ -167,23 +180,29 @@ function upsertSessions(found: FoundEvent[], first: number) {
 function latestBySession(found: FoundEvent[]): Latest[] {
   const latest = new Map<string, Latest>()
   for (const event of found) {
-    const first = latest.get(event.data.session_id)?.first ?? event
-    latest.set(event.data.session_id, { event, first })
+    const known = latest.get(event.data.session_id)
+    const facts = sessionFacts(event.data)
+    const handed_off_at = facts.handed_off_at ?? known?.facts.handed_off_at ?? null
+    latest.set(event.data.session_id, {
+      event,
+      first: known?.first ?? event,
+      facts: { ...facts, handed_off_at },
+    })
   }
   return [...latest.values()]
 }
 
-function sessionRow({ event, first }: Latest): RowOf<typeof sessions> {
+function sessionRow({ event, first, facts }: Latest): SessionRow {
   const { page, agent, address } = event.texts
   return {
     ...commonColumns(event),
-    client_user_id: null,
     created_at: first.data.created_at,
     visitor: linkedVisitor(event.data.visitor),
     page_text: page.id,
     agent_text: agent.id,
     address_text: address.id,
-    user_text: null,
+    key_id: event.data.key_id,
+    ...facts,
   }
 }
 

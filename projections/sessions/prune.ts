@@ -3,6 +3,7 @@ import type { EndedData, Projection, Prune } from '../../infra/event-store/proje
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { isUsedText } from './erase.ts'
+import { factNames } from './facts.ts'
 import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
 
 // So many rows a statement, which limits how many are locked, and for how long.
@@ -34,7 +35,7 @@ export function createSessionsPrune(): Prune {
     const ofDecisions = await decisions(tx, ended)
     const ofVisitors = await pruneVisitors(tx, ended)
     const ofKeys = await deleteEndedDataKeys(tx, chunk)
-    if (sessions > 0 || ofVisitors > 0) texts.again()
+    if (sessions > 0 || ofVisitors > 0 || ofDecisions) texts.again()
     // Texts wait for a step of their own, whose lock waits for nobody who waits for what was deleted here.
     if (sessions > 0 || ofVisitors > 0 || ofDecisions || ofKeys) return true
     return texts.prune(tx, ended)
@@ -78,6 +79,17 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
   await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
 }
 
+// The row stays with what lists show.
+const endFacts = (tx: Tx, sessionIds: string[]) =>
+  tx.query({
+    name: 'end-facts',
+    text: `update sessions set ${endedColumns.map((name) => `${name} = null`).join(', ')}
+      where session_id = any($1) and scoring_version is not null`,
+    values: [sessionIds],
+  })
+
+const endedColumns = [...factNames, 'page_text', 'agent_text', 'address_text']
+
 const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
   tx.query('delete from decisions where session_id = any($1)', [sessionIds])
 
@@ -99,10 +111,9 @@ function createDecisionsPrune(): Prune {
         })
         const last = rows.at(-1)
         if (!last) continue
-        await deleteDecisions(
-          tx,
-          rows.map((row) => row.session_id),
-        )
+        const ids = rows.map((row) => row.session_id)
+        await deleteDecisions(tx, ids)
+        await endFacts(tx, ids)
         reached.set(name, { at: last.at, sessionId: last.session_id })
         return true
       }

@@ -10,6 +10,7 @@ import type {
   VisitorLink,
   VisitorStorage,
 } from '../../schemas/events.ts'
+import { factColumns, markColumns } from './facts.ts'
 
 /** The newest ones that a session's answer has, because a client can request results without end. */
 export const maxEarlierDecisions = 100
@@ -42,6 +43,14 @@ const decisionColumns = {
   manipulation: nullable(column.json<Manipulation>()),
 }
 
+/** Where searches find it. Null, as its facts are, once its decisions have ended. */
+const pageTextColumns = {
+  page_text: nullable(column.bytea()),
+  agent_text: nullable(column.bytea()),
+  address_text: nullable(column.bytea()),
+}
+
+/** One flat row a session, which lists, filters and counts read. docs/reference/session-facts.md says what its columns mean. */
 export const sessions = table('sessions', {
   session_id: primaryKey(column.id()),
   organization_id: column.id(),
@@ -52,10 +61,11 @@ export const sessions = table('sessions', {
   ...decisionColumns,
   visitor_id: nullable(column.id()),
   visitor: nullable(column.json<LinkedVisitor>()),
-  page_text: column.bytea(),
-  agent_text: column.bytea(),
-  address_text: column.bytea(),
+  ...pageTextColumns,
   user_text: nullable(column.bytea()),
+  key_id: nullable(column.id()),
+  ...markColumns,
+  ...factColumns,
 })
 
 /**

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../infra/access/organization.ts'
 import { checkAll } from '../../infra/errors/check-all.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
@@ -5,6 +6,7 @@ import { invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataExpirationRow, DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
+import { hideableFacts } from '../../projections/sessions/session-facts.ts'
 
 /** Undefined = as it is. */
 export type DataPolicyChanges = {
@@ -18,6 +20,8 @@ export const noDataPolicy = {
   webhook_days: null,
   shortens_addresses: false,
   allows_minimal_mode: false,
+  hidden_facts: null,
+  facts_topic: false,
 }
 
 // A session may last for a day; what it says afterwards would be lost with fewer.
@@ -34,18 +38,21 @@ export function decideDataPolicy(
   const current = policy ?? noDataPolicy
   const { shortens_addresses = current.shortens_addresses } = changes
   const { allows_minimal_mode = current.allows_minimal_mode } = changes
+  const { facts_topic = current.facts_topic } = changes
   const next = {
     ...checkAll({
       session_days: () => checkedDays('session_days', changes, current),
       decision_days: () => checkedDays('decision_days', changes, current),
       visitor_days: () => checkedDays('visitor_days', changes, current),
       webhook_days: () => checkedDays('webhook_days', changes, current),
+      hidden_facts: () => checkedFacts(changes.hidden_facts, current.hidden_facts),
     }),
     shortens_addresses,
     allows_minimal_mode,
+    facts_topic,
   }
   const names = Object.keys(noDataPolicy) as (keyof typeof noDataPolicy)[]
-  if (names.every((name) => next[name] === current[name])) return []
+  if (names.every((name) => isDeepStrictEqual(next[name], current[name]))) return []
   const data = { organization_id: organizationId, ...next, changed_at: now }
   const about = { organizationId, environment: null, eventId, now }
   return [decidedEvent({ type: 'OrganizationDataPolicyChanged', data }, about)]
@@ -60,6 +67,15 @@ function checkedDays(name: keyof RetentionDays, changes: DataPolicyChanges, curr
   if (days === null || isForEver || (Number.isInteger(days) && days >= least && days <= most)) return days
   const expected = `${least} to ${most} days${name === 'webhook_days' ? '' : ', for ever'}, or the default`
   throw invalid({ name, issue: 'invalid', expected }, 'organization_data_policy')
+}
+
+function checkedFacts(names: string[] | null | undefined, current: string[] | null): string[] | null {
+  if (names === undefined) return current
+  if (names === null) return null
+  const known = hideableFacts.filter((name) => names.includes(name))
+  if (known.length === new Set(names).size) return known
+  const expected = `some of ${hideableFacts.join(', ')}`
+  throw invalid({ name: 'hidden_facts', issue: 'invalid', expected }, 'organization_data_policy')
 }
 
 const dayMs = 24 * 60 * 60 * 1000

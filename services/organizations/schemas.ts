@@ -23,6 +23,11 @@ const dataPolicySchema = z
     webhook_days: days,
     shortens_addresses: z.boolean().describe('Addresses are recorded as IPv4 /24 and IPv6 /48.'),
     allows_minimal_mode: z.boolean().describe('A page may leave fingerprints out.'),
+    hidden_facts: z
+      .array(z.string())
+      .nullable()
+      .describe('Columns of the flat rows that analysts do not see; null is the default ones.'),
+    facts_topic: z.boolean().describe('The flat rows are published on a Kafka topic.'),
     changed_at: timestamp.nullable().describe('null: it has never been changed.'),
   })
   .describe('What is recorded of visitors, and for how many days. Set by the operator.')

@@ -1,7 +1,7 @@
 import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
-import type { Verdict } from '../../schemas/events.ts'
+import type { DecisionReason, Verdict } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './session/answers.ts'
 import type { AllowsMinimal } from './session/facts.ts'
 import { evolve, type SessionEvent, type SessionState } from './session/state.ts'
@@ -65,6 +65,7 @@ export const idleAfterMs = 30 * 60 * 1000
 
 export interface Trigger {
   decisionId: string
+  reason: DecisionReason
   final: boolean
   /** Only a changed verdict makes a decision. */
   onlyOnChange: boolean
@@ -104,14 +105,20 @@ function handOff(
 ): Trigger | undefined {
   if (after === before) return undefined
   const { decision_id: decisionId, received_at: at, document_id_hash: handOffDocument } = event
-  return { decisionId, final: true, onlyOnChange: false, at, handOffDocument }
+  return { decisionId, reason: 'hand_off', final: true, onlyOnChange: false, at, handOffDocument }
 }
 
 // Nothing where the session is final, or a body arrived after the scheduler found it idle.
 function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
   if (after.final) return undefined
   if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs) return undefined
-  return { decisionId: event.decision_id, final: true, onlyOnChange: false, at: event.idled_at }
+  return {
+    decisionId: event.decision_id,
+    reason: 'idle',
+    final: true,
+    onlyOnChange: false,
+    at: event.idled_at,
+  }
 }
 
 function batch(
@@ -122,7 +129,8 @@ function batch(
   const hasNothingNew = after === before || after.snapshot === null
   if (hasNothingNew || after.final) return undefined
   const decisionId = derivedId('evt', event.event_id)
-  return { decisionId, final: false, onlyOnChange: after.decisions > 0, at: event.received_at }
+  const reason = after.decisions > 0 ? 'changed' : 'first'
+  return { decisionId, reason, final: false, onlyOnChange: reason === 'changed', at: event.received_at }
 }
 
 function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {

@@ -92,6 +92,13 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     ...decision.hashes,
     repeats: facts.repeats,
     given_answers: state.decisions === 0 ? answersOf(decision) : null,
+    key_id: state.key_id ?? null,
+    // A session of which no opening is known has a platform that nothing says.
+    platform: state.sdk ? state.platform : null,
+    sdk: state.sdk ?? null,
+    has_snapshot: facts.snapshot !== null,
+    reason: trigger.reason,
+    model: null,
   }
 }
 

@@ -246,6 +246,12 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     behavior_hash: null,
     repeats: null,
     given_answers: null,
+    key_id: 'key_00000000000000000000000001',
+    platform: 'web',
+    sdk: { name: 'tidegate-web', version: '0.1.0' },
+    has_snapshot: true,
+    reason: 'first',
+    model: null,
     evidence: {
       sources: ['request_headers', 'snapshot'],
       unchecked: ['verified_bot_identity'],

@@ -33,6 +33,8 @@ export interface SessionState {
   organization_id: string
   environment: Environment
   platform: Platform
+  /** The publishable key that opened it. Missing where the session's opening is not known. */
+  key_id?: string
   /** Missing where the session's opening is not known. */
   sdk?: { name: string; version: string } | null
   created_at: number
@@ -90,6 +92,7 @@ function opened(event: SessionOpened): SessionState {
   return {
     ...forgotten(event, event.opened_at),
     platform: event.platform,
+    key_id: event.key_id,
     sdk: { name: event.sdk_name, version: event.sdk_version },
     continuity_ids: event.continuity_ids,
     continuity_id: event.continuity_id,

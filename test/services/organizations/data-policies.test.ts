@@ -37,6 +37,8 @@ test('the detail shows the policy, and keys of the organization follow it at onc
     webhook_days: null,
     shortens_addresses: true,
     allows_minimal_mode: true,
+    hidden_facts: null,
+    facts_topic: false,
     changed_at: new Date(world.now.ms).toISOString(),
   })
   expect(await shortens()).toBe(true)

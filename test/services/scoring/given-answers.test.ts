@@ -33,7 +33,13 @@ function decided(countingKey = createSecretKey(randomBytes(32))) {
   const session = testSession('own', { client })
   const state = stateAfter([...opened(session), batch(session)])
   const evaluation = evaluate({ state, network: noNetwork.lookup(state.ip_address, startedAt) })
-  const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
+  const trigger = {
+    decisionId: 'evt_x',
+    reason: 'first' as const,
+    final: true,
+    onlyOnChange: false,
+    at: startedAt,
+  }
   const about = { state, trigger, evaluation, visitor, hashes: hashesOf(evaluation.facts), countingKey }
   return scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1 })
 }

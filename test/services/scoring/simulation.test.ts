@@ -32,7 +32,13 @@ function decide({ proofs, key }: Given): SessionScored {
   const state = stateAfter([...opened(session), batch(session)])
   const network = noNetwork.lookup(state.ip_address, startedAt)
   const evaluation = evaluate({ state, network, simulationKey: key })
-  const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
+  const trigger = {
+    decisionId: 'evt_x',
+    reason: 'first' as const,
+    final: true,
+    onlyOnChange: false,
+    at: startedAt,
+  }
   const learning = { visitor: sessionScored().visitor, countingKey: createSecretKey(Buffer.alloc(32)) }
   const about = { state, trigger, evaluation, hashes: hashesOf(evaluation.facts), ...learning }
   const { event } = scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1 })

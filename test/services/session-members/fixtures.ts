@@ -32,7 +32,13 @@ interface Fixture {
 export function scored({ visitor = null, ...fixture }: Fixture, index: number): SessionScored {
   const repeats = repeatsOf(1 + (index % 2))
   const evaluation = evaluate({ state: stateOf(fixture), network: fixture.network, repeats })
-  const trigger = { decisionId: `evt_${index}`, final: index % 2 === 0, onlyOnChange: false, at: startedAt }
+  const trigger = {
+    decisionId: `evt_${index}`,
+    reason: 'first' as const,
+    final: index % 2 === 0,
+    onlyOnChange: false,
+    at: startedAt,
+  }
   const hashes = hashesOf(evaluation.facts)
   const evaluated = {
     evaluation,

@@ -26,7 +26,13 @@ export function decisionAbout(
   allowsMinimal?: AllowsMinimal,
 ): SessionScored {
   const evaluation = evaluate({ state, network, allowsMinimal })
-  const trigger = { decisionId: 'evt_x', final: true, onlyOnChange: false, at: startedAt }
+  const trigger = {
+    decisionId: 'evt_x',
+    reason: 'first' as const,
+    final: true,
+    onlyOnChange: false,
+    at: startedAt,
+  }
   const about = {
     state,
     trigger,

@@ -1,0 +1,115 @@
+import ipaddr from 'ipaddr.js'
+import { column, foreign, nullable, type RowOf, storable, type Table } from '../../infra/postgres/table.ts'
+import type { Network, Platform, Repeats, SessionScored } from '../../schemas/events.ts'
+
+export type MarkLabel = 'human' | 'bot' | 'fraud' | 'legitimate'
+
+/** The newest mark of the session; null without one. */
+export const markColumns = {
+  mark_id: nullable(column.id()),
+  mark: nullable(column.text<MarkLabel>()),
+  mark_reason: nullable(column.text()),
+  marked_at: nullable(column.bigint()),
+}
+
+const anonymous = ['tor', 'vpn', 'relay', 'residential_proxy', 'proxy', 'callback_proxy', 'hosting'] as const
+/** `other` = databases were asked and know nothing of the kind; `unknown` = none was asked. */
+export type NetworkKind = (typeof anonymous)[number] | 'other' | 'unknown'
+export const networkKinds: readonly NetworkKind[] = [...anonymous, 'other', 'unknown']
+
+/**
+ * What the row of a session says of its newest decision beside what the list shows. All of them are null once the
+ * organization's decisions have ended and its sessions have not: `scoring_version` says whether that is so.
+ */
+export const factColumns = {
+  scoring_version: nullable(column.text()),
+  model: nullable(column.text()),
+  signals: nullable(column.textArray()),
+  signal_points: nullable(column.integerArray()),
+  attribution: nullable(column.textArray()),
+  agent: nullable(foreign(column.text())),
+  page_host: nullable(foreign(column.text())),
+  page_path: nullable(foreign(column.text())),
+  referrer_host: nullable(foreign(column.text())),
+  country: nullable(foreign(column.text())),
+  asn: nullable(column.bigint()),
+  network_holder: nullable(foreign(column.text())),
+  network: nullable(column.text<NetworkKind>()),
+  ip_address: nullable(column.address()),
+  browser: nullable(foreign(column.text())),
+  browser_version: nullable(foreign(column.text())),
+  os: nullable(foreign(column.text())),
+  os_version: nullable(foreign(column.text())),
+  user_agent: nullable(foreign(column.text())),
+  form_factor: nullable(foreign(column.text())),
+  sdk: nullable(foreign(column.text())),
+  platform: nullable(column.text<Platform>()),
+  has_snapshot: nullable(column.boolean()),
+  handed_off_at: nullable(column.bigint()),
+  repeats: nullable(column.json<Repeats>()),
+}
+
+export type SessionFacts = RowOf<Table<{ [K in keyof typeof factColumns]: ValueOf<(typeof factColumns)[K]> }>>
+type ValueOf<C> = C extends { write(value: infer T): unknown } ? T : never
+
+export const factNames = Object.keys(factColumns) as (keyof SessionFacts)[]
+
+export function sessionFacts(decision: SessionScored): SessionFacts {
+  const { request, network, browser, device, sdk } = decision
+  const signals = decision.signals_fired
+  const page = URL.parse(request.url)
+  return {
+    scoring_version: decision.scoring_version,
+    model: decision.model,
+    signals: signals.map(({ signal }) => signal),
+    signal_points: signals.map(({ signal_score }) => signal_score),
+    attribution: attributionOf(decision),
+    agent: agentOf(decision),
+    page_host: page?.hostname || null,
+    page_path: page?.pathname.slice(0, maxPath) ?? null,
+    referrer_host: request.referrer === null ? null : URL.parse(request.referrer)?.hostname || null,
+    country: network.location?.country_code ?? null,
+    asn: numberOf(network.routing.asn),
+    network_holder: network.routing.organization,
+    network: networkKindOf(network),
+    ip_address: addressOf(request.ip_address),
+    browser: browser.name ?? browser.app_name,
+    browser_version: browser.major_version,
+    os: device.operating_system.name,
+    os_version: /\d+/.exec(device.operating_system.version ?? '')?.[0] ?? null,
+    user_agent: request.user_agent,
+    form_factor: device.form_factor,
+    sdk: sdk && `${sdk.name}/${sdk.version}`,
+    platform: decision.platform,
+    // Events of before 0.2.0 say it by what follows from it.
+    has_snapshot: decision.has_snapshot ?? decision.manipulation !== null,
+    handed_off_at: decision.hand_off || decision.reason === 'hand_off' ? decision.evaluated_at : null,
+    repeats: decision.repeats,
+  }
+}
+
+// Beyond it a path is no page of which anybody counts sessions.
+const maxPath = 500
+
+const attributionOf = ({ attribution }: SessionScored) =>
+  (attribution?.labels ?? []).map(({ kind, value }) => storable(`${kind}:${value}`))
+
+// What it says that it is, or leaves marks of. Nothing of it is verified.
+function agentOf({ web_bot_auth, attribution }: SessionScored): string | null {
+  return web_bot_auth?.domain ?? attribution?.labels.find(({ kind }) => kind === 'tool')?.value ?? null
+}
+
+function networkKindOf({ anonymity, status }: Network): NetworkKind {
+  return anonymous.find((kind) => anonymity[kind]) ?? (status === 'ready' ? 'other' : 'unknown')
+}
+
+// AS64500.
+function numberOf(asn: string | null): number | null {
+  const digits = /^(?:AS)?(\d{1,10})$/.exec(asn ?? '')?.[1]
+  return digits === undefined ? null : Number(digits)
+}
+
+// In full, and without a zone: Postgres reads no other forms.
+function addressOf(text: string): string | null {
+  return ipaddr.isValid(text) && !text.includes('%') ? ipaddr.process(text).toString() : null
+}
