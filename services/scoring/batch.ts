@@ -15,6 +15,7 @@ import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
+import type { CountDecision } from './metrics.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/score.ts'
@@ -29,7 +30,7 @@ import {
 } from './store.ts'
 import { offsets } from './tables.ts'
 import { type Resolution, type Resolved, resolveVisitors } from './visitors/resolve.ts'
-import type { RecordedVisitor } from './visitors/split.ts'
+import type { Recorded } from './visitors/split.ts'
 
 export interface ScoreDeps extends DecisionSources {
   log: EventLog
@@ -38,12 +39,13 @@ export interface ScoreDeps extends DecisionSources {
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
+  /** Called for each decision that was appended for the first time. */
+  onDecided?: CountDecision | undefined
 }
 
 interface ScoreBatches {
   batches: EventBatch[]
-  /** Visitors of those decisions that were appended before a crash, by decision id. */
-  findRecorded: (decisionIds: string[]) => Promise<Map<string, RecordedVisitor>>
+  findRecorded: (decisionIds: string[]) => Promise<Recorded>
   countRepeats: RepeatCounter
   written: WrittenStates
 }
@@ -97,10 +99,12 @@ async function scoreIn(
   const recorded = await findRecorded(decisions.map(({ trigger }) => trigger.decisionId))
   const resolution = await resolveVisitors(tx, { decisions, recorded, now: startedAt })
   const counted = await withCounts(decisions, resolution, (sessions) => countRepeats(tx, sessions))
-  const records = await encode(deps, { decisions: counted, resolution, startedAt, breathe })
+  const scored = await scoredEvents(deps, { decisions: counted, resolution, startedAt, breathe })
+  const records = await toRecords(deps.codec, scored)
   const links = await linkRecords(deps.codec, resolution.linked, decisions)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
+  count(deps, { scored, recorded })
   const nextOffsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,
@@ -152,15 +156,15 @@ async function withCounts(
   })
 }
 
-async function encode(
-  { codec, clock, dataKeys }: ScoreDeps,
+async function scoredEvents(
+  { clock, dataKeys }: ScoreDeps,
   {
     decisions,
     resolution,
     startedAt,
     breathe,
   }: { decisions: Counted[]; resolution: Resolution; startedAt: number; breathe: Breathe },
-): Promise<NewRecord[]> {
+): Promise<DecidedEvent<TrafficEvent>[]> {
   const evaluatedAt = clock()
   const countingKey = decisions.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null
   const durationMs = Math.max(0, Math.round(evaluatedAt - startedAt))
@@ -180,7 +184,16 @@ async function encode(
     decided.push(scored)
     await breathe()
   }
-  return toRecords(codec, decided)
+  return decided
+}
+
+// After a crash the same decisions are appended again.
+function count(
+  { onDecided }: ScoreDeps,
+  { scored, recorded }: { scored: DecidedEvent<TrafficEvent>[]; recorded: Recorded },
+): void {
+  for (const { event, meta } of scored)
+    if (event.type === 'SessionScored' && !recorded.has(meta.eventId)) onDecided?.(event.data)
 }
 
 async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {

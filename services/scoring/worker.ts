@@ -10,7 +10,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreDeps, scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
 import { createWrittenStates, readOffset } from './store.ts'
-import type { RecordedVisitor } from './visitors/split.ts'
+import type { Recorded } from './visitors/split.ts'
 
 interface ScoringOptions extends ScoreDeps {
   applied: Pick<Applied, 'waitFor'>
@@ -69,11 +69,8 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
 interface Recovery {
   /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
   suspect(partition: number, until: number): void
-  /** Visitors of recorded decisions, by decision id; empty unless a batch starts before what is suspected. */
-  findRecorded(
-    starts: { partition: number; offset: number }[],
-    decisionIds: string[],
-  ): Promise<Map<string, RecordedVisitor>>
+  /** Empty unless a batch starts before what is suspected. */
+  findRecorded(starts: { partition: number; offset: number }[], decisionIds: string[]): Promise<Recorded>
 }
 
 const waitMs = 2000
@@ -117,9 +114,7 @@ export function createRecovery({
       for (const suspect of unread) suspect.ready = reading
       await Promise.all(suspected.map(({ ready }) => ready))
       const decisions = await findDecisions(pool, ids)
-      return new Map(
-        decisions.flatMap(({ event_id, visitor }) => (visitor ? [[event_id, visitor] as const] : [])),
-      )
+      return new Map(decisions.map(({ event_id, visitor }) => [event_id, visitor]))
     },
   }
 }

@@ -13,6 +13,7 @@ import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
+import { countDecisions } from '../scoring/metrics.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runVisitorPruner } from '../scoring/visitors/prune.ts'
@@ -41,7 +42,7 @@ export interface WorkerParts {
 
 /** Scoring is stopped before the projections, so that what it decided last is still applied. */
 export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
-  const { roles, network, registry, simulationKey, undo } = parts
+  const { roles, registry, undo } = parts
   const applying = roles.includes('projections')
     ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
     : []
@@ -50,7 +51,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
-  const scoring = roles.includes('scoring') ? await startScoring(core, { network, simulationKey, undo }) : []
+  const scoring = roles.includes('scoring') ? await startScoring(core, parts) : []
   undo.defer(() => stopTogether(scoring))
   const oldCounts = 'keys that answers of months before were counted under'
   const tidying = [
@@ -91,7 +92,7 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core,
-  { network, simulationKey, undo }: Pick<WorkerParts, 'network' | 'simulationKey' | 'undo'>,
+  { network, registry, simulationKey, undo }: WorkerParts,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -99,7 +100,8 @@ async function startScoring(
   const minimal = await followMinimalMode(core)
   const { allowsMinimal } = minimal
   const { learned } = learning
-  const scoring = runScoring({ ...core, network, learned, simulationKey, allowsMinimal })
+  const onDecided = countDecisions(registry)
+  const scoring = runScoring({ ...core, network, learned, simulationKey, allowsMinimal, onDecided })
   return startTogether<Running>([
     ...[learning, minimal, pruner, runSessionScheduler(core)].map((started) => Promise.resolve(started)),
     scoring,

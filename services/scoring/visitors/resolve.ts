@@ -17,7 +17,7 @@ import {
 import { reassignStates } from './links.ts'
 import { type Match, matchVisitor } from './match.ts'
 import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
-import { mayBeTwo, type RecordedVisitor, sessionsToSplit } from './split.ts'
+import { mayBeTwo, type Recorded, sessionsToSplit } from './split.ts'
 
 export interface Resolved {
   link: VisitorLink
@@ -45,8 +45,8 @@ interface Decision {
 }
 
 interface Context {
-  /** Visitors of decisions that were appended before a crash, by decision id. They stay as they are. */
-  recorded: Map<string, RecordedVisitor>
+  /** Visitors stay as they were recorded. */
+  recorded: Recorded
   /** Epoch milliseconds. */
   now: number
 }
@@ -95,7 +95,7 @@ async function resolve(
   const { sessionId, decision, keys, profile } = session
   const { state, trigger, evaluation } = decision
   const { snapshot } = evaluation.facts
-  const before = recorded.get(trigger.decisionId)
+  const before = recorded.get(trigger.decisionId) ?? undefined
   const found = matchVisitor({ sessionId, openedAt: state.created_at, keys, profile, candidates: index })
   const { isNewStorage, split } = await separate(session, { match: found, index, now })
   splits.push(...split)

@@ -1,7 +1,10 @@
 import type { VisitorLink } from '../../../schemas/events.ts'
 import type { KnownVisitor } from './match.ts'
 
-export type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
+type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
+
+/** Visitors of decisions that were appended before a crash, by decision id; null where one has none. */
+export type Recorded = Map<string, RecordedVisitor | null>
 
 /** A session of a visitor. Times are epoch milliseconds. */
 export interface LinkedSession {

@@ -6,6 +6,7 @@ import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findDecisions } from '../../../projections/sessions/queries.ts'
+import type { CountDecision } from '../../../services/scoring/metrics.ts'
 import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
@@ -24,6 +25,7 @@ import {
   type TestSession,
   testSession,
 } from './support/events.ts'
+import { headlessChrome } from './support/snapshots.ts'
 
 const topic = 'tidegate.collect.v1'
 let world: ProjectionWorld
@@ -43,7 +45,7 @@ afterAll(async () => {
   await world.close()
 })
 
-function score(over: EventLog) {
+function score(over: EventLog, onDecided?: CountDecision) {
   const { codec, database } = world
   return runScoring({
     learned: nothingLearned,
@@ -56,6 +58,7 @@ function score(over: EventLog) {
     applied,
     logger: silent,
     skips: noSkips,
+    onDecided,
   })
 }
 
@@ -122,6 +125,24 @@ it('after a crash between append and commit, keeps the visitor that was recorded
   const place = { topic, partition: await log.partitionOf(topic, crashed.id) }
   await eventually(async () => expect(await readOffset(world.database.pool, place)).toBe(4))
   await next.stop()
+})
+
+it('counts each decision once, also where a batch comes again because its states were not committed', async () => {
+  const session = testSession('counted', { client: headlessChrome })
+  const silentOne = testSession('counted without a visitor')
+  const counted: string[] = []
+  const worker = await score(log, ({ verdict, reason }) => {
+    counted.push(`${verdict} ${reason}`)
+    if (reason !== 'hand_off' || verdict !== 'bot') throw new Error('died before the commit')
+  })
+  const counts = (...expected: string[]) => eventually(() => expect(counted).toEqual(expected))
+  await append(...opened(session), batch(session))
+  await counts('bot first')
+  await append(...opened(silentOne), handOff(silentOne))
+  await counts('bot first', 'inconclusive hand_off')
+  await append(handOff(session))
+  await counts('bot first', 'inconclusive hand_off', 'bot hand_off')
+  await worker.stop()
 })
 
 it('goes on suspecting what it suspected when less becomes suspect', async () => {
