@@ -28,6 +28,15 @@ export function parsedJson(text: string): unknown {
   }
 }
 
+/** The same JSON with the members of its objects in one order, whatever order they came in. */
+export function sortedMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedMembers)
+  if (typeof value !== 'object' || value === null) return value ?? null
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
+  const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(sorted.map(([name, member]) => [name, sortedMembers(member)]))
+}
+
 /** undefined for what is not base64url as we write it: another alphabet, padding, white space, bits left over. */
 export function base64urlBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')

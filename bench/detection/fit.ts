@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { snapshotSchema } from '../../schemas/observations.ts'
-import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
-import { score } from '../../services/scoring/signals/score.ts'
+import { type ScoringModel, standardModel } from '../../services/scoring/model/model.ts'
+import { scoreOf } from '../../services/scoring/model/score.ts'
 import { isJudged, type JudgedRow } from './measures.ts'
+import judgedByHand from './priors.json' with { type: 'json' }
 import { readResults } from './results.ts'
 
 export type Points = Record<string, number>
@@ -11,8 +11,9 @@ export type Points = Record<string, number>
 /** Points that a signal of a strength may get: a strong one never decides alone, a weak one stays weak. */
 const bounds = { weak: [2, 16], moderate: [10, 38], strong: [40, 68] } as const
 
-const fitted = signalCatalogue.flatMap(({ slug, role, strength, prior }) =>
-  role === 'risk' && strength !== 'definitive' ? [{ slug, strength, prior }] : [],
+const priors: Points = judgedByHand
+const fitted = Object.entries(standardModel.signals).flatMap(([slug, { role, strength, points }]) =>
+  role === 'risk' && strength !== 'definitive' ? [{ slug, strength, prior: priors[slug] ?? points }] : [],
 )
 
 /** Points as independent chances: -ln(1 - points / 100), which add up. */
@@ -81,36 +82,46 @@ function slopeOf(samples: Sample[], weights: ReadonlyMap<string, number>): Map<s
   return slope
 }
 
-/** What the rows would be judged with other points. */
-export function judgeWith(points: Points, { signals_fired }: JudgedRow): ReturnType<typeof score> {
-  const slugs = new Set(signals_fired.map(({ signal }) => signal))
-  const fired = signalCatalogue
-    .filter(({ slug }) => slugs.has(slug))
-    .map((signal) => ({ ...signal, score: points[signal.slug] ?? signal.score }))
-  return score(fired, anySnapshot)
+/** The standard model with other points. */
+function modelWith(points: Points): ScoringModel {
+  const signals = Object.entries(standardModel.signals).map(([slug, signal]) => [
+    slug,
+    { ...signal, points: points[slug] ?? signal.points },
+  ])
+  return { ...standardModel, signals: Object.fromEntries(signals) }
 }
-
-// A score looks at nothing else of the facts.
-const anySnapshot = { snapshot: snapshotSchema.parse({}) }
 
 /** Each row as judged by weights that were fitted without its framework, and of people without their browser. */
 export function leftOut(rows: readonly JudgedRow[]): JudgedRow[] {
   const groupOf = ({ kind, family, framework }: JudgedRow) =>
     kind === 'person' ? `people ${family}` : framework
   return [...Map.groupBy(rows, groupOf)].flatMap(([group, own]) => {
-    const points = fitPoints(rows.filter((row) => groupOf(row) !== group))
+    const model = modelWith(fitPoints(rows.filter((row) => groupOf(row) !== group)))
     return own.map((row) => {
-      const { risk, verdict } = judgeWith(points, row)
+      const signals = row.signals_fired.map(({ signal }) => signal)
+      const { risk, verdict } = scoreOf(model, { signals, hasSnapshot: true })
       return { ...row, score: risk, verdict }
     })
   })
 }
 
+const file = path.resolve(import.meta.dirname, '../../services/scoring/model/model.json')
+
+// A signal has one line, so that a difference of two models can be read.
+function textOf(model: ScoringModel): string {
+  const lines = (value: object) =>
+    Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`)
+  const signals = `{\n${lines(model.signals).join(',\n')}\n}`
+  const members = lines({ ...model, signals: null }).map((line) =>
+    line.replace('"signals": null', `"signals": ${signals}`),
+  )
+  return `{\n${members.join(',\n')}\n}\n`
+}
+
 if (import.meta.main) {
   const rows = ((await readResults())?.rows ?? []).filter(isJudged)
   const points = fitPoints(rows)
-  const file = path.resolve(import.meta.dirname, '../../services/scoring/signals/weights.json')
-  writeFileSync(file, `${JSON.stringify(points, null, 2)}\n`)
+  writeFileSync(file, textOf(modelWith(points)))
   const moved = fitted.filter(({ slug, prior }) => points[slug] !== prior)
   console.table(moved.map(({ slug, strength, prior }) => ({ slug, strength, prior, fitted: points[slug] })))
 }

@@ -1,6 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { standardModel } from '../../services/scoring/model/model.ts'
 import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
+import { judgedBy } from '../../services/scoring/signals/evaluate.ts'
 import { isJudged } from './measures.ts'
 import { readResults } from './results.ts'
 
@@ -22,11 +24,14 @@ export async function signalTable(): Promise<string> {
       ({ kind, signals_fired }) =>
         (kind === 'person') === isPerson && signals_fired.some(({ signal }) => signal === slug),
     ).length
-  const groups = Map.groupBy(signalCatalogue, ({ role, category }) => `## ${titles[role]}: ${category}`)
+  const groups = Map.groupBy(
+    judgedBy(standardModel, signalCatalogue),
+    ({ role, category }) => `## ${titles[role]}: ${category}`,
+  )
   const tables = [...groups].map(([title, signals]) => {
-    const lines = signals.map(({ slug, channel, strength, score, looksAt, falsePositives }) => {
+    const lines = signals.map(({ slug, channel, strength, points, looksAt, falsePositives }) => {
       const counted = `${firedOn(slug, false)} | ${firedOn(slug, true)}`
-      return `| \`${slug}\` | ${channel} | ${strength} | ${score} | ${counted} | ${looksAt} | ${falsePositives} |`
+      return `| \`${slug}\` | ${channel} | ${strength} | ${points} | ${counted} | ${looksAt} | ${falsePositives} |`
     })
     return [title, '', ...head, ...lines].join('\n')
   })

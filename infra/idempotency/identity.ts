@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError, invalidField } from '../errors/errors.ts'
+import { sortedMembers } from '../text.ts'
 
 const headerName = 'Idempotency-Key'
 const details = { header_name: headerName }
@@ -26,20 +27,12 @@ export function keyReused(): ApiError {
  */
 export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
   const sent = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
-  return JSON.stringify([method, url.split('?', 1)[0], canonical(sent)])
+  return JSON.stringify([method, url.split('?', 1)[0], sortedMembers(sent)])
 }
 
 function isEmptyObject(value: unknown): boolean {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   return isObject && Object.keys(value).length === 0
-}
-
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (typeof value !== 'object' || value === null) return value ?? null
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
-  const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(sorted.map(([name, member]) => [name, canonical(member)]))
 }
 
 export function inFlight(): ApiError {

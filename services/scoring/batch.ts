@@ -18,7 +18,7 @@ import { type Decision, type DecisionSources, startDecisions } from './decide.ts
 import type { CountDecision } from './metrics.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session/state.ts'
-import { withHistory } from './signals/score.ts'
+import { withHistory } from './signals/evaluate.ts'
 import {
   noteWritten,
   type Opened,

@@ -5,8 +5,8 @@ import type { DecisionReason, Verdict } from '../../schemas/events.ts'
 import type { LearnedAnswers } from './session/answers.ts'
 import type { AllowsMinimal } from './session/facts.ts'
 import { evolve, type SessionEvent, type SessionState } from './session/state.ts'
+import { type Evaluation, evaluate } from './signals/evaluate.ts'
 import { type Hashes, hashesOf } from './signals/repeats.ts'
-import { type Evaluation, evaluate } from './signals/score.ts'
 
 /** A decision that an event asks for, by what its session says itself. */
 export interface Decision {

@@ -15,11 +15,12 @@ import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.t
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
+import { standardModel } from './model/model.ts'
 import { canvasClassOf } from './session/answers.ts'
 import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
 import type { SessionState } from './session/state.ts'
+import type { Evaluation } from './signals/evaluate.ts'
 import type { Hashes } from './signals/repeats.ts'
-import { type Evaluation, scoringVersion } from './signals/score.ts'
 
 interface ScoredDecision {
   state: SessionState
@@ -59,7 +60,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     evaluated_at: decision.evaluatedAt,
     observed_at: state.last_activity_at,
     evaluation_duration_ms: decision.durationMs,
-    scoring_version: scoringVersion,
+    scoring_version: standardModel.version,
     verdict: score.verdict,
     risk_score: score.risk,
     phase: facts.behavioral ? 'behavioral' : 'snapshot',
@@ -68,7 +69,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     score_breakdown: score.breakdown,
     request: requestOf(state, facts),
     visitor,
-    highlights: highlightsOf(fired, facts, score.bound),
+    highlights: highlightsOf(evaluation),
     attribution: attribute(fired, facts, score.verdict === 'bot'),
     web_bot_auth: webBotAuthOf(facts),
     network,
@@ -78,7 +79,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     device: deviceOf(facts),
     analysis_coverage: coverageOf(facts, described),
     evidence: evidenceOf(facts, described),
-    signals_fired: fired.map(({ slug, role, category, strength, channel, score: points }) => ({
+    signals_fired: fired.map(({ slug, role, category, strength, channel, points }) => ({
       signal: slug,
       role,
       category,

@@ -7,7 +7,8 @@ import type {
   RuntimeIntegrity,
 } from '../../../schemas/events.ts'
 import type { Facts } from '../session/facts.ts'
-import type { Signal, Slug } from '../signals/catalogue.ts'
+import type { Slug } from '../signals/catalogue.ts'
+import type { FiredSignal } from '../signals/evaluate.ts'
 
 const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
   tampering_detected: [
@@ -77,7 +78,7 @@ const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
 // The earliest Chromium, Firefox and Safari that are not called outdated: about three years old.
 const oldestCurrent: Record<string, number> = { blink: 110, gecko: 110, webkit: 15 }
 
-export function runtimeIntegrityOf(fired: Signal[], facts: Facts): RuntimeIntegrity {
+export function runtimeIntegrityOf(fired: FiredSignal[], facts: Facts): RuntimeIntegrity {
   const level = (question: keyof RuntimeIntegrity) =>
     levelOf(fired.filter(({ slug }) => questions[question].includes(slug)))
   return {
@@ -94,8 +95,8 @@ export function runtimeIntegrityOf(fired: Signal[], facts: Facts): RuntimeIntegr
   }
 }
 
-function levelOf(signals: Signal[]): IntegrityLevel {
-  const has = (strength: Signal['strength']) => signals.some((signal) => signal.strength === strength)
+function levelOf(signals: FiredSignal[]): IntegrityLevel {
+  const has = (strength: FiredSignal['strength']) => signals.some((signal) => signal.strength === strength)
   const strong = signals.filter(({ strength }) => strength === 'strong').length
   if (has('definitive') || strong >= 2) return 'high_risk'
   if (strong === 1) return 'elevated'
@@ -121,10 +122,10 @@ const manipulationSlugs: Slug[] = [
 ]
 
 /** How far the client was manipulated: 0 none, 1-33 low, 34-66 medium, 67-100 high; null without a snapshot. */
-export function manipulationOf(fired: Signal[], facts: Facts): Manipulation | null {
+export function manipulationOf(fired: FiredSignal[], facts: Facts): Manipulation | null {
   if (!facts.snapshot) return null
   const signals = fired.filter(({ slug, role }) => role === 'risk' && manipulationSlugs.includes(slug))
-  const doubt = signals.reduce((left, { score }) => left * (1 - score / 100), 1)
+  const doubt = signals.reduce((left, { points }) => left * (1 - points / 100), 1)
   const score = Math.round(100 * (1 - doubt))
   return { score, verdict: manipulationVerdict(score) }
 }
@@ -194,29 +195,29 @@ const behaviors: Partial<Record<Slug, AttributionBehavior>> = {
   instant_submit: behavior('form', 'instant-submit', 50),
 }
 
-export function attribute(fired: Signal[], facts: Facts, isBot: boolean): Attribution | null {
+export function attribute(fired: FiredSignal[], facts: Facts, isBot: boolean): Attribution | null {
   const labels = [...actorLabels(fired, isBot), ...toolLabels(fired, facts), ...evasionLabels(fired)]
   const observed = fired.flatMap(({ slug }) => behaviors[slug] ?? [])
   return labels.length > 0 || observed.length > 0 ? { labels, behaviors: observed } : null
 }
 
-function actorLabels(fired: Signal[], isBot: boolean): AttributionLabel[] {
+function actorLabels(fired: FiredSignal[], isBot: boolean): AttributionLabel[] {
   if (!isBot) return []
   const risks = fired.filter(({ role }) => role === 'risk')
-  const confidence = Math.max(...risks.map((signal) => signal.score), 70)
+  const confidence = Math.max(...risks.map(({ points }) => points), 70)
   const actor = { kind: 'actor', value: 'automation', label: 'Automation', confidence } as const
   const crawls = fired.some(({ slug }) => slug === 'declared_bot_user_agent')
   if (!crawls) return [actor]
   return [actor, { kind: 'purpose', value: 'crawling', label: 'Crawling', confidence: 60 }]
 }
 
-function toolLabels(fired: Signal[], facts: Facts): AttributionLabel[] {
+function toolLabels(fired: FiredSignal[], facts: Facts): AttributionLabel[] {
   const marked = fired.flatMap(({ slug }) => tools[slug] ?? [])
   return [...marked, ...namedTools(fired, facts)].map((tool) => ({ kind: 'tool', ...tool }))
 }
 
 // Tools that name themselves in a user agent string or a client-hint brand.
-function namedTools(fired: Signal[], facts: Facts): Named[] {
+function namedTools(fired: FiredSignal[], facts: Facts): Named[] {
   const has = (name: Slug) => fired.some(({ slug }) => slug === name)
   if (has('http_client_user_agent')) return [httpClient(facts)]
   if (has('declared_bot_user_agent') && facts.agent.browser) return [crawler(facts.agent.browser)]
@@ -241,10 +242,10 @@ function slugOf(label: string): string {
   return label.toLowerCase().replace(/[^a-z0-9]+/g, '_')
 }
 
-function evasionLabels(fired: Signal[]): AttributionLabel[] {
+function evasionLabels(fired: FiredSignal[]): AttributionLabel[] {
   const hiding = fired.filter(({ slug }) => evasions.includes(slug))
-  const [strongest] = hiding.sort((one, other) => other.score - one.score)
+  const [strongest] = hiding.sort((one, other) => other.points - one.points)
   if (!strongest) return []
-  const confidence = Math.min(95, strongest.score + 5 * (hiding.length - 1))
+  const confidence = Math.min(95, strongest.points + 5 * (hiding.length - 1))
   return [{ kind: 'evasion', value: 'stealth', label: 'Stealth', confidence }]
 }

@@ -1,8 +1,9 @@
 import type { Highlight, HighlightEffect, HighlightImportance } from '../../../schemas/events.ts'
+import type { Channel } from '../model/model.ts'
+import type { Group } from '../model/score.ts'
 import type { Facts } from '../session/facts.ts'
-import type { Signal, Slug } from '../signals/catalogue.ts'
-import { type Bound, type Group, unknownScore } from '../signals/score.ts'
-import type { Channel } from '../signals/signal.ts'
+import type { Slug } from '../signals/catalogue.ts'
+import type { Evaluation, FiredSignal } from '../signals/evaluate.ts'
 import { measuredOf } from './evidence.ts'
 
 const maxHighlights = 5
@@ -11,18 +12,18 @@ const maxEvidence = 5
 interface Theme {
   key: string
   summary: string
-  includes(signal: Signal): boolean
+  includes(signal: FiredSignal): boolean
   atLeast?: number
 }
 
 const of =
   (...channels: Channel[]) =>
-  (signal: Signal) =>
+  (signal: FiredSignal) =>
     signal.role === 'risk' && channels.includes(signal.channel)
 
 const slugs =
   (...names: Slug[]) =>
-  ({ slug }: Signal) =>
+  ({ slug }: FiredSignal) =>
     names.includes(slug)
 
 // Sessions that are made, and not visits.
@@ -174,10 +175,11 @@ const context: Theme[] = [
  * At most five, the most actionable first: risks by weight, what speaks for a person, then context. Why the score is
  * what it is, and one of the context, are never pushed out.
  */
-export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null): Highlight[] {
+export function highlightsOf(evaluation: Evaluation): Highlight[] {
+  const { fired, facts } = evaluation
   const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', { fired, facts }))
   const sorted = increases.sort((one, other) => other.weight - one.weight)
-  const [unseen, why] = [missing(facts), boundary(bound)]
+  const [unseen, why] = [missing(evaluation), boundary(evaluation)]
   const around = context.flatMap((theme) => highlight(theme, 'context', { fired, facts }))
   const left = maxHighlights - unseen.length - why.length - Math.min(1, around.length)
   const likeliest = sorted.slice(0, left)
@@ -194,36 +196,33 @@ export function highlightsOf(fired: Signal[], facts: Facts, bound: Bound | null)
 
 type Weighted = Highlight & { weight: number }
 
-interface Found {
-  fired: Signal[]
-  facts: Facts
-}
+type Found = Pick<Evaluation, 'fired' | 'facts'>
 
 function highlight(theme: Theme, effect: HighlightEffect, { fired, facts }: Found): Weighted[] {
-  const mine = fired.filter(theme.includes).sort((one, other) => other.score - one.score)
+  const mine = fired.filter(theme.includes).sort((one, other) => other.points - one.points)
   const [strongest] = mine
   if (!strongest || mine.length < (theme.atLeast ?? 1)) return []
   const evidence = mine.slice(0, maxEvidence).map((signal) => inWords(signal, facts))
   const { key, summary } = theme
   const importance = importanceOf(strongest)
-  return [{ key, effect, importance, summary, evidence, weight: strongest.score }]
+  return [{ key, effect, importance, summary, evidence, weight: strongest.points }]
 }
 
 // Behind its name stands what was measured.
-function inWords(signal: Signal, facts: Facts) {
+function inWords(signal: FiredSignal, facts: Facts) {
   const measured = measuredOf(signal, facts)
   return { signal: signal.slug, name: measured === null ? signal.name : `${signal.name}: ${measured}` }
 }
 
-function importanceOf({ role, strength }: Signal): HighlightImportance {
+function importanceOf({ role, strength }: FiredSignal): HighlightImportance {
   if (role !== 'risk') return 'medium'
   if (strength === 'weak') return 'low'
   return strength === 'moderate' ? 'medium' : 'high'
 }
 
-function missing({ snapshot }: Facts): Weighted[] {
-  if (snapshot) return []
-  const summary = `The client sent no readable snapshot, so that its environment is unknown and the score is ${unknownScore} at least.`
+function missing({ facts, model }: Evaluation): Weighted[] {
+  if (facts.snapshot) return []
+  const summary = `The client sent no readable snapshot, so that its environment is unknown and the score is ${model.floors.no_snapshot} at least.`
   return [{ key: 'no_snapshot', effect: 'context', importance: 'high', summary, evidence: null, weight: 0 }]
 }
 
@@ -234,7 +233,7 @@ const groupNames: Record<Group, string> = {
 }
 
 // Otherwise nobody sees why 69 is not 70, or why a score stays at 45.
-function boundary(bound: Bound | null): Weighted[] {
+function boundary({ fired, score: { bound } }: Evaluation): Weighted[] {
   if (!bound) return []
   const common = { effect: 'context', importance: 'medium', evidence: null, weight: 0 } as const
   if (bound.kind === 'cap') {
@@ -243,9 +242,11 @@ function boundary(bound: Bound | null): Weighted[] {
   }
   if (bound.kind === 'groups')
     return [{ ...common, key: 'counted_together', summary: together(bound.limits) }]
-  const { least, signal } = bound
-  const summary = `The score is ${least} at least, until that is settled.`
-  return [{ ...common, key: 'unearned', summary, evidence: [{ signal: signal.slug, name: signal.name }] }]
+  const summary = `The score is ${bound.least} at least, until that is settled.`
+  const evidence = fired
+    .filter(({ slug }) => slug === bound.signal)
+    .map(({ slug: signal, name }) => ({ signal, name }))
+  return [{ ...common, key: 'unearned', summary, evidence }]
 }
 
 function together(limits: Partial<Record<Group, number>>): string {

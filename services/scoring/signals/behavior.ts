@@ -1,10 +1,10 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
+import { standardModel } from '../model/model.ts'
 import { type Facts, isAnswered } from '../session/facts.ts'
 import { consistencySignals, hasDesktopGraphics, headerSignals, runsOnDesktop } from './consistency.ts'
 import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
 import {
-  behaviorBase,
   exactClicks,
   inDesktopChromium,
   isMadeBySoftware,
@@ -30,12 +30,9 @@ function mostlyUntrusted({ mouse, keyboard, touch }: Behavior): boolean {
  * moderate ones.
  */
 export const behaviorSignals = [
-  ...signals(behaviorBase, {
+  ...signals({
     untrusted_input: {
-      channel: 'dispatch',
       name: 'Input made by script',
-      strength: 'moderate',
-      score: 35,
       looksAt: 'half or more of pointer, key and touch events are not trusted',
       falsePositives: 'accessibility tools, password managers, pages that dispatch their own events',
       measured: ({ mouse, keyboard, touch }) =>
@@ -47,12 +44,9 @@ export const behaviorSignals = [
   ...keyboardSignals,
   ...phoneSignals,
   ...handSignals,
-  ...signals(behaviorBase, {
+  ...signals({
     silent_form_fill: {
-      channel: 'form',
       name: 'Fields filled without input',
-      strength: 'weak',
-      score: 12,
       looksAt: 'two or more fields changed with no key, paste or autofill',
       falsePositives: 'password managers, browser autofill that reports nothing, page code',
       measured: ({ form: f }) => `${f.silent_changes} inputs, no key`,
@@ -61,20 +55,14 @@ export const behaviorSignals = [
       ),
     },
     text_inserted_at_once: {
-      channel: 'form',
       name: 'Text inserted at once',
-      strength: 'moderate',
-      score: 20,
       looksAt: 'in Chromium on a desktop, two or more texts came into fields at once, with no key or paste',
       falsePositives: 'dictation, panels for emoji',
       measured: ({ form: f }) => `${f.inserted} texts`,
       fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
     },
     instant_submit: {
-      channel: 'form',
       name: 'Form submitted at once',
-      strength: 'weak',
-      score: 10,
       looksAt: 'a form was submitted within half a second of its first change',
       falsePositives: 'autofill with submit, one-field forms',
       measured: ({ form: f }) => `after ${formatted(f.time_to_submit_ms)} ms`,
@@ -86,7 +74,9 @@ export const behaviorSignals = [
 ]
 
 // Two languages, or a header that a proxy has changed, are no other browser.
-const contradictions = [...consistencySignals, ...headerSignals].filter(({ strength }) => strength !== 'weak')
+const contradictions = [...consistencySignals, ...headerSignals].filter(
+  ({ slug }) => standardModel.signals[slug]?.strength !== 'weak',
+)
 
 function isConsistent(s: Snapshot, facts: Facts): boolean {
   const { worker, iframe, navigator, webgl, tamper } = s
@@ -134,77 +124,49 @@ export function actsNaturally(facts: Facts): boolean {
 }
 
 /** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */
-export const trustSignals = signals(
-  { role: 'trust' },
-  {
-    browser_profile_consistent: {
-      channel: 'consistency',
-      name: 'Consistent browser profile',
-      category: 'fingerprint',
-      strength: 'moderate',
-      score: 6,
-      looksAt:
-        'page, worker and iframe agree, graphics are of hardware, and nothing contradicts the claimed browser',
-      falsePositives: 'automation of a real browser on a real machine',
-      fires: inBrowser(isConsistent),
-    },
-    fresh_proofs: {
-      channel: 'freshness',
-      name: 'Fresh snapshot',
-      category: 'integrity',
-      strength: 'weak',
-      score: 2,
-      looksAt: "the snapshot answers its own document's challenge",
-      falsePositives: 'every client that runs the SDK does',
-      fires: snapshot((_, facts) => isAnswered(facts)),
-    },
-    natural_pointer_movement: {
-      channel: 'pointer',
-      name: 'Natural pointer movement',
-      category: 'behavioral',
-      strength: 'moderate',
-      score: 8,
-      looksAt: 'ten or more uneven moves, some coalesced by the browser, with no trace of software',
-      falsePositives: 'tools that imitate pointer movement below the browser',
-      measured: ({ mouse: m }) =>
-        `${m.moves} moves, ${m.coalesced} put together, line ${formatted(m.straightness, 3)}`,
-      fires: input(isNaturalMovement),
-    },
-    natural_typing: {
-      channel: 'keyboard',
-      name: 'Natural typing rhythm',
-      category: 'behavioral',
-      strength: 'moderate',
-      score: 6,
-      looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
-      falsePositives: 'tools that imitate typing below the browser',
-      measured: ({ keyboard: k }) =>
-        `${k.keys} keys, ${k.rollovers} overlap, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms down`,
-      fires: input(isNaturalTyping),
-    },
-    natural_touch: {
-      channel: 'touch',
-      name: 'Natural touch',
-      category: 'behavioral',
-      strength: 'moderate',
-      score: 6,
-      looksAt:
-        'three or more trusted touches at uneven times with varying contact area, no trace of emulation, remote debugging off',
-      falsePositives: 'emulators that vary the contact area and the times',
-      measured: ({ touch: t }) => `${t.touches} touches, radius ± ${formatted(t.radius_std)} px`,
-      fires: input(isNaturalTouch),
-    },
-    returning_visitor_fingerprint: {
-      channel: 'history',
-      name: 'Returning visitor',
-      role: 'context',
-      category: 'fingerprint',
-      strength: 'moderate',
-      score: 0,
-      looksAt: 'the client stored an id, and an earlier session had the same visitor',
-      falsePositives: 'not evidence either way',
-      looksBack: true,
-      fires: ({ visitorSessions }) => visitorSessions > 1,
-    },
+export const trustSignals = signals({
+  browser_profile_consistent: {
+    name: 'Consistent browser profile',
+    looksAt:
+      'page, worker and iframe agree, graphics are of hardware, and nothing contradicts the claimed browser',
+    falsePositives: 'automation of a real browser on a real machine',
+    fires: inBrowser(isConsistent),
   },
-)
+  fresh_proofs: {
+    name: 'Fresh snapshot',
+    looksAt: "the snapshot answers its own document's challenge",
+    falsePositives: 'every client that runs the SDK does',
+    fires: snapshot((_, facts) => isAnswered(facts)),
+  },
+  natural_pointer_movement: {
+    name: 'Natural pointer movement',
+    looksAt: 'ten or more uneven moves, some coalesced by the browser, with no trace of software',
+    falsePositives: 'tools that imitate pointer movement below the browser',
+    measured: ({ mouse: m }) =>
+      `${m.moves} moves, ${m.coalesced} put together, line ${formatted(m.straightness, 3)}`,
+    fires: input(isNaturalMovement),
+  },
+  natural_typing: {
+    name: 'Natural typing rhythm',
+    looksAt: 'eight or more uneven keys, two of which overlap others, with no trace of software',
+    falsePositives: 'tools that imitate typing below the browser',
+    measured: ({ keyboard: k }) =>
+      `${k.keys} keys, ${k.rollovers} overlap, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms down`,
+    fires: input(isNaturalTyping),
+  },
+  natural_touch: {
+    name: 'Natural touch',
+    looksAt:
+      'three or more trusted touches at uneven times with varying contact area, no trace of emulation, remote debugging off',
+    falsePositives: 'emulators that vary the contact area and the times',
+    measured: ({ touch: t }) => `${t.touches} touches, radius ± ${formatted(t.radius_std)} px`,
+    fires: input(isNaturalTouch),
+  },
+  returning_visitor_fingerprint: {
+    name: 'Returning visitor',
+    looksAt: 'the client stored an id, and an earlier session had the same visitor',
+    falsePositives: 'not evidence either way',
+    looksBack: true,
+    fires: ({ visitorSessions }) => visitorSessions > 1,
+  },
+})

@@ -7,9 +7,8 @@ import { headlessSignals, machineSignals } from './headless.ts'
 import { repeatSignals } from './repeats.ts'
 import type { Definition } from './signal.ts'
 import { primitiveSignals } from './tamper.ts'
-import weights from './weights.json' with { type: 'json' }
 
-const judgedByHand = [
+const all = [
   ...automationSignals,
   ...headlessSignals,
   ...tamperSignals,
@@ -27,17 +26,11 @@ const judgedByHand = [
 ]
 
 /** The name of a signal in events and answers. */
-export type Slug = (typeof judgedByHand)[number]['slug']
+export type Slug = (typeof all)[number]['slug']
 
 export interface Signal extends Definition {
   slug: Slug
 }
 
-const points: Partial<Record<Slug, number>> = weights
-
-/** Every signal, which docs/reference/signals.md lists, with the points that were fitted (bench/detection/fit.ts). */
-export const signalCatalogue: (Signal & { prior: number })[] = judgedByHand.map((signal) => ({
-  ...signal,
-  prior: signal.score,
-  score: points[signal.slug] ?? signal.score,
-}))
+/** Every signal, which docs/reference/signals.md lists, in the order of decisions. */
+export const signalCatalogue: readonly Signal[] = all

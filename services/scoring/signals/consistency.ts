@@ -128,131 +128,86 @@ function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Fact
 
 const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' && !webView
 
-export const consistencySignals = signals(
-  { role: 'risk', category: 'fingerprint' },
-  {
-    engine_mismatch: {
-      channel: 'identity',
-      name: 'Engine contradicts the user agent',
-      strength: 'strong',
-      score: 50,
-      looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
-      falsePositives: 'none',
-      fires: inBrowser(engineDiffers),
-    },
-    platform_mismatch: {
-      channel: 'identity',
-      name: 'Operating system contradicts the user agent',
-      strength: 'strong',
-      score: 45,
-      looksAt: '`navigator.platform` and client-hint platform against the user agent string',
-      falsePositives: 'desktop-site mode',
-      fires: inBrowser(platformDiffers),
-    },
-    worker_mismatch: {
-      channel: 'identity',
-      name: 'Worker contradicts the page',
-      strength: 'strong',
-      score: 48,
-      looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
-      falsePositives: 'iPads',
-      fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
-    },
-    iframe_mismatch: {
-      channel: 'identity',
-      name: 'Iframe contradicts the page',
-      strength: 'strong',
-      score: 48,
-      looksAt: 'user agent, platform and languages inside a clean iframe',
-      falsePositives: 'user agent switching extensions that skip frames',
-      fires: inBrowser((s, facts) => realmDiffers(s.iframe, s, facts)),
-    },
-    gpu_system_mismatch: {
-      channel: 'graphics',
-      name: 'Graphics driver of another operating system',
-      strength: 'moderate',
-      score: 32,
-      looksAt: 'Direct3D outside Windows, Metal or Apple GPUs outside Apple systems',
-      falsePositives: 'in-app browsers with shortened user agents',
-      fires: inBrowser(gpuSystemDiffers),
-    },
-    worker_gpu_mismatch: {
-      channel: 'graphics',
-      name: 'Worker sees another graphics card',
-      strength: 'moderate',
-      score: 25,
-      looksAt: 'WebGL renderer in a worker against the page, in Chromium',
-      falsePositives: 'laptops with two graphics cards',
-      fires: inBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
-    },
-    languages_mismatch: {
-      channel: 'locale',
-      name: 'First language is not the language',
-      strength: 'weak',
-      score: 8,
-      looksAt: '`navigator.languages[0]` against `navigator.language`',
-      falsePositives: 'language extensions',
-      fires: inBrowser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
-    },
-    product_sub_mismatch: {
-      channel: 'identity',
-      name: 'Build constant contradicts the engine',
-      strength: 'moderate',
-      score: 25,
-      looksAt: '`navigator.productSub` against the constant of the engine',
-      falsePositives: 'device emulation in developer tools',
-      fires: inBrowser(productSubDiffers),
-    },
-    phone_without_touch: {
-      channel: 'identity',
-      name: 'Phone without touch',
-      strength: 'moderate',
-      score: 25,
-      looksAt: 'a phone by user agent with no touch points and no coarse pointer',
-      falsePositives: 'phones in desktop docks, device emulation in developer tools',
-      fires: inBrowser(phoneWithoutTouch),
-    },
-    phone_with_desktop_graphics: {
-      channel: 'graphics',
-      name: 'Phone with the graphics of a computer',
-      category: 'environment',
-      strength: 'strong',
-      score: 50,
-      looksAt: 'a phone or tablet by user agent with SwiftShader, or a graphics card of computers',
-      falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-      fires: inBrowser(hasDesktopGraphics),
-    },
-    phone_on_desktop_system: {
-      channel: 'identity',
-      name: 'Phone on the system of a computer',
-      category: 'environment',
-      strength: 'strong',
-      score: 48,
-      looksAt: 'a phone or tablet by user agent with the platform of a computer in page, worker or frame',
-      falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-      fires: inBrowser(runsOnDesktop),
-    },
-    phone_without_bars: {
-      channel: 'window',
-      name: 'Phone whose page fills the screen',
-      category: 'environment',
-      strength: 'weak',
-      score: 8,
-      looksAt: 'on a phone, the page is as large as the screen: no bar of the browser or the system is there',
-      falsePositives: 'pages that were installed, full screen',
-      fires: inBrowser(hasNoBars),
-    },
-    timezone_contradiction: {
-      channel: 'locale',
-      name: 'Contradictory time zone',
-      strength: 'moderate',
-      score: 20,
-      looksAt: 'the zone of `Intl` against the offsets of `Date`',
-      falsePositives: 'time zone extensions, outdated zone data',
-      fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
-    },
+export const consistencySignals = signals({
+  engine_mismatch: {
+    name: 'Engine contradicts the user agent',
+    looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
+    falsePositives: 'none',
+    fires: inBrowser(engineDiffers),
   },
-)
+  platform_mismatch: {
+    name: 'Operating system contradicts the user agent',
+    looksAt: '`navigator.platform` and client-hint platform against the user agent string',
+    falsePositives: 'desktop-site mode',
+    fires: inBrowser(platformDiffers),
+  },
+  worker_mismatch: {
+    name: 'Worker contradicts the page',
+    looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
+    falsePositives: 'iPads',
+    fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
+  },
+  iframe_mismatch: {
+    name: 'Iframe contradicts the page',
+    looksAt: 'user agent, platform and languages inside a clean iframe',
+    falsePositives: 'user agent switching extensions that skip frames',
+    fires: inBrowser((s, facts) => realmDiffers(s.iframe, s, facts)),
+  },
+  gpu_system_mismatch: {
+    name: 'Graphics driver of another operating system',
+    looksAt: 'Direct3D outside Windows, Metal or Apple GPUs outside Apple systems',
+    falsePositives: 'in-app browsers with shortened user agents',
+    fires: inBrowser(gpuSystemDiffers),
+  },
+  worker_gpu_mismatch: {
+    name: 'Worker sees another graphics card',
+    looksAt: 'WebGL renderer in a worker against the page, in Chromium',
+    falsePositives: 'laptops with two graphics cards',
+    fires: inBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
+  },
+  languages_mismatch: {
+    name: 'First language is not the language',
+    looksAt: '`navigator.languages[0]` against `navigator.language`',
+    falsePositives: 'language extensions',
+    fires: inBrowser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
+  },
+  product_sub_mismatch: {
+    name: 'Build constant contradicts the engine',
+    looksAt: '`navigator.productSub` against the constant of the engine',
+    falsePositives: 'device emulation in developer tools',
+    fires: inBrowser(productSubDiffers),
+  },
+  phone_without_touch: {
+    name: 'Phone without touch',
+    looksAt: 'a phone by user agent with no touch points and no coarse pointer',
+    falsePositives: 'phones in desktop docks, device emulation in developer tools',
+    fires: inBrowser(phoneWithoutTouch),
+  },
+  phone_with_desktop_graphics: {
+    name: 'Phone with the graphics of a computer',
+    looksAt: 'a phone or tablet by user agent with SwiftShader, or a graphics card of computers',
+    falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
+    fires: inBrowser(hasDesktopGraphics),
+  },
+  phone_on_desktop_system: {
+    name: 'Phone on the system of a computer',
+    looksAt: 'a phone or tablet by user agent with the platform of a computer in page, worker or frame',
+    falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
+    fires: inBrowser(runsOnDesktop),
+  },
+  phone_without_bars: {
+    name: 'Phone whose page fills the screen',
+    looksAt: 'on a phone, the page is as large as the screen: no bar of the browser or the system is there',
+    falsePositives: 'pages that were installed, full screen',
+    fires: inBrowser(hasNoBars),
+  },
+  timezone_contradiction: {
+    name: 'Contradictory time zone',
+    looksAt: 'the zone of `Intl` against the offsets of `Date`',
+    falsePositives: 'time zone extensions, outdated zone data',
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
+  },
+})
 
 const hint = (document: DocumentState, name: string) => document.client_hints[name] ?? null
 
@@ -291,56 +246,37 @@ function agreesWithin({ navigator, worker, iframe }: Snapshot, { answers }: Fact
   return isSame && /^(as_claimed|unrecorded)$/.test(answers.engine)
 }
 
-export const headerSignals = signals(
-  { role: 'risk', category: 'network' },
-  {
-    user_agent_header_mismatch: {
-      channel: 'identity',
-      name: 'Request and page name different browsers',
-      strength: 'strong',
-      score: 42,
-      looksAt:
-        'the User-Agent header differs from `navigator.userAgent`, which worker, frame or engine do not confirm',
-      falsePositives: 'user agent switchers that change only one of them',
-      fires: inBrowser((s, facts) => headerDiffers(s, facts) && !agreesWithin(s, facts)),
-    },
-    user_agent_rewritten_on_the_way: {
-      channel: 'identity',
-      name: 'User agent rewritten on the way',
-      role: 'context',
-      strength: 'weak',
-      score: 0,
-      looksAt:
-        'the User-Agent header differs from `navigator.userAgent`, while worker, frame and engine confirm the page',
-      falsePositives: 'no risk: proxies of offices and carriers rewrite or shorten the header',
-      fires: inBrowser((s, facts) => headerDiffers(s, facts) && agreesWithin(s, facts)),
-    },
-    client_hints_mismatch: {
-      channel: 'identity',
-      name: 'Client hints contradict the user agent',
-      strength: 'strong',
-      score: 40,
-      looksAt: 'Sec-CH-UA-Platform and Sec-CH-UA-Mobile against the user agent string',
-      falsePositives: 'desktop-site mode on Android',
-      fires: inBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
-    },
-    accept_language_mismatch: {
-      channel: 'locale',
-      name: 'Request language is not one of the page',
-      strength: 'weak',
-      score: 8,
-      looksAt: 'the first language of Accept-Language against `navigator.languages`',
-      falsePositives: 'privacy settings, proxies that rewrite headers',
-      fires: inBrowser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
-    },
-    sparse_request_headers: {
-      channel: 'headers',
-      name: 'Headers that every browser sends are missing',
-      strength: 'weak',
-      score: 12,
-      looksAt: 'neither Accept-Language nor Accept-Encoding in the request that opened the document',
-      falsePositives: 'corporate proxies',
-      fires: inBrowser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
-    },
+export const headerSignals = signals({
+  user_agent_header_mismatch: {
+    name: 'Request and page name different browsers',
+    looksAt:
+      'the User-Agent header differs from `navigator.userAgent`, which worker, frame or engine do not confirm',
+    falsePositives: 'user agent switchers that change only one of them',
+    fires: inBrowser((s, facts) => headerDiffers(s, facts) && !agreesWithin(s, facts)),
   },
-)
+  user_agent_rewritten_on_the_way: {
+    name: 'User agent rewritten on the way',
+    looksAt:
+      'the User-Agent header differs from `navigator.userAgent`, while worker, frame and engine confirm the page',
+    falsePositives: 'no risk: proxies of offices and carriers rewrite or shorten the header',
+    fires: inBrowser((s, facts) => headerDiffers(s, facts) && agreesWithin(s, facts)),
+  },
+  client_hints_mismatch: {
+    name: 'Client hints contradict the user agent',
+    looksAt: 'Sec-CH-UA-Platform and Sec-CH-UA-Mobile against the user agent string',
+    falsePositives: 'desktop-site mode on Android',
+    fires: inBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
+  },
+  accept_language_mismatch: {
+    name: 'Request language is not one of the page',
+    looksAt: 'the first language of Accept-Language against `navigator.languages`',
+    falsePositives: 'privacy settings, proxies that rewrite headers',
+    fires: inBrowser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
+  },
+  sparse_request_headers: {
+    name: 'Headers that every browser sends are missing',
+    looksAt: 'neither Accept-Language nor Accept-Encoding in the request that opened the document',
+    falsePositives: 'corporate proxies',
+    fires: inBrowser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
+  },
+})

@@ -1,7 +1,6 @@
 import type { Behavior } from '../../../schemas/observations.ts'
 import type { Agent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
-import { behaviorBase } from './input.ts'
 import { formatted, input, signals } from './signal.ts'
 
 // Keyboards on the screen of a phone let each key go at once, and none overlaps another.
@@ -40,12 +39,9 @@ function isUntouched({ mouse, keyboard, touch, clipboard }: Behavior): boolean {
 }
 
 /** How hands differ from programs that have left the defaults of their tools. */
-export const handSignals = signals(behaviorBase, {
+export const handSignals = signals({
   pointer_jumps: {
-    channel: 'pointer',
     name: 'Pointer that jumps to what it presses',
-    strength: 'weak',
-    score: 10,
     looksAt:
       'half of all presses, and two at least, follow one move over more than 200 px; or four or more presses with at most two moves each',
     falsePositives: 'remote desktops, voice and eye control, absolute pointing devices',
@@ -53,30 +49,21 @@ export const handSignals = signals(behaviorBase, {
     fires: input(jumps),
   },
   movement_never_coalesced: {
-    channel: 'pointer',
     name: 'Movement at the pace of a program',
-    strength: 'weak',
-    score: 8,
     looksAt: 'in Chromium on a desktop, sixty or more moves, none of them coalesced',
     falsePositives: 'slow mice and touchpads, remote desktops, slow movements',
     measured: ({ mouse }) => `0 of ${mouse.single} moves`,
     fires: input(neverCoalesces),
   },
   lone_click: {
-    channel: 'pointer',
     name: 'One click without a hand',
-    strength: 'moderate',
-    score: 32,
     looksAt: 'a mouse button was pressed once, and at most two moves led to it',
     falsePositives: 'voice control, switch control, a pointer that lay on what is pressed',
     measured: ({ mouse }) => `1 press after ${mouse.moves} moves`,
     fires: input(isLoneClick),
   },
   unnatural_key_holds: {
-    channel: 'keyboard',
     name: 'Keys that no finger holds',
-    strength: 'moderate',
-    score: 18,
     looksAt:
       'on a desktop, twelve or more keys are down for under 40 ms on average, or vary by less than 5 ms',
     falsePositives: 'keyboards on the screen, eye control, text expanders',
@@ -84,10 +71,7 @@ export const handSignals = signals(behaviorBase, {
     fires: input(holdsOddly),
   },
   keys_without_gaps: {
-    channel: 'keyboard',
     name: 'Keys that follow without a gap',
-    strength: 'moderate',
-    score: 22,
     looksAt: 'on a desktop, half of ten or more keys are pressed within 8 ms of the last release',
     falsePositives: 'barcode scanners, text expanders, auto-type of password managers',
     measured: ({ keyboard: k }) => `${k.abutting} of ${k.keys} keys`,
@@ -96,50 +80,35 @@ export const handSignals = signals(behaviorBase, {
     ),
   },
   typing_without_overlap: {
-    channel: 'keyboard',
     name: 'Fast typing without overlap',
-    strength: 'moderate',
-    score: 16,
     looksAt: 'on a desktop, thirty or more keys at under 130 ms on average, and none overlaps another',
     falsePositives: 'people who type fast with few fingers',
     measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${formatted(k.interval_mean)} ms`,
     fires: input(neverOverlaps),
   },
   typing_right_after_press: {
-    channel: 'switching',
     name: 'Typing right after a press',
-    strength: 'moderate',
-    score: 20,
     looksAt: 'two or more characters followed the release of a mouse button within 60 ms',
     falsePositives: 'people with one hand on the mouse and the other on the keys',
     measured: ({ keyboard: k, mouse }) => `${k.hasty} times after ${mouse.presses} presses`,
     fires: input(({ keyboard }) => keyboard.hasty >= 2),
   },
   focus_without_cause: {
-    channel: 'form',
     name: 'Focus without cause',
-    strength: 'weak',
-    score: 6,
     looksAt: 'two or more fields got the focus without input in the second before',
     falsePositives: 'password managers, pages that move the focus, voice control',
     measured: ({ form: f }) => `${f.uncaused_focuses} of ${f.focuses} fields`,
     fires: input(({ form }) => form.uncaused_focuses >= 2),
   },
   filled_without_focus: {
-    channel: 'form',
     name: 'Fields filled without focus',
-    strength: 'weak',
-    score: 8,
     looksAt: 'two or more inputs of fields that had not the focus',
     falsePositives: 'password managers, page code',
     measured: ({ form: f }) => `${f.unfocused_inputs} inputs`,
     fires: input(({ form }) => form.unfocused_inputs >= 2),
   },
   submitted_without_input: {
-    channel: 'form',
     name: 'Form filled and sent without input',
-    strength: 'moderate',
-    score: 36,
     looksAt: 'a form was submitted after script filled three or more fields, without any input',
     falsePositives: 'tools that fill and send whole forms for a person',
     measured: ({ form: f }) => `${f.silent_changes} inputs, ${f.submits} submits`,
@@ -169,37 +138,28 @@ function isEmulatedTouch(behavior: Behavior, facts: Facts): boolean {
 }
 
 /** What phones do not do, and a computer that poses as one does. */
-export const phoneSignals = signals(
-  { ...behaviorBase, strength: 'moderate' },
-  {
-    emulated_touch: {
-      channel: 'touch',
-      name: 'Touches of no finger',
-      score: 30,
-      looksAt:
-        'on a phone or tablet, half of all touches, and two at least, end within 8 ms, have radii and force of 1, or are displaced',
-      falsePositives: 'device emulation in developer tools, tests with `adb`, assistive apps',
-      measured: ({ touch: t }) =>
-        `${t.instant} at once, ${t.plain} without size and ${t.displaced} displaced of ${t.touches}`,
-      fires: input(isEmulatedTouch),
-    },
-    mouse_on_phone: {
-      channel: 'pointer',
-      name: 'Mouse on a phone',
-      score: 25,
-      looksAt: 'on a phone, the button of a mouse was pressed',
-      falsePositives: 'phones with a mouse or in a dock, phones that are steered from a computer',
-      measured: ({ mouse }) => `${mouse.presses} presses`,
-      fires: input(({ mouse }, { agent }) => isMobile(agent) && mouse.presses > 0),
-    },
-    keyboard_on_phone: {
-      channel: 'keyboard',
-      name: 'Keyboard of a computer on a phone',
-      score: 20,
-      looksAt: 'on an Android phone, eight or more letters came from keys with numbers of their own',
-      falsePositives: 'phones with a keyboard or in a dock, a few keyboard apps',
-      measured: ({ keyboard }) => `${keyboard.letters} letters`,
-      fires: input(({ keyboard }, { agent }) => isAndroid(agent) && keyboard.letters >= 8),
-    },
+export const phoneSignals = signals({
+  emulated_touch: {
+    name: 'Touches of no finger',
+    looksAt:
+      'on a phone or tablet, half of all touches, and two at least, end within 8 ms, have radii and force of 1, or are displaced',
+    falsePositives: 'device emulation in developer tools, tests with `adb`, assistive apps',
+    measured: ({ touch: t }) =>
+      `${t.instant} at once, ${t.plain} without size and ${t.displaced} displaced of ${t.touches}`,
+    fires: input(isEmulatedTouch),
   },
-)
+  mouse_on_phone: {
+    name: 'Mouse on a phone',
+    looksAt: 'on a phone, the button of a mouse was pressed',
+    falsePositives: 'phones with a mouse or in a dock, phones that are steered from a computer',
+    measured: ({ mouse }) => `${mouse.presses} presses`,
+    fires: input(({ mouse }, { agent }) => isMobile(agent) && mouse.presses > 0),
+  },
+  keyboard_on_phone: {
+    name: 'Keyboard of a computer on a phone',
+    looksAt: 'on an Android phone, eight or more letters came from keys with numbers of their own',
+    falsePositives: 'phones with a keyboard or in a dock, a few keyboard apps',
+    measured: ({ keyboard }) => `${keyboard.letters} letters`,
+    fires: input(({ keyboard }, { agent }) => isAndroid(agent) && keyboard.letters >= 8),
+  },
+})

@@ -61,149 +61,102 @@ function hasNoHints({ navigator: n }: Snapshot): boolean {
   return n.brands.length > 0 && n.ua_data_architecture === '' && n.ua_full_version === null
 }
 
-export const headlessSignals = signals(
-  { role: 'risk', category: 'environment' },
-  {
-    headless_user_agent: {
-      channel: 'user_agent',
-      name: 'Headless browser by its own account',
-      strength: 'definitive',
-      score: 99,
-      looksAt: '`Headless`, `SlimerJS` or `PhantomJS` in any user agent string or client-hint brand',
-      falsePositives: 'none',
-      fires: saysHeadless,
-    },
-    declared_bot_user_agent: {
-      channel: 'user_agent',
-      name: 'Declared crawler',
-      strength: 'definitive',
-      score: 95,
-      looksAt: 'the name of a well-known crawler or AI agent in a user agent string',
-      falsePositives: 'none; whoever claims the name is automation, too',
-      fires: (facts) => userAgents(facts).some((text) => declared.test(text)),
-    },
-    http_client_user_agent: {
-      channel: 'user_agent',
-      name: 'HTTP library instead of a browser',
-      strength: 'definitive',
-      score: 95,
-      looksAt: 'the user agent of a page starts with the name of an HTTP library or command-line client',
-      falsePositives: 'none; apps open their sessions as ios or android',
-      fires: (facts) => facts.platform === 'web' && userAgents(facts).some((text) => httpClient.test(text)),
-    },
-    bot_like_user_agent: {
-      channel: 'user_agent',
-      name: 'User agent on a list of bots',
-      strength: 'strong',
-      score: 45,
-      looksAt: 'the isbot list',
-      falsePositives: 'in-app browsers that the list mistook for crawlers in the past',
-      fires: (facts) => facts.platform === 'web' && !facts.agent.webView && onBotList(facts),
-    },
-    chrome_object_missing: {
-      channel: 'window',
-      name: 'Chrome without its own object',
-      strength: 'moderate',
-      score: 25,
-      looksAt: 'no `window.chrome` in desktop Chromium',
-      falsePositives: 'rare embedded Chromium shells',
-      fires: inBrowser(
-        (s, facts) =>
-          desktopChromium(facts) &&
-          s.environment.has_chrome_object === false &&
-          s.automation.electron !== true,
-      ),
-    },
-    permissions_contradiction: {
-      channel: 'window',
-      name: 'Contradictory notification permission',
-      strength: 'moderate',
-      score: 25,
-      looksAt: '`Notification.permission` is denied while the permissions API says prompt, in Chromium',
-      falsePositives: 'a few Chromium forks',
-      fires: inBrowser(
-        ({ environment: e }, { agent }) =>
-          agent.engine === 'blink' &&
-          e.notification_permission === 'denied' &&
-          e.permissions_query_state === 'prompt',
-      ),
-    },
-    languages_empty: {
-      channel: 'locale',
-      name: 'No language',
-      strength: 'moderate',
-      score: 20,
-      looksAt: '`navigator.language` is the empty string',
-      falsePositives: 'none; an unreported language does not count',
-      fires: inBrowser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
-    },
-    window_without_size: {
-      channel: 'window',
-      name: 'Focused window without a size',
-      strength: 'moderate',
-      score: 25,
-      looksAt: 'outer width and height are 0 while the document has focus, on a desktop',
-      falsePositives: 'none; background tabs have no focus',
-      fires: inBrowser(
-        ({ environment: e }, { agent }) =>
-          agent.formFactor === 'desktop' &&
-          e.has_focus === true &&
-          e.outer_width === 0 &&
-          e.outer_height === 0,
-      ),
-    },
-    default_headless_screen: {
-      channel: 'screen',
-      name: 'Default screen of headless browsers',
-      strength: 'moderate',
-      score: 22,
-      looksAt: 'a screen of 800x600',
-      falsePositives: 'remote desktops and very old machines',
-      fires: inBrowser(isBare),
-    },
-    default_viewport: {
-      channel: 'window',
-      name: 'Default viewport of a driver',
-      strength: 'moderate',
-      score: 34,
-      looksAt: 'on a desktop, a page of 800x600 or 1280x720 in a window of another size',
-      falsePositives: 'windows of that size, device emulation in developer tools',
-      fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
-    },
-    screen_smaller_than_window: {
-      channel: 'screen',
-      name: 'Page fills a screen that its window exceeds',
-      strength: 'moderate',
-      score: 30,
-      looksAt:
-        'on a desktop, the page is as large as the screen and its window larger, as with an emulated screen',
-      falsePositives: 'device emulation in developer tools',
-      fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
-    },
-    no_pointing_device: {
-      channel: 'devices',
-      name: 'Desktop without a pointing device',
-      strength: 'moderate',
-      score: 20,
-      looksAt: 'desktop Chromium finds neither mouse nor touchpad, pen or touch screen',
-      falsePositives: 'a computer that has only a keyboard, remote desktops',
-      fires: inBrowser(
-        (s, facts) =>
-          desktopChromium(facts) && !facts.agent.embedded && s.environment.pointing_device === false,
-      ),
-    },
-    user_agent_overridden: {
-      channel: 'hints',
-      name: 'User agent set from outside',
-      strength: 'strong',
-      score: 48,
-      looksAt:
-        'desktop Chromium has brands, but no architecture and no full version, as where its user agent was set',
-      falsePositives: 'a user agent set in developer tools, or by hand on the command line',
-      fires: inBrowser((s, facts) => desktopChromium(facts) && hasNoHints(s)),
-    },
+export const headlessSignals = signals({
+  headless_user_agent: {
+    name: 'Headless browser by its own account',
+    looksAt: '`Headless`, `SlimerJS` or `PhantomJS` in any user agent string or client-hint brand',
+    falsePositives: 'none',
+    fires: saysHeadless,
   },
-)
+  declared_bot_user_agent: {
+    name: 'Declared crawler',
+    looksAt: 'the name of a well-known crawler or AI agent in a user agent string',
+    falsePositives: 'none; whoever claims the name is automation, too',
+    fires: (facts) => userAgents(facts).some((text) => declared.test(text)),
+  },
+  http_client_user_agent: {
+    name: 'HTTP library instead of a browser',
+    looksAt: 'the user agent of a page starts with the name of an HTTP library or command-line client',
+    falsePositives: 'none; apps open their sessions as ios or android',
+    fires: (facts) => facts.platform === 'web' && userAgents(facts).some((text) => httpClient.test(text)),
+  },
+  bot_like_user_agent: {
+    name: 'User agent on a list of bots',
+    looksAt: 'the isbot list',
+    falsePositives: 'in-app browsers that the list mistook for crawlers in the past',
+    fires: (facts) => facts.platform === 'web' && !facts.agent.webView && onBotList(facts),
+  },
+  chrome_object_missing: {
+    name: 'Chrome without its own object',
+    looksAt: 'no `window.chrome` in desktop Chromium',
+    falsePositives: 'rare embedded Chromium shells',
+    fires: inBrowser(
+      (s, facts) =>
+        desktopChromium(facts) && s.environment.has_chrome_object === false && s.automation.electron !== true,
+    ),
+  },
+  permissions_contradiction: {
+    name: 'Contradictory notification permission',
+    looksAt: '`Notification.permission` is denied while the permissions API says prompt, in Chromium',
+    falsePositives: 'a few Chromium forks',
+    fires: inBrowser(
+      ({ environment: e }, { agent }) =>
+        agent.engine === 'blink' &&
+        e.notification_permission === 'denied' &&
+        e.permissions_query_state === 'prompt',
+    ),
+  },
+  languages_empty: {
+    name: 'No language',
+    looksAt: '`navigator.language` is the empty string',
+    falsePositives: 'none; an unreported language does not count',
+    fires: inBrowser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
+  },
+  window_without_size: {
+    name: 'Focused window without a size',
+    looksAt: 'outer width and height are 0 while the document has focus, on a desktop',
+    falsePositives: 'none; background tabs have no focus',
+    fires: inBrowser(
+      ({ environment: e }, { agent }) =>
+        agent.formFactor === 'desktop' && e.has_focus === true && e.outer_width === 0 && e.outer_height === 0,
+    ),
+  },
+  default_headless_screen: {
+    name: 'Default screen of headless browsers',
+    looksAt: 'a screen of 800x600',
+    falsePositives: 'remote desktops and very old machines',
+    fires: inBrowser(isBare),
+  },
+  default_viewport: {
+    name: 'Default viewport of a driver',
+    looksAt: 'on a desktop, a page of 800x600 or 1280x720 in a window of another size',
+    falsePositives: 'windows of that size, device emulation in developer tools',
+    fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
+  },
+  screen_smaller_than_window: {
+    name: 'Page fills a screen that its window exceeds',
+    looksAt:
+      'on a desktop, the page is as large as the screen and its window larger, as with an emulated screen',
+    falsePositives: 'device emulation in developer tools',
+    fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
+  },
+  no_pointing_device: {
+    name: 'Desktop without a pointing device',
+    looksAt: 'desktop Chromium finds neither mouse nor touchpad, pen or touch screen',
+    falsePositives: 'a computer that has only a keyboard, remote desktops',
+    fires: inBrowser(
+      (s, facts) =>
+        desktopChromium(facts) && !facts.agent.embedded && s.environment.pointing_device === false,
+    ),
+  },
+  user_agent_overridden: {
+    name: 'User agent set from outside',
+    looksAt:
+      'desktop Chromium has brands, but no architecture and no full version, as where its user agent was set',
+    falsePositives: 'a user agent set in developer tools, or by hand on the command line',
+    fires: inBrowser((s, facts) => desktopChromium(facts) && hasNoHints(s)),
+  },
+})
 
 /** Names of renderers that draw without a graphics card. */
 export const softwareGraphics =
@@ -230,55 +183,40 @@ function absences({ snapshot, agent }: Facts): number {
 }
 
 /** Traits of machines that nobody sits at. Together they stay below a bot: thin clients and virtual desktops look the same. */
-export const machineSignals = signals(
-  { role: 'risk', category: 'fingerprint', strength: 'weak' },
-  {
-    software_rendered_graphics_path: {
-      channel: 'machine',
-      name: 'Software-rendered graphics',
-      score: 16,
-      looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software rasteriser',
-      falsePositives: 'virtual machines, remote desktops, blocklisted GPU drivers',
-      fires: isSoftwareRendered,
-    },
-    utc_timezone: {
-      channel: 'machine',
-      name: 'Clock set to UTC',
-      score: 8,
-      looksAt: 'the time zone is UTC',
-      falsePositives: 'people in UTC, servers used as desktops',
-      fires: inBrowser(
-        (s, { privacyTool }) =>
-          !privacyTool && /^(UTC|Etc\/UTC|Etc\/GMT|GMT|Etc\/UCT)$/.test(s.environment.timezone ?? ''),
-      ),
-    },
-    bare_machine: {
-      channel: 'machine',
-      name: 'Bare machine',
-      score: 14,
-      looksAt:
-        'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
-      falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
-      fires: inBrowser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
-    },
-    very_many_cores: {
-      channel: 'machine',
-      name: 'Very many processor cores',
-      score: 8,
-      looksAt: 'more than 64 logical processors',
-      falsePositives: 'large workstations',
-      fires: inBrowser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
-    },
-    impossible_device_memory: {
-      channel: 'machine',
-      name: 'Impossible amount of memory',
-      strength: 'strong',
-      score: 45,
-      looksAt: '`navigator.deviceMemory` is not one of the rounded values that browsers report',
-      falsePositives: 'none',
-      fires: inBrowser(
-        (s) => s.navigator.device_memory !== null && !memorySizes.includes(s.navigator.device_memory),
-      ),
-    },
+export const machineSignals = signals({
+  software_rendered_graphics_path: {
+    name: 'Software-rendered graphics',
+    looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software rasteriser',
+    falsePositives: 'virtual machines, remote desktops, blocklisted GPU drivers',
+    fires: isSoftwareRendered,
   },
-)
+  utc_timezone: {
+    name: 'Clock set to UTC',
+    looksAt: 'the time zone is UTC',
+    falsePositives: 'people in UTC, servers used as desktops',
+    fires: inBrowser(
+      (s, { privacyTool }) =>
+        !privacyTool && /^(UTC|Etc\/UTC|Etc\/GMT|GMT|Etc\/UCT)$/.test(s.environment.timezone ?? ''),
+    ),
+  },
+  bare_machine: {
+    name: 'Bare machine',
+    looksAt: 'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
+    falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
+    fires: inBrowser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
+  },
+  very_many_cores: {
+    name: 'Very many processor cores',
+    looksAt: 'more than 64 logical processors',
+    falsePositives: 'large workstations',
+    fires: inBrowser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
+  },
+  impossible_device_memory: {
+    name: 'Impossible amount of memory',
+    looksAt: '`navigator.deviceMemory` is not one of the rounded values that browsers report',
+    falsePositives: 'none',
+    fires: inBrowser(
+      (s) => s.navigator.device_memory !== null && !memorySizes.includes(s.navigator.device_memory),
+    ),
+  },
+})

@@ -2,9 +2,6 @@ import type { Behavior } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 import { formatted, input, signals } from './signal.ts'
 
-/** What all signals of input have in common. */
-export const behaviorBase = { role: 'risk', category: 'behavioral' } as const
-
 /** Traces that Chromium leaves on a desktop: elsewhere the same members have other, honest reasons. */
 export function inDesktopChromium({ agent, snapshot }: Facts): boolean {
   if (agent.engine !== 'blink') return false
@@ -72,32 +69,23 @@ function hasInstantClicks({ mouse }: Behavior): boolean {
   return mouse.instant_presses >= 2 && mouse.instant_presses >= mouse.presses * 0.5
 }
 
-export const pointerSignals = signals(behaviorBase, {
+export const pointerSignals = signals({
   pressed_without_pressure: {
-    channel: 'pressure',
     name: 'Mouse buttons without pressure',
-    strength: 'strong',
-    score: 50,
     looksAt: 'in Chromium on a desktop, a mouse button is down and the pressure is 0',
     falsePositives: 'a person who steers a remote browser through the debugging protocol',
     measured: ({ mouse: m }) => `${m.pressureless} events, ${m.presses} presses`,
     fires: input(isPressureless),
   },
   uneven_wheel_notches: {
-    channel: 'scroll',
     name: 'Notches of different length',
-    strength: 'moderate',
-    score: 25,
     looksAt: 'in Chromium on Windows or Linux, one notch of the wheel often scrolls farther than another',
     falsePositives: 'drivers that speed the wheel up, zooming again and again',
     measured: ({ scroll: s }) => `${s.uneven_wheel} of ${s.wheel} turns`,
     fires: input(isWheelUneven),
   },
   unsynchronized_input_clock: {
-    channel: 'clock',
     name: "Input without the window system's clock",
-    strength: 'moderate',
-    score: 25,
     looksAt: 'in Chromium on Linux, times of five or more inputs do not differ by whole milliseconds',
     falsePositives: 'Wayland, windows shown on another machine, browsers drawn inside an app',
     measured: ({ mouse: m, keyboard: k }) =>
@@ -105,50 +93,35 @@ export const pointerSignals = signals(behaviorBase, {
     fires: input(isOffClock),
   },
   exact_center_clicks: {
-    channel: 'pointer',
     name: 'Clicks on exact centres',
-    strength: 'moderate',
-    score: 28,
     looksAt: 'two or more mouse clicks, each on the exact centre of its element',
     falsePositives: 'tiny targets, assistive pointers that snap to elements',
     measured: ({ mouse: m }) => `${m.clicks_exact_center} of ${m.clicks} clicks`,
     fires: input(exactClicks),
   },
   clicks_without_movement: {
-    channel: 'pointer',
     name: 'Clicks without movement',
-    strength: 'moderate',
-    score: 20,
     looksAt: 'two or more clicks that no pointer movement, touch or key led to',
     falsePositives: 'switch control, remote control tools',
     measured: ({ mouse: m }) => `${m.clicks_without_move} of ${m.clicks} clicks`,
     fires: input(({ mouse, touch }) => touch.events === 0 && mouse.clicks_without_move >= 2),
   },
   protocol_pointer_coordinates: {
-    channel: 'pointer',
     name: 'Pointer coordinates of a debugging protocol',
-    strength: 'moderate',
-    score: 28,
     looksAt: 'screen positions of nearly all pointer moves leave out the place of the window or its bars',
     falsePositives: 'full screen with developer tools below, browsers with all bars below the page',
     measured: ({ mouse: m }) => `${Math.max(m.screen_equals_client, m.frameless)} of ${m.moves} moves`,
     fires: input(protocolCoordinates),
   },
   instant_clicks: {
-    channel: 'pointer',
     name: 'Clicks that last no time',
-    strength: 'moderate',
-    score: 15,
     looksAt: 'two or more presses, and half of all, were released within 8 ms',
     falsePositives: 'dwell clicking, switch control, some touchpads',
     measured: ({ mouse: m }) => `${m.instant_presses} of ${m.presses} presses`,
     fires: input(hasInstantClicks),
   },
   straight_pointer_paths: {
-    channel: 'pointer',
     name: 'Straight pointer paths',
-    strength: 'weak',
-    score: 10,
     looksAt: 'twenty or more moves along straight lines at an even speed',
     falsePositives: 'trackpoints, keyboards that move the pointer, short sessions',
     measured: ({ mouse: m }) =>
@@ -163,10 +136,7 @@ export const pointerSignals = signals(behaviorBase, {
     ),
   },
   scrolls_without_cause: {
-    channel: 'scroll',
     name: 'Scrolling without input',
-    strength: 'weak',
-    score: 5,
     looksAt: 'scrolling began three or more times with no wheel, key, touch or press before it',
     falsePositives: 'pages that scroll by themselves, find in page, screen readers',
     measured: ({ scroll: s }) => `${s.uncaused} times`,
@@ -187,52 +157,37 @@ function hasInstantKeys({ keyboard: k }: Behavior, { agent }: Facts): boolean {
   return agent.formFactor === 'desktop' && k.keys >= 8 && k.hold_mean !== null && k.hold_mean < 12
 }
 
-export const keyboardSignals = signals(behaviorBase, {
+export const keyboardSignals = signals({
   capitals_without_shift: {
-    channel: 'keyboard',
     name: 'Capitals without Shift',
-    strength: 'strong',
-    score: 45,
     looksAt: 'on a desktop, capitals or `@` came from a key with neither Shift nor Caps Lock',
     falsePositives: 'layouts made by hand that have `@` on the key 2 without Shift',
     measured: ({ keyboard: k }) => `${k.shiftless} of ${k.keys} keys`,
     fires: input(isShiftless),
   },
   malformed_key_events: {
-    channel: 'keyboard',
     name: 'Incomplete key events',
-    strength: 'strong',
-    score: 50,
     looksAt: 'in Chromium on a desktop, keys lack their number, or modifiers their side',
     falsePositives: 'a person who steers a remote browser through the debugging protocol',
     measured: ({ keyboard: k }) => `${k.malformed} of ${k.keys} keys`,
     fires: input(isMalformed),
   },
   characters_without_keys: {
-    channel: 'keyboard',
     name: 'Characters without keys',
-    strength: 'strong',
-    score: 45,
     looksAt: 'in Chromium on a desktop, four or more characters were typed without a key',
     falsePositives: 'tools for Windows that post characters to a window',
     measured: ({ keyboard: k }) => `${k.unkeyed} characters, ${k.keys} keys`,
     fires: input(isUnkeyed),
   },
   instant_key_presses: {
-    channel: 'keyboard',
     name: 'Keys that are down no time',
-    strength: 'moderate',
-    score: 20,
     looksAt: 'on a desktop, eight or more keys that are down for less than 12 ms on average',
     falsePositives: 'barcode scanners, keyboards on the screen, auto-type of password managers',
     measured: ({ keyboard: k }) => `${k.keys} keys, ${formatted(k.hold_mean)} ms down`,
     fires: input(hasInstantKeys),
   },
   uniform_typing: {
-    channel: 'keyboard',
     name: 'Uniform typing rhythm',
-    strength: 'moderate',
-    score: 25,
     looksAt: 'ten or more keys with intervals that vary by less than 6 ms and no correction',
     falsePositives: 'held keys, input method editors, text expanders',
     measured: ({ keyboard: k }) =>
@@ -240,10 +195,7 @@ export const keyboardSignals = signals(behaviorBase, {
     fires: input(isUniformTyping),
   },
   superhuman_typing: {
-    channel: 'keyboard',
     name: 'Typing faster than people type',
-    strength: 'moderate',
-    score: 25,
     looksAt: 'fifteen or more keys at under 25 ms on average',
     falsePositives: 'barcode scanners, text expanders',
     measured: ({ keyboard: k }) => `${k.keys} keys, every ${formatted(k.interval_mean)} ms`,

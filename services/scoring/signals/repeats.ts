@@ -90,140 +90,87 @@ const areStrangers = ({ address_sessions: sessions, address_visitors: visitors }
  * What a session has in common with others of its organization and environment. Neither an equal machine nor a shared
  * address is risk: fleets are equal, and carriers, schools and offices share addresses.
  */
-export const repeatSignals = [
-  ...signals(
-    { role: 'risk', category: 'integrity', looksBack: true },
-    {
-      replayed_behavior: {
-        channel: 'replay',
-        name: 'Behavior of another session',
-        strength: 'strong',
-        score: 65,
-        looksAt:
-          'the summary of at least 20 timed events of input equals that of another session within a day',
-        falsePositives: 'a body that was sent again in a new session, after its answer was lost',
-        fires: repeated(replaysBehavior),
-      },
-      replayed_session: {
-        channel: 'replay',
-        name: 'Whole session replayed',
-        strength: 'strong',
-        score: 68,
-        looksAt: 'behavior and machine both equal those of another session within a day',
-        falsePositives: 'as for `replayed_behavior`',
-        fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
-      },
-      nearly_replayed_behavior: {
-        channel: 'replay',
-        name: 'Behavior nearly that of another session',
-        strength: 'strong',
-        score: 60,
-        looksAt:
-          'the summary of input is that of another session within a day, but for a few percent of each number',
-        falsePositives:
-          'as for `replayed_behavior`; by chance less than once in a hundred million pairs of people',
-        fires: nearly(replaysNearly),
-      },
-      nearly_replayed_session: {
-        channel: 'replay',
-        name: 'Session nearly replayed',
-        strength: 'strong',
-        score: 62,
-        looksAt: '`nearly_replayed_behavior`, and graphics, canvas, sound and fonts are equal too',
-        falsePositives: 'as for `nearly_replayed_behavior`',
-        fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
-      },
-      replayed_snapshot: {
-        channel: 'replay',
-        name: 'Machine equal to another',
-        role: 'context',
-        strength: 'weak',
-        score: 0,
-        looksAt: 'another session within a day said the same of its machine',
-        falsePositives: 'no risk: returning visitors, phones of one model and fleets are equal',
-        fires: repeated(replaysSnapshot),
-      },
-    },
-  ),
-  ...signals(
-    { role: 'risk', category: 'network', looksBack: true },
-    {
-      velocity_visitor: {
-        channel: 'velocity',
-        name: 'More sessions than a person opens',
-        category: 'integrity',
-        strength: 'strong',
-        score: 48,
-        looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
-        falsePositives: 'test machines; equal computers that start at once and are taken for one visitor',
-        fires: repeated(isTireless),
-      },
-      mass_produced_visitors: {
-        channel: 'velocity',
-        name: 'New visitors of one address with the same hands',
-        category: 'integrity',
-        strength: 'strong',
-        score: 50,
-        looksAt:
-          'at least 10 visitors came from one address in a day, and this one is new. Hands repeat in three nearly equal sessions, or in the pace of eight visitors and a third of all. Equal machines do not count',
-        falsePositives: 'automated tests of a site from one office',
-        fires: (facts) =>
-          facts.visitorSessions === 1 &&
-          nearly(
-            (near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats),
-          )(facts),
-      },
-      steady_arrivals: {
-        channel: 'velocity',
-        name: 'New visitors at a steady rate',
-        category: 'integrity',
-        strength: 'moderate',
-        score: 30,
-        looksAt:
-          'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter of their mean',
-        falsePositives: 'equal computers that a program starts one after the other',
-        fires: (facts) =>
-          facts.visitorSessions === 1 &&
-          nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
-      },
-      velocity_users: {
-        channel: 'velocity',
-        name: 'Many users of one visitor',
-        strength: 'moderate',
-        score: 20,
-        looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
-        falsePositives: 'kiosks, library computers, support staff, test machines',
-        fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
-      },
-      visitor_many_addresses: {
-        channel: 'velocity',
-        name: 'Visitor with many addresses',
-        strength: 'moderate',
-        score: 18,
-        looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
-        falsePositives: 'carriers and relays that change the address with each connection',
-        fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
-      },
-      velocity_address: {
-        channel: 'velocity',
-        name: 'Busy address',
-        role: 'context',
-        strength: 'weak',
-        score: 0,
-        looksAt: 'at least 100 sessions within 5 minutes came from the address',
-        falsePositives: 'no risk: carriers, schools and offices share one',
-        fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
-      },
-      user_many_visitors: {
-        channel: 'velocity',
-        name: 'User with many visitors',
-        role: 'context',
-        strength: 'weak',
-        score: 0,
-        looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
-        falsePositives: 'no risk: shared accounts, and browsers that clear their storage',
-        fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
-      },
-    },
-  ),
-]
+export const repeatSignals = signals({
+  replayed_behavior: {
+    name: 'Behavior of another session',
+    looksAt: 'the summary of at least 20 timed events of input equals that of another session within a day',
+    falsePositives: 'a body that was sent again in a new session, after its answer was lost',
+    fires: repeated(replaysBehavior),
+  },
+  replayed_session: {
+    name: 'Whole session replayed',
+    looksAt: 'behavior and machine both equal those of another session within a day',
+    falsePositives: 'as for `replayed_behavior`',
+    fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
+  },
+  nearly_replayed_behavior: {
+    name: 'Behavior nearly that of another session',
+    looksAt:
+      'the summary of input is that of another session within a day, but for a few percent of each number',
+    falsePositives:
+      'as for `replayed_behavior`; by chance less than once in a hundred million pairs of people',
+    fires: nearly(replaysNearly),
+  },
+  nearly_replayed_session: {
+    name: 'Session nearly replayed',
+    looksAt: '`nearly_replayed_behavior`, and graphics, canvas, sound and fonts are equal too',
+    falsePositives: 'as for `nearly_replayed_behavior`',
+    fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
+  },
+  replayed_snapshot: {
+    name: 'Machine equal to another',
+    looksAt: 'another session within a day said the same of its machine',
+    falsePositives: 'no risk: returning visitors, phones of one model and fleets are equal',
+    fires: repeated(replaysSnapshot),
+  },
+  velocity_visitor: {
+    name: 'More sessions than a person opens',
+    looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
+    falsePositives: 'test machines; equal computers that start at once and are taken for one visitor',
+    fires: repeated(isTireless),
+  },
+  mass_produced_visitors: {
+    name: 'New visitors of one address with the same hands',
+    looksAt:
+      'at least 10 visitors came from one address in a day, and this one is new. Hands repeat in three nearly equal sessions, or in the pace of eight visitors and a third of all. Equal machines do not count',
+    falsePositives: 'automated tests of a site from one office',
+    fires: (facts) =>
+      facts.visitorSessions === 1 &&
+      nearly((near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats))(
+        facts,
+      ),
+  },
+  steady_arrivals: {
+    name: 'New visitors at a steady rate',
+    looksAt:
+      'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter of their mean',
+    falsePositives: 'equal computers that a program starts one after the other',
+    fires: (facts) =>
+      facts.visitorSessions === 1 &&
+      nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
+  },
+  velocity_users: {
+    name: 'Many users of one visitor',
+    looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
+    falsePositives: 'kiosks, library computers, support staff, test machines',
+    fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
+  },
+  visitor_many_addresses: {
+    name: 'Visitor with many addresses',
+    looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
+    falsePositives: 'carriers and relays that change the address with each connection',
+    fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
+  },
+  velocity_address: {
+    name: 'Busy address',
+    looksAt: 'at least 100 sessions within 5 minutes came from the address',
+    falsePositives: 'no risk: carriers, schools and offices share one',
+    fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
+  },
+  user_many_visitors: {
+    name: 'User with many visitors',
+    looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
+    falsePositives: 'no risk: shared accounts, and browsers that clear their storage',
+    fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
+  },
+}).map((signal) => ({ ...signal, looksBack: true as const }))

@@ -27,55 +27,39 @@ export const rewritesWebdriver = foreign((name) => webdriver.test(name))
 const rewritesIdentity = foreign((name) => identity.test(name))
 
 /** Signals of the comparison between the page's primitives and those of a fresh realm. */
-export const primitiveSignals = signals(
-  { role: 'risk', category: 'integrity' },
-  {
-    rewritten_primitives: {
-      channel: 'functions',
-      name: 'Rewritten primitives of the language',
-      strength: 'strong',
-      score: 60,
-      looksAt:
-        'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native. In a fresh frame, which only an injected script reaches, `Function`, `Object`, `Array`, `String` and `console` count as well',
-      falsePositives: 'extensions that hide their changes in every frame',
-      fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
-    },
-    rewritten_navigator: {
-      channel: 'identity',
-      name: 'Rewritten getters of navigator',
-      strength: 'moderate',
-      score: 20,
-      looksAt:
-        'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
-      falsePositives: 'user agent switchers, privacy extensions',
-      fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
-    },
-    realm_differences: {
-      channel: 'identity',
-      name: 'A fresh frame says something else',
-      strength: 'moderate',
-      score: 24,
-      looksAt:
-        'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page',
-      falsePositives: 'extensions that skip frames',
-      fires: inBrowser(
-        (s, { privacyTool }) =>
-          !privacyTool &&
-          s.tamper.realm_differences.some((name) => /^frame\./.test(name) && !comparedElsewhere.test(name)),
-      ),
-    },
-    wrapped_page_functions: {
-      channel: 'functions',
-      name: 'Functions that the page wraps',
-      role: 'context',
-      strength: 'weak',
-      score: 0,
-      looksAt:
-        'other primitives that are not native, such as `fetch`, timers and listeners, or one alone of `rewritten_primitives`',
-      falsePositives: 'no risk: error trackers, frameworks, polyfills and content blockers do it',
-      fires: inBrowser(
-        (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
-      ),
-    },
+export const primitiveSignals = signals({
+  rewritten_primitives: {
+    name: 'Rewritten primitives of the language',
+    looksAt:
+      'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native. In a fresh frame, which only an injected script reaches, `Function`, `Object`, `Array`, `String` and `console` count as well',
+    falsePositives: 'extensions that hide their changes in every frame',
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
   },
-)
+  rewritten_navigator: {
+    name: 'Rewritten getters of navigator',
+    looksAt:
+      'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
+    falsePositives: 'user agent switchers, privacy extensions',
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
+  },
+  realm_differences: {
+    name: 'A fresh frame says something else',
+    looksAt:
+      'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page',
+    falsePositives: 'extensions that skip frames',
+    fires: inBrowser(
+      (s, { privacyTool }) =>
+        !privacyTool &&
+        s.tamper.realm_differences.some((name) => /^frame\./.test(name) && !comparedElsewhere.test(name)),
+    ),
+  },
+  wrapped_page_functions: {
+    name: 'Functions that the page wraps',
+    looksAt:
+      'other primitives that are not native, such as `fetch`, timers and listeners, or one alone of `rewritten_primitives`',
+    falsePositives: 'no risk: error trackers, frameworks, polyfills and content blockers do it',
+    fires: inBrowser(
+      (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
+    ),
+  },
+})

@@ -10,7 +10,7 @@ import {
   type SessionPlan,
 } from '../../../services/cli/simulate/generate/plan.ts'
 import { evolve, type SessionEvent } from '../../../services/scoring/session/state.ts'
-import { evaluate } from '../../../services/scoring/signals/score.ts'
+import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 
 const scope = { session_id: 'sid_1', organization_id: 'org_1', environment: 'test' } as const
 const document = { document_id_hash: 'd1', ip_address: '203.0.113.1' }

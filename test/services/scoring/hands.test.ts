@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
-import { evaluate } from '../../../services/scoring/signals/score.ts'
+import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
-import { stateAfter } from './support/sessions.ts'
+import { evaluationOf, judgedSignals, stateAfter } from './support/sessions.ts'
 import { androidChrome, type Client, desktopChrome, desktopFirefox } from './support/snapshots.ts'
 
 const network = noNetwork.lookup('203.0.113.9', startedAt)
@@ -104,13 +103,13 @@ describe('people whose input has something of a program', () => {
 
   it('are not judged by the way to a press alone', () => {
     const way = { pointer_jumps: true, movement_never_coalesced: true }
-    const signals = signalCatalogue.filter(({ slug }) => slug in way)
+    const signals = judgedSignals.filter(({ slug }) => slug in way)
     expect(signals.map(({ strength }) => strength)).toEqual(['weak', 'weak'])
   })
 })
 
 describe('highlights of input', () => {
-  const behavioral = signalCatalogue.filter(
+  const behavioral = judgedSignals.filter(
     ({ category, role }) => category === 'behavioral' && role !== 'context',
   )
   const busy = evaluated({
@@ -121,15 +120,15 @@ describe('highlights of input', () => {
   })
 
   it.each(behavioral.map((signal) => [signal.slug, signal] as const))('%s has its numbers', (_, signal) => {
-    const shown = highlightsOf([signal], busy.facts, null)
+    const shown = highlightsOf(evaluationOf([signal], busy.facts))
     expect(shown.flatMap(({ evidence }) => evidence?.map(({ name }) => name))).toEqual([
       expect.stringMatching(new RegExp(`^${signal.name}: .*\\d`)),
     ])
   })
 
   it('have no numbers where there are none', () => {
-    const other = signalCatalogue.filter(({ slug }) => slug === 'bot_like_user_agent')
-    const [shown] = highlightsOf(other, busy.facts, null)
+    const other = judgedSignals.filter(({ slug }) => slug === 'bot_like_user_agent')
+    const [shown] = highlightsOf(evaluationOf(other, busy.facts))
     expect(shown?.evidence).toEqual([{ signal: 'bot_like_user_agent', name: other[0]?.name }])
   })
 })

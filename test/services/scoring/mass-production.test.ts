@@ -3,8 +3,8 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import { countRepeats } from '../../../projections/repeats/queries.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { type Evaluation, evaluate, withHistory } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
-import { type Evaluation, evaluate, withHistory } from '../../../services/scoring/signals/score.ts'
 import { useReadModel } from '../../projections/read-model.ts'
 import {
   type About,
@@ -88,7 +88,7 @@ describe(`visitors of one address, by the seed ${seed}`, () => {
     const last = others.at(-1)
     if (!last) throw new Error('nothing')
     expect(last.score.verdict).toBe('inconclusive')
-    const highlights = highlightsOf(last.fired, last.facts, last.score.bound)
+    const highlights = highlightsOf(last)
     expect(highlights.find(({ key }) => key === 'mass_production')?.evidence?.[0]?.name).toMatch(
       /: \d+ sessions within a day$/,
     )

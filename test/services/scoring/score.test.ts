@@ -2,21 +2,21 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import type { Signal } from '../../../services/scoring/signals/catalogue.ts'
-import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
-import { score, verdictOf } from '../../../services/scoring/signals/score.ts'
-import { evaluateClient } from './support/sessions.ts'
+import { verdictOf } from '../../../services/scoring/model/score.ts'
+import type { FiredSignal } from '../../../services/scoring/signals/evaluate.ts'
+import { evaluateClient, evaluationOf, judgedSignals } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
 
 const { facts } = evaluateClient(desktopChrome)
-const some = fc.subarray(signalCatalogue)
+const some = fc.subarray(judgedSignals)
+const scored = (...given: Parameters<typeof evaluationOf>) => evaluationOf(...given).score
 const runs = { numRuns: 300 }
 
 describe('score', () => {
   it('is an integer of 0-100 whose band is the verdict, with categories of 0-100', () => {
     fc.assert(
       fc.property(some, (fired) => {
-        const { risk, verdict, breakdown } = score(fired, facts)
+        const { risk, verdict, breakdown } = scored(fired, facts)
         expect(Number.isInteger(risk) && risk >= 0 && risk <= 100).toBe(true)
         expect(verdict).toBe(risk >= 70 ? 'bot' : risk >= 40 ? 'inconclusive' : 'human')
         expect(Object.keys(breakdown)).toEqual([
@@ -36,12 +36,12 @@ describe('score', () => {
 
   it('never rises by a signal that speaks for a person, never falls by one that speaks against', () => {
     fc.assert(
-      fc.property(some, fc.constantFrom(...signalCatalogue), (fired, more) => {
-        const without = score(
+      fc.property(some, fc.constantFrom(...judgedSignals), (fired, more) => {
+        const without = scored(
           fired.filter((one) => one !== more),
           facts,
         ).risk
-        const within = score([...fired.filter((one) => one !== more), more], facts).risk
+        const within = scored([...fired.filter((one) => one !== more), more], facts).risk
         if (more.role === 'risk') expect(within).toBeGreaterThanOrEqual(without)
         else expect(within).toBeLessThanOrEqual(without)
       }),
@@ -50,54 +50,54 @@ describe('score', () => {
   })
 
   it('makes a bot of any definitive signal, whatever else is known', () => {
-    const definitive = signalCatalogue.filter(({ strength }) => strength === 'definitive')
+    const definitive = judgedSignals.filter(({ strength }) => strength === 'definitive')
     fc.assert(
       fc.property(some, fc.constantFrom(...definitive), (fired, one) => {
-        expect(score([...fired, one], facts).verdict).toBe('bot')
+        expect(scored([...fired, one], facts).verdict).toBe('bot')
       }),
       runs,
     )
   })
 
   it('makes no bot of weak and moderate signals, nor of strong ones of one channel', () => {
-    const channels = [...new Set(signalCatalogue.map(({ channel }) => channel))]
+    const channels = [...new Set(judgedSignals.map(({ channel }) => channel))]
     fc.assert(
       fc.property(some, fc.constantFrom(...channels), (fired, channel) => {
-        const isWeaker = ({ strength }: Signal) => strength === 'weak' || strength === 'moderate'
-        const ofChannel = (one: Signal) => one.channel === channel && one.strength !== 'definitive'
-        expect(score(fired.filter(isWeaker), facts).verdict).not.toBe('bot')
-        expect(score(fired.filter(ofChannel), facts).verdict).not.toBe('bot')
+        const isWeaker = ({ strength }: FiredSignal) => strength === 'weak' || strength === 'moderate'
+        const ofChannel = (one: FiredSignal) => one.channel === channel && one.strength !== 'definitive'
+        expect(scored(fired.filter(isWeaker), facts).verdict).not.toBe('bot')
+        expect(scored(fired.filter(ofChannel), facts).verdict).not.toBe('bot')
       }),
       runs,
     )
   })
 
   it('makes no bot of any contradiction of identity, since user agent switchers make them all', () => {
-    const contradictions = signalCatalogue.filter(
+    const contradictions = judgedSignals.filter(
       ({ role, strength, channel, category }) =>
         role === 'risk' &&
         (channel === 'identity' || (category === 'fingerprint' && strength === 'moderate')),
     )
-    expect(score(contradictions, facts).verdict).not.toBe('bot')
+    expect(scored(contradictions, facts).verdict).not.toBe('bot')
   })
 
   it('is never human while something has to be earned, whatever speaks for the session', () => {
-    const unearned = signalCatalogue.filter(({ atLeast }) => atLeast !== undefined)
-    const trust = signalCatalogue.filter(({ role }) => role === 'trust')
-    for (const one of unearned) expect(score([one, ...trust], facts).verdict).not.toBe('human')
+    const unearned = judgedSignals.filter(({ floor }) => floor !== null)
+    const trust = judgedSignals.filter(({ role }) => role === 'trust')
+    for (const one of unearned) expect(scored([one, ...trust], facts).verdict).not.toBe('human')
   })
 
   it('keeps weak signals in the human band', () => {
-    const weak = signalCatalogue.filter(
-      ({ strength, role, atLeast }) => strength === 'weak' && role === 'risk' && atLeast === undefined,
+    const weak = judgedSignals.filter(
+      ({ strength, role, floor }) => strength === 'weak' && role === 'risk' && floor === null,
     )
-    expect(score(weak, facts).verdict).toBe('human')
+    expect(scored(weak, facts).verdict).toBe('human')
   })
 
   it('is never human without a snapshot', () => {
     fc.assert(
       fc.property(some, (fired) => {
-        expect(score(fired, { ...facts, snapshot: null }).verdict).not.toBe('human')
+        expect(scored(fired, { ...facts, snapshot: null }).verdict).not.toBe('human')
       }),
       runs,
     )
@@ -128,9 +128,9 @@ describe('score', () => {
 })
 
 /** What the signals add up to, without any limit. */
-function sumOf(fired: Signal[]): number {
-  const of = (role: Signal['role']) =>
-    fired.filter((signal) => signal.role === role).map(({ score }) => score)
+function sumOf(fired: FiredSignal[]): number {
+  const of = (role: FiredSignal['role']) =>
+    fired.filter((signal) => signal.role === role).map(({ points }) => points)
   const doubt = of('risk').reduce((left, points) => left * (1 - points / 100), 1)
   const trust = of('trust').reduce((total, points) => total + points, 0)
   return Math.max(0, 100 * (1 - doubt) - trust)
@@ -145,8 +145,8 @@ describe('highlights', () => {
     fc.assert(
       fc.property(some, fc.boolean(), (fired, hasSnapshot) => {
         const seen = hasSnapshot ? facts : { ...facts, snapshot: null }
-        const { risk, bound } = score(fired, seen)
-        const highlights = highlightsOf(fired, seen, bound)
+        const { risk, bound } = scored(fired, seen)
+        const highlights = highlightsOf(evaluationOf(fired, seen))
         const said = highlights.filter(({ key }) => reasons.includes(key))
         const decides = fired.some(({ strength }) => strength === 'definitive')
         const isSum = Math.abs(risk - sumOf(fired)) <= 0.5001
@@ -165,9 +165,8 @@ describe('highlights', () => {
   it('show a part of the context, where any of it fired, and know each signal', () => {
     fc.assert(
       fc.property(some, (fired) => {
-        const { bound } = score(fired, facts)
-        const highlights = highlightsOf(fired, { ...facts, visitorSessions: 0 }, bound)
-        const isContext = ({ role, slug }: Signal) =>
+        const highlights = highlightsOf(evaluationOf(fired, { ...facts, visitorSessions: 0 }))
+        const isContext = ({ role, slug }: FiredSignal) =>
           role === 'context' && slug !== 'returning_visitor_fingerprint'
         const shown = highlights.filter(({ effect, key }) => effect === 'context' && !reasons.includes(key))
         expect(shown.length > 0).toBe(fired.some(isContext))
@@ -175,20 +174,19 @@ describe('highlights', () => {
       runs,
     )
     // Nobody needs to hear of each thing that is as it should be.
-    const spoken = signalCatalogue.filter(
+    const spoken = judgedSignals.filter(
       ({ role, slug }) => role !== 'trust' && slug !== 'returning_visitor_fingerprint',
     )
     for (const one of spoken) {
       const related = spoken.filter(({ channel, role }) => channel === one.channel && role === one.role)
-      expect([one.slug, highlightsOf(related, facts, null).length > 0]).toEqual([one.slug, true])
+      expect([one.slug, highlightsOf(evaluationOf(related, facts)).length > 0]).toEqual([one.slug, true])
     }
   })
 
   it('are at most five, risks first, each with a unique key', () => {
     fc.assert(
       fc.property(some, fc.integer({ min: 0, max: 3 }), (fired, visitorSessions) => {
-        const { bound } = score(fired, facts)
-        const highlights = highlightsOf(fired, { ...facts, visitorSessions }, bound)
+        const highlights = highlightsOf(evaluationOf(fired, { ...facts, visitorSessions }))
         expect(highlights.length).toBeLessThanOrEqual(5)
         expect(new Set(highlights.map(({ key }) => key)).size).toBe(highlights.length)
         const effects = highlights.map(({ effect }) => effect)

@@ -8,7 +8,7 @@ import { type Facts, readFacts } from '../../../services/scoring/session/facts.t
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
 import { nearRepeats, repeatsOf } from '../../support/session-scored.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
-import { stateAfter } from './support/sessions.ts'
+import { judgedSignals, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
 type Parts = clients.Client['snapshot']
@@ -1047,9 +1047,7 @@ describe('signals', () => {
   ])('of risk are silent on %s', (_, client) => {
     const facts = factsOf({ client })
     expect(
-      signalCatalogue
-        .filter((signal) => signal.role === 'risk' && signal.fires(facts))
-        .map(({ slug }) => slug),
+      judgedSignals.filter((signal) => signal.role === 'risk' && signal.fires(facts)).map(({ slug }) => slug),
     ).toEqual([])
   })
 

@@ -33,9 +33,10 @@ describe('verdicts on synthetic snapshots', () => {
   })
 
   it('Firefox as it is installed is not called hardened for privacy', () => {
-    const { fired, facts, score } = evaluateClient(clients.desktopFirefox)
+    const evaluation = evaluateClient(clients.desktopFirefox)
+    const { fired, facts } = evaluation
     expect(fired.map(({ slug }) => slug)).not.toContain('privacy_hardening_indicators')
-    expect(highlightsOf(fired, facts, score.bound).map(({ key }) => key)).not.toContain('privacy_tools')
+    expect(highlightsOf(evaluation).map(({ key }) => key)).not.toContain('privacy_tools')
     expect(runtimeIntegrityOf(fired, facts).privacy_hardening_suspected).toBe('clean')
   })
 
@@ -149,8 +150,8 @@ describe('verdicts on synthetic snapshots', () => {
   })
 
   it('explains a bot with at most five highlights, the automation first', () => {
-    const { fired, facts, score } = evaluateClient(clients.headlessChrome, { behavior: xdotool })
-    const highlights = highlightsOf(fired, facts, score.bound)
+    const evaluation = evaluateClient(clients.headlessChrome, { behavior: xdotool })
+    const highlights = highlightsOf(evaluation)
     expect(highlights.length).toBeLessThanOrEqual(5)
     expect(highlights[0]).toMatchObject({
       key: 'browser_automation',

@@ -1,12 +1,20 @@
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { type AddressNetwork, noNetwork } from '../../../../infra/ip/network.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
+import { standardModel } from '../../../../services/scoring/model/model.ts'
+import { scoreOf } from '../../../../services/scoring/model/score.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
 import { type LearnedAnswers, nothingLearned } from '../../../../services/scoring/session/answers.ts'
-import type { AllowsMinimal } from '../../../../services/scoring/session/facts.ts'
+import type { AllowsMinimal, Facts } from '../../../../services/scoring/session/facts.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session/state.ts'
+import { signalCatalogue } from '../../../../services/scoring/signals/catalogue.ts'
+import {
+  type Evaluation,
+  evaluate,
+  type FiredSignal,
+  judgedBy,
+} from '../../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../../services/scoring/signals/repeats.ts'
-import { type Evaluation, evaluate } from '../../../../services/scoring/signals/score.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './events.ts'
 import type { Client } from './snapshots.ts'
 
@@ -72,4 +80,14 @@ export function evaluateClient(
 
 export function slugs({ fired }: Evaluation): string[] {
   return fired.map(({ slug }) => slug)
+}
+
+/** Every signal as the standard model judges it. */
+export const judgedSignals: FiredSignal[] = judgedBy(standardModel, signalCatalogue)
+
+/** As if these signals had fired, whatever the facts are. */
+export function evaluationOf(fired: FiredSignal[], facts: Facts): Evaluation {
+  const signals = fired.map(({ slug }) => slug)
+  const score = scoreOf(standardModel, { signals, hasSnapshot: facts.snapshot !== null })
+  return { model: standardModel, facts, fired, score }
 }

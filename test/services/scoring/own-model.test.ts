@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import { type ModelSignal, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
+import { parseModel } from '../../../services/scoring/model/own-model.ts'
+import { scoreOf } from '../../../services/scoring/model/score.ts'
+
+const withSignal = (slug: string, change: Partial<Record<keyof ModelSignal, unknown>>): object => ({
+  ...standardModel,
+  signals: { ...standardModel.signals, [slug]: { ...standardModel.signals[slug], ...change } },
+})
+
+function refused(model: unknown): string[] {
+  try {
+    parseModel(typeof model === 'string' ? model : JSON.stringify(model))
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return (error.details?.fields ?? []).map(({ name, expected }) => `${name}: ${expected}`)
+  }
+  return []
+}
+
+const { webdriver_detected: _, ...others } = standardModel.signals
+
+describe("a customer's own model", () => {
+  it.each([
+    ['the standard one', standardModel],
+    ['another name', { ...standardModel, name: 'acme' }],
+    ['other points', withSignal('lone_click', { points: 100 })],
+    ['points of nothing', withSignal('replayed_session', { points: 0 })],
+    ['a floor that there was not', withSignal('lone_click', { floor: 60 })],
+    ['a higher floor', withSignal('engine_unproven', { floor: 69 })],
+    ['other caps', { ...standardModel, caps: { weak: 0, habits: 100, trust: 0, unconfirmed: 60 } }],
+  ])('may have %s', (_, model) => {
+    expect(refused(model)).toEqual([])
+  })
+
+  it.each([
+    ['no JSON', '{', 'model: object, received undefined'],
+    [
+      'points above 100',
+      withSignal('lone_click', { points: 101 }),
+      'signals.lone_click.points: a whole number from 0 to 100',
+    ],
+    [
+      'half a point',
+      withSignal('lone_click', { points: 1.5 }),
+      'signals.lone_click.points: a whole number from 0 to 100',
+    ],
+    [
+      'a definitive signal lowered',
+      withSignal('webdriver_detected', { points: 99 }),
+      'signals.webdriver_detected.points: 100 at least',
+    ],
+    [
+      'a floor lowered',
+      withSignal('engine_unproven', { floor: 44 }),
+      'signals.engine_unproven.floor: 45 at least',
+    ],
+    [
+      'a floor taken away',
+      withSignal('engine_unproven', { floor: null }),
+      'signals.engine_unproven.floor: 45 at least',
+    ],
+    [
+      'a floor of what speaks for people',
+      withSignal('natural_typing', { floor: 50 }),
+      'signals.natural_typing.floor: null, because it is no risk',
+    ],
+    [
+      'points of context',
+      withSignal('velocity_address', { points: 5 }),
+      'signals.velocity_address.points: 0, because context counts nothing',
+    ],
+    [
+      'another strength',
+      withSignal('lone_click', { strength: 'strong' }),
+      'signals.lone_click.strength: moderate',
+    ],
+    ['another role', withSignal('lone_click', { role: 'trust' }), 'signals.lone_click.role: risk'],
+    [
+      'a signal left out',
+      { ...standardModel, signals: others },
+      'signals.webdriver_detected: to be there, as each signal of this release',
+    ],
+    [
+      'a signal of its own',
+      withSignal('constructor', standardModel.signals.lone_click ?? {}),
+      'signals.constructor: a signal of this release',
+    ],
+    [
+      'a member of its own',
+      withSignal('lone_click', { weight: 3 }),
+      'signals.lone_click.weight: no such member',
+    ],
+    [
+      'a bot without confirmation',
+      { ...standardModel, caps: { ...standardModel.caps, unconfirmed: 70 } },
+      'caps.unconfirmed: 69 at most, below a bot',
+    ],
+    [
+      'less where nothing was seen',
+      { ...standardModel, floors: { no_snapshot: 49 } },
+      'floors.no_snapshot: 50 at least',
+    ],
+    [
+      'the version of another release',
+      { ...standardModel, version: '3' },
+      'version: 4, as of the standard model, once its changes are in this one',
+    ],
+  ])('may not have %s', (_, model, problem) => {
+    expect(refused(model)).toEqual([problem])
+  })
+
+  it('is refused for everything that is wrong with it at once', () => {
+    const model = { ...withSignal('lone_click', { role: 'trust' }), floors: { no_snapshot: 0 } }
+    expect(refused(model)).toHaveLength(2)
+  })
+
+  it('never calls a session human that the standard one keeps by a floor, nor lets a definitive signal go', () => {
+    const slugs = Object.keys(standardModel.signals)
+    fc.assert(
+      fc.property(ownModel(), fc.subarray(slugs), fc.boolean(), (model, signals, hasSnapshot) => {
+        expect(refused(model)).toEqual([])
+        const own = scoreOf(model, { signals, hasSnapshot })
+        const judged = signals.flatMap((slug) => standardModel.signals[slug] ?? [])
+        const floors = judged.flatMap(({ role, floor }) => (role === 'risk' ? (floor ?? 0) : 0))
+        expect(own.risk).toBeGreaterThanOrEqual(Math.max(0, ...floors))
+        if (judged.some(({ strength }) => strength === 'definitive')) expect(own.verdict).toBe('bot')
+      }),
+    )
+  })
+})
+
+/** Any that the checks let pass, with other points. */
+function ownModel(): fc.Arbitrary<ScoringModel> {
+  const free = Object.entries(standardModel.signals).filter(
+    ([, { role, strength }]) => role !== 'context' && strength !== 'definitive',
+  )
+  const points = fc.array(fc.integer({ min: 0, max: 100 }), {
+    minLength: free.length,
+    maxLength: free.length,
+  })
+  return points.map((all) => ({
+    ...standardModel,
+    signals: {
+      ...standardModel.signals,
+      ...Object.fromEntries(free.map(([slug, signal], i) => [slug, { ...signal, points: all[i] ?? 0 }])),
+    },
+  }))
+}
