@@ -15,7 +15,7 @@ import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.t
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
-import { standardModel } from './model/model.ts'
+import { modelId, standardModel } from './model/model.ts'
 import { canvasClassOf } from './session/answers.ts'
 import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
 import type { SessionState } from './session/state.ts'
@@ -46,7 +46,7 @@ export function scoredEvent(decision: ScoredDecision): { event: TrafficEvent; me
 
 function sessionScored(decision: ScoredDecision): SessionScored {
   const { state, trigger, evaluation, visitor } = decision
-  const { facts, fired, score } = evaluation
+  const { model, facts, fired, score } = evaluation
   const { sources: _, ...network } = facts.network
   const native = nativeDetailOf(facts)
   const runtime_integrity = runtimeIntegrityOf(fired, facts)
@@ -99,7 +99,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     sdk: state.sdk ?? null,
     has_snapshot: facts.snapshot !== null,
     reason: trigger.reason,
-    model: null,
+    model: modelId(model),
   }
 }
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type ModelSignal, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
+import { type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { parseModel } from '../../../services/scoring/model/own-model.ts'
 import { scoreOf } from '../../../services/scoring/model/score.ts'
 
-const withSignal = (slug: string, change: Partial<Record<keyof ModelSignal, unknown>>): object => ({
+const withSignal = (slug: string, change: object): object => ({
   ...standardModel,
   signals: { ...standardModel.signals, [slug]: { ...standardModel.signals[slug], ...change } },
 })
