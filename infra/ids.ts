@@ -84,6 +84,7 @@ const patterns = {
   wdlv: /^wdlv_[0-9a-f]{32}$/,
   gate: /^gate_[0-9a-hjkmnp-tv-z]{26}$/,
   gacct: /^gacct_[0-9a-hjkmnp-tv-z]{26}$/,
+  mrk: /^mrk_[0-9a-hjkmnp-tv-z]{26}$/,
 }
 
 export function isId<P extends keyof typeof patterns>(prefix: P, text: string): text is Id<P> {

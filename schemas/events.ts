@@ -661,6 +661,21 @@ export interface ClientUserCleared {
   cleared_at: number
 }
 
+export type MarkLabel = 'human' | 'bot' | 'fraud' | 'legitimate'
+
+/** The customer said what the session really was. One mark is of up to 1,000 sessions, each with an event of its own. */
+export interface SessionMarked {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  mark_id: string
+  label: MarkLabel
+  /** A word of the customer's own, [a-z0-9_]{1,64}, so that it says nothing about a person. */
+  reason: null | string
+  marked_at: number
+}
+
 export type Verdict = 'bot' | 'human' | 'inconclusive'
 
 export type Phase = 'snapshot' | 'behavioral'
@@ -1345,6 +1360,16 @@ export interface SessionScored {
   model: null | string
 }
 
+/** The customer took a mark away from a session. The mark before it counts again. */
+export interface SessionUnmarked {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  mark_id: string
+  unmarked_at: number
+}
+
 /** A session is of another visitor, since somebody said that both are one. */
 export interface VisitorMerged {
   session_id: string
@@ -1595,6 +1620,8 @@ export const causedNames = [
   'OrganizationDataPolicyChanged',
   'ClientUserAttached',
   'ClientUserCleared',
+  'SessionMarked',
+  'SessionUnmarked',
   'WebhookEndpointCreated',
   'WebhookEndpointDisabled',
   'WebhookEndpointEnabled',
@@ -1661,7 +1688,9 @@ export interface EventTypes {
   OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
   ClientUserAttached: ClientUserAttached
   ClientUserCleared: ClientUserCleared
+  SessionMarked: SessionMarked
   SessionScored: SessionScored
+  SessionUnmarked: SessionUnmarked
   VisitorMerged: VisitorMerged
   VisitorSplit: VisitorSplit
   VisitorLinked: VisitorLinked
@@ -1733,7 +1762,9 @@ export const eventTopics = {
   OrganizationDataPolicyChanged: 'tidegate.policies.v1',
   ClientUserAttached: 'tidegate.sessions.v1',
   ClientUserCleared: 'tidegate.sessions.v1',
+  SessionMarked: 'tidegate.sessions.v1',
   SessionScored: 'tidegate.sessions.v1',
+  SessionUnmarked: 'tidegate.sessions.v1',
   VisitorMerged: 'tidegate.sessions.v1',
   VisitorSplit: 'tidegate.sessions.v1',
   VisitorLinked: 'tidegate.visitors.v1',

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
+import { derivedId } from '../../infra/ids.ts'
 import { placeName } from '../../infra/log/port.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -10,7 +11,7 @@ import { type AuditRow, auditEntries, auditReadIndexes } from './tables.ts'
 const types: ReadonlySet<string> = new Set(causedNames)
 const topics = [...new Set(causedNames.map((name) => eventTopics[name]))]
 
-/** Who did what, of all events that were caused by somebody. */
+/** Who did what, of all events that were caused by somebody; of a mark once for all of its sessions. */
 export const auditProjection: Projection = {
   name: 'audit',
   version: 1,
@@ -34,10 +35,10 @@ const isCaused = (event: RecordedEvent): event is CausedEvent =>
   types.has(event.type) && event.cause !== undefined
 
 function entry(event: CausedEvent): AuditRow {
-  const { eventId, organizationId, environment, time } = event.meta
+  const { organizationId, environment, time } = event.meta
   const { actor, request_id } = event.cause
   return {
-    id: eventId,
+    id: entryIdOf(event),
     organization_id: organizationId,
     environment,
     type: event.type,
@@ -49,6 +50,11 @@ function entry(event: CausedEvent): AuditRow {
   }
 }
 
+// A mark of a thousand sessions was one request, and as many entries would hide what else was done.
+function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
+  return 'mark_id' in data ? derivedId('evt', type, data.mark_id, cause.request_id ?? '') : meta.eventId
+}
+
 /**
  * The id of what the event is about. It is nobody's name, address or secret: whoever knows the id of a Gate session
  * that is pending may decide about it.
@@ -58,6 +64,7 @@ export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('key_id' in data) return data.key_id
   if ('delivery_id' in data) return data.delivery_id
   if ('endpoint_id' in data) return data.endpoint_id
+  if ('mark_id' in data) return data.mark_id
   if ('session_id' in data) return data.session_id
   if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { MarkLabel } from '../../schemas/events.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 
@@ -10,6 +11,12 @@ export const percent = z.int().min(0).max(100)
 
 export const verdict = z.enum(['bot', 'human', 'inconclusive']).meta({ id: 'Verdict' })
 export const phase = z.enum(['snapshot', 'behavioral']).meta({ id: 'Phase' })
+
+export const markLabel = z.enum(['human', 'bot', 'fraud', 'legitimate'] satisfies MarkLabel[])
+export const markReason = z
+  .string()
+  .regex(/^[a-z0-9_]{1,64}$/)
+  .describe('A word of your own.')
 
 export const manipulation = z
   .strictObject({ score: percent, verdict: z.enum(['none', 'low', 'medium', 'high']) })

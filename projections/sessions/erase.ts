@@ -32,6 +32,7 @@ async function deleteSessions(
     [sessionIds],
   )
   await tx.query('delete from sessions where session_id = any($1)', [sessionIds])
+  await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
   const changes = await tx.query<{ user_text: Buffer | null }>(
     'delete from client_user_changes where session_id = any($1) returning user_text',
     [sessionIds],

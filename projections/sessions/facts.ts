@@ -1,8 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { column, foreign, nullable, type RowOf, storable, type Table } from '../../infra/postgres/table.ts'
-import type { Network, Platform, Repeats, SessionScored } from '../../schemas/events.ts'
-
-export type MarkLabel = 'human' | 'bot' | 'fraud' | 'legitimate'
+import type { MarkLabel, Network, Platform, Repeats, SessionScored } from '../../schemas/events.ts'
 
 /** The newest mark of the session; null without one. */
 export const markColumns = {

@@ -2,6 +2,7 @@ import { isLegacyId, isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
 import type { Verdict } from '../../schemas/events.ts'
+import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
 import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
 
@@ -18,6 +19,7 @@ export interface SessionRow {
   client_user_id: string | null
   latest_decision: DecisionRow
   visitor: LinkedVisitor | null
+  mark: SessionMark | null
 }
 
 export async function listSessions(
@@ -119,23 +121,18 @@ export function selectsOf(search: string, { table, key, pattern, texts, ids }: S
 
 type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
 
-const sessionFields = sessions.select(
-  's',
-  'session_id',
-  'created_at',
-  'client_user_id',
-  'visitor',
-  ...decisionFields,
-)
+const columns = ['session_id', 'created_at', 'client_user_id', 'visitor', ...decisionFields] as const
+const sessionFields = `${sessions.select('s', ...columns)}, ${selectMark('s')} as mark`
 
 function sessionRow({
   session_id: id,
   created_at,
   client_user_id,
   visitor,
+  mark,
   ...rest
 }: ListedSession): SessionRow {
-  return { id, created_at, client_user_id, latest_decision: rest, visitor }
+  return { id, created_at, client_user_id, latest_decision: rest, visitor, mark }
 }
 
 // service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.

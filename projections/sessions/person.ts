@@ -3,6 +3,7 @@ import type { SessionScored } from '../../schemas/events.ts'
 import { userTextId } from './apply-visitors.ts'
 import type { DataScope } from './scope.ts'
 import { readEvent } from './stored-event.ts'
+import { type StoredMark, sessionMarks } from './tables.ts'
 
 /** Named as a visitor, as a customer's user, or by sessions. */
 export type Person = { visitorId: string } | { clientUserId: string } | { sessionIds: string[] }
@@ -73,9 +74,10 @@ export async function visitorsWithOtherSessions(
 
 /** By table. */
 export async function countRows(db: Db, sessionIds: string[]): Promise<Record<string, number>> {
-  const { rows } = await db.query<{ decisions: number; client_user_changes: number }>(
+  const { rows } = await db.query<Record<string, number>>(
     `select (select count(*) from read.decisions where session_id = any($1))::float8 as decisions,
-      (select count(*) from read.client_user_changes where session_id = any($1))::float8 as client_user_changes`,
+      (select count(*) from read.client_user_changes where session_id = any($1))::float8 as client_user_changes,
+      (select count(*) from read.session_marks where session_id = any($1))::float8 as session_marks`,
     [sessionIds],
   )
   return { ...rows[0] }
@@ -102,6 +104,16 @@ export async function usersOf(db: Db, sessionIds: string[]): Promise<Map<string,
   const { rows } = await db.query<UserChange>(
     `select session_id, event_id, client_user_id from read.client_user_changes where session_id = any($1)
      order by session_id, log_offset`,
+    [sessionIds],
+  )
+  return bySession(rows.map((row) => [row.session_id, row]))
+}
+
+/** By session, oldest first, also those that were taken away. */
+export async function marksOf(db: Db, sessionIds: string[]): Promise<Map<string, StoredMark[]>> {
+  const { rows } = await db.query<StoredMark>(
+    `select ${sessionMarks.select('m')} from read.session_marks m where m.session_id = any($1)
+     order by m.session_id, m.log_offset`,
     [sessionIds],
   )
   return bySession(rows.map((row) => [row.session_id, row]))

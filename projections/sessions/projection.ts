@@ -5,6 +5,7 @@ import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
+import { applyMarks, isMarkEvent } from './apply-marks.ts'
 import { applyReassignments, isReassignment, type ReassignmentEvent } from './apply-reassignments.ts'
 import {
   type ClientUserEvent,
@@ -28,6 +29,7 @@ import {
   searchTexts,
   sessionApplyIndexes,
   sessionEvents,
+  sessionMarks,
   sessionReadIndexes,
   sessions,
   visitorSessions,
@@ -36,7 +38,16 @@ import {
 
 const markNames = ['mark_id', 'mark', 'mark_reason', 'marked_at'] as const
 
-const tables = [sessions, decisions, clientUserChanges, visitors, visitorSessions, searchTexts, sessionEvents]
+const tables = [
+  sessions,
+  decisions,
+  clientUserChanges,
+  sessionMarks,
+  visitors,
+  visitorSessions,
+  searchTexts,
+  sessionEvents,
+]
 
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
@@ -48,7 +59,7 @@ export const sessionsProjection: Projection = {
   migrations: analystsMigrations,
   ddl: tables.map(({ ddl }) => ddl).join('') + decisionStorage + sessionApplyIndexes,
   indexes: sessionReadIndexes,
-  appliedIn: [decisions.name, clientUserChanges.name],
+  appliedIn: [decisions.name, clientUserChanges.name, sessionMarks.name],
   apply,
   createPrune: createSessionsPrune,
   erase: eraseSessions,
@@ -62,10 +73,12 @@ export const sessionsProjection: Projection = {
 async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
   const events = all.filter(({ isErased }) => !isErased)
   const changes = events.filter(isClientUserEvent)
+  const marks = events.filter(isMarkEvent)
   const scored = await writeUpToLastReassignment(tx, events)
-  if (changes.length === 0) return scoredWrites(scored)
+  if (changes.length === 0 && marks.length === 0) return scoredWrites(scored)
   // They change the sessions that the decisions make.
   await runTogether(tx, scoredWrites(scored))
+  await applyMarks(tx, marks)
   return clientUserWrites(changes)
 }
 

@@ -75,6 +75,7 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
   const eventIds = sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
   await deleteDecisions(tx, sessionIds)
   await tx.query('delete from client_user_changes where session_id = any($1)', [sessionIds])
+  await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
   await tx.query('delete from session_events where event_id = any($1)', [eventIds])
   await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
 }

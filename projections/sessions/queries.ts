@@ -2,6 +2,7 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import { selectsOf } from './list-sessions.ts'
+import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
 import { readEvent, readEvidence } from './stored-event.ts'
 import {
@@ -26,6 +27,7 @@ export interface SessionDetailRow {
   id: string
   created_at: number
   client_user_id: string | null
+  mark: SessionMark | null
   decision: DecisionSummary
   previous_decisions: DecisionSummary[]
   visitor: LinkedVisitor | null
@@ -50,7 +52,7 @@ export async function findSession(
     // Each row is found by its own key first. In tables without statistics Postgres would read all of the scope instead.
     text: `with s as materialized (select * from read.sessions where session_id = $1)
       select latest.event, json_build_object('id', s.session_id, 'created_at', s.created_at,
-        'client_user_id', s.client_user_id, 'decision', ${summary('s')}, 'visitor', s.visitor::json,
+        'client_user_id', s.client_user_id, 'mark', ${selectMark('s')}, 'decision', ${summary('s')}, 'visitor', s.visitor::json,
         'lifecycle', case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
           'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count) end,
         'previous_decisions', (select coalesce(json_agg(${summary('d')} order by d.log_offset desc), '[]') from (

@@ -3,6 +3,7 @@ import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type {
   Environment,
   Manipulation,
+  MarkLabel,
   Phase,
   SessionScored,
   Verdict,
@@ -111,6 +112,26 @@ export const clientUserChanges = table('client_user_changes', {
   user_text: nullable(column.bytea()),
 })
 
+/** What customers said that sessions really were. The newest of a session counts, in the order of the log. */
+export const sessionMarks = table(
+  'session_marks',
+  {
+    mark_id: column.id(),
+    session_id: column.id(),
+    organization_id: column.id(),
+    environment: column.text<Environment>(),
+    event_id: column.id(),
+    log_offset: column.bigint(),
+    label: column.text<MarkLabel>(),
+    reason: nullable(column.text()),
+    marked_at: column.bigint(),
+    /** A row that was taken away stays, so that a repeat of its event does not bring it back. */
+    is_removed: column.boolean(),
+  },
+  { key: ['mark_id', 'session_id'] },
+)
+export type StoredMark = RowOf<typeof sessionMarks>
+
 export const visitors = table(
   'visitors',
   {
@@ -173,6 +194,7 @@ export const sessionEvents = table('session_events', {
 
 export const sessionApplyIndexes = `
   create index on client_user_changes (session_id, log_offset);
+  create index on session_marks (session_id, log_offset);
 `
 
 /** A decision fits on a page, and was compressed where its parts were: both would only be tried in vain. */

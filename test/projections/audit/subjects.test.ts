@@ -13,6 +13,7 @@ const ids = [
   'key_id',
   'endpoint_id',
   'delivery_id',
+  'mark_id',
   'session_id',
   'gate_session_id',
   'gate_account_id',

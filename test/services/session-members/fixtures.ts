@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
+import type { SessionMark } from '../../../projections/sessions/marks.ts'
 import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
@@ -68,6 +69,7 @@ export function shown(event: SessionScored, index: number): unknown {
     id: event.session_id,
     created_at: event.created_at + index,
     client_user_id: index % 2 === 0 ? null : 'user-1',
+    mark: index % 3 === 0 ? null : markOf(index),
     decision: event,
     previous_decisions: [event],
     visitor: event.visitor,
@@ -76,6 +78,11 @@ export function shown(event: SessionScored, index: number): unknown {
   }
   const identification = index % 4 === 0 ? null : identified(index)
   return JSON.parse(JSON.stringify(sessionDetail(row, identification)))
+}
+
+function markOf(index: number): SessionMark {
+  const label = index % 2 === 0 ? ('bot' as const) : ('human' as const)
+  return { id: `mrk_${index}`, label, reason: index % 4 < 2 ? null : 'charged_back', marked_at: index }
 }
 
 function identified(index: number): Identification {

@@ -1,0 +1,82 @@
+import type { Db } from '../../infra/postgres/pool.ts'
+import { userTextId } from './apply-visitors.ts'
+import type { Person } from './person.ts'
+import type { DataScope } from './scope.ts'
+import { type StoredMark, sessionMarks } from './tables.ts'
+
+/** The sessions as they are now, at most `limit`. */
+export async function sessionsToMark(
+  db: Db,
+  scope: DataScope,
+  { named, limit }: { named: Person; limit: number },
+): Promise<string[]> {
+  const { condition, values } = conditionOf(scope, named)
+  const { rows } = await db.query<{ session_id: string }>(
+    `select session_id from read.sessions where organization_id = $1 and environment = $2 and ${condition}
+     order by session_id limit $3`,
+    [scope.organizationId, scope.environment, limit, ...values],
+  )
+  return rows.map(({ session_id }) => session_id)
+}
+
+function conditionOf(scope: DataScope, named: Person): { condition: string; values: unknown[] } {
+  if ('visitorId' in named) return { condition: 'visitor_id = $4', values: [named.visitorId] }
+  if ('sessionIds' in named) return { condition: 'session_id = any($4)', values: [named.sessionIds] }
+  // The text's id has the scope in it, and upper case is lost there.
+  const { clientUserId } = named
+  const values = [userTextId(scope, clientUserId), clientUserId]
+  return { condition: 'user_text = $4 and client_user_id = $5', values }
+}
+
+/** Each session that the mark is or was on. */
+export async function sessionsWithMark(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  markId: string,
+): Promise<StoredMark[]> {
+  const { rows } = await db.query<StoredMark>(
+    `select ${sessionMarks.select('m')} from read.session_marks m
+     where m.mark_id = $1 and m.organization_id = $2 and m.environment = $3 order by m.session_id`,
+    [markId, organizationId, environment],
+  )
+  return rows
+}
+
+/** The newest mark of each session that has one, in the order of their ids. */
+export async function newestMarks(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  { after, limit }: { after: string; limit: number },
+): Promise<StoredMark[]> {
+  const { rows } = await db.query<StoredMark>(
+    `select distinct on (m.session_id) ${sessionMarks.select('m')} from read.session_marks m
+     where m.organization_id = $1 and m.environment = $2 and not m.is_removed and m.session_id > $3
+     order by m.session_id, m.log_offset desc limit $4`,
+    [organizationId, environment, after, limit],
+  )
+  return rows
+}
+
+/** By session, null where it has none. Unknown sessions are not in it. */
+export async function currentMarks(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  sessionIds: string[],
+): Promise<Map<string, SessionMark | null>> {
+  const { rows } = await db.query<{ session_id: string; mark: SessionMark | null }>(
+    `select s.session_id, ${selectMark('s')} as mark from read.sessions s
+     where s.organization_id = $1 and s.environment = $2 and s.session_id = any($3)`,
+    [organizationId, environment, sessionIds],
+  )
+  return new Map(rows.map(({ session_id, mark }) => [session_id, mark]))
+}
+
+/** The newest mark of a session. */
+export interface SessionMark extends Pick<StoredMark, 'label' | 'reason' | 'marked_at'> {
+  id: string
+}
+
+/** SQL for the `SessionMark` of a row of `sessions`; null where it has none. */
+export const selectMark = (session: string): string =>
+  `case when ${session}.mark_id is not null then json_build_object('id', ${session}.mark_id, 'label', ${session}.mark,
+    'reason', ${session}.mark_reason, 'marked_at', ${session}.marked_at) end`
