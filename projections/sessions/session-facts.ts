@@ -1,4 +1,6 @@
+import pg from 'pg'
 import type { Migrations } from '../../infra/postgres/migrations.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
 import { factNames, type SessionFacts } from './facts.ts'
 
 /** Columns that an organization can keep back from analysts. Of the page's path only what looks like an id is kept back. */
@@ -40,7 +42,7 @@ export function sessionFactsView(schema: string): string {
   return `select ${columns.join(', ')} from ${schema}.sessions s
     left join tidegate.hidden_facts() as policy on policy.organization_id = s.organization_id
     cross join lateral (select coalesce(policy.hidden, ${arrayOf(defaultHidden)}) as columns) as hidden
-    where (select has_table_privilege(current_user, 'tidegate.analysts', 'select')
+    where (select has_table_privilege(current_user, 'tidegate.analysts'::regclass, 'select')
         or exists (select from tidegate.analysts where organization_id = '' and ${isReader}))
       or s.organization_id in (select organization_id from tidegate.analysts where ${isReader})`
 }
@@ -74,4 +76,25 @@ export const analystsMigrations: Migrations = {
       begin
         return query select p.organization_id, p.hidden_facts from read.data_policies p;
       end $$`,
+}
+
+/**
+ * Lets an existing database role read the view and nothing else: of one organization beside those that it was given
+ * before, or of all (null).
+ */
+export async function addAnalyst(
+  tx: Tx,
+  { role, organizationId }: { role: string; organizationId: string | null },
+): Promise<void> {
+  const to = pg.escapeIdentifier(role)
+  await tx.query(`grant usage on schema read to ${to}; grant select on read.session_facts to ${to}`)
+  // All includes each, and who is given one organization is not to go on with all.
+  await tx.query(`delete from tidegate.analysts where role = $1 and ($2 = '' or organization_id = '')`, [
+    role,
+    organizationId ?? '',
+  ])
+  await tx.query('insert into tidegate.analysts values ($1, $2) on conflict do nothing', [
+    role,
+    organizationId ?? '',
+  ])
 }

@@ -4,12 +4,16 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 
 interface MigrateOptions {
   grant?: string
+  analysts?: string
+  organization?: string
   adoptLog: boolean
 }
 
 export function defineMigrate(command: Command): void {
   command
     .option('--grant <user>', 'a database user that servers run as, who may not make tables')
+    .option('--analysts <role>', 'a database role that may read read.session_facts, and nothing else')
+    .option('--organization <id or slug>', 'with --analysts: only the rows of this organization')
     .option(
       '--adopt-log',
       'the records of the log were moved to the one of the settings, offsets kept',
@@ -26,18 +30,35 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
   })
 }
 
-async function prepare({ grant, adoptLog }: MigrateOptions): Promise<void> {
+async function prepare({ grant, adoptLog, analysts, organization }: MigrateOptions): Promise<void> {
+  if (organization !== undefined && analysts === undefined)
+    throw new Error('--organization says whose rows analysts read, so it needs --analysts.')
   const { withStores } = await import('./operator/core.ts')
   const { transaction } = await import('../../infra/postgres/pool.ts')
   const { prepareStores } = await import('../server/dependencies.ts')
   await withStores(async (stores) => {
     await prepareStores(stores, { adoptLog, waitMs: stores.config.LOG_WAIT_MS })
     if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
+    if (analysts) await transaction(stores.pool, (tx) => letAnalyze(tx, { role: analysts, organization }))
     for (const warning of await stores.log.warnings().catch(() => [])) console.log(`warning: ${warning}`)
   })
   console.log(
     grant ? `Tables and topics are there, and ${grant} may use them.` : 'Tables and topics are there.',
   )
+  if (analysts)
+    console.log(`${analysts} may read read.session_facts of ${organization ?? 'every organization'}.`)
+}
+
+async function letAnalyze(
+  tx: Tx,
+  { role, organization }: { role: string; organization: string | undefined },
+): Promise<void> {
+  const { requireOrganization } = await import('./operator/operate.ts')
+  const { addAnalyst } = await import('../../projections/sessions/session-facts.ts')
+  const { rows } = await tx.query('select from pg_roles where rolname = $1', [role])
+  if (rows.length === 0) throw new Error(`The database has no role "${role}". Create it first.`)
+  const organizationId = organization === undefined ? null : (await requireOrganization(tx, organization)).id
+  await addAnalyst(tx, { role, organizationId })
 }
 
 // Lets the user read and write all tables of Tidegate, those of later rebuilds too, and make none. Default privileges

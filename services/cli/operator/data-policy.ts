@@ -1,11 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { findDataExpiration, findDataPolicy } from '../../../projections/policies/queries.ts'
+import { defaultHidden } from '../../../projections/sessions/session-facts.ts'
 import { setDataPolicy } from '../../organizations/data-policies.ts'
 import { retentionOf as retentionDays } from '../../organizations/decide-data-policy.ts'
 import { defaultDays } from '../../organizations/retention-scheduler.ts'
 import { dataPolicyJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, wordOf } from '../arguments.ts'
+import { commaList, jsonFlag, wordOf } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
 import { asOperator, type CommandOutcome, type OperatorOptions, organizationCommand } from './operate.ts'
 
@@ -18,13 +19,14 @@ interface Flags extends OperatorOptions {
   webhooks?: Days
   addresses?: 'full' | 'short'
   minimalMode?: 'allow' | 'refuse'
+  hiddenFacts?: string[] | null
 }
 
 export function policyCommand(org: Command): void {
   organizationCommand(
     org,
     { name: 'policy', does: 'Show or set what is recorded of its visitors, and for how many days' },
-    async (core, organizationId, { addresses, minimalMode, ...flags }: Flags) => {
+    async (core, organizationId, { addresses, minimalMode, hiddenFacts, ...flags }: Flags) => {
       const changes = {
         session_days: stored(flags.sessions),
         decision_days: stored(flags.decisions),
@@ -32,6 +34,7 @@ export function policyCommand(org: Command): void {
         webhook_days: stored(flags.webhooks),
         shortens_addresses: addresses && addresses === 'short',
         allows_minimal_mode: minimalMode && minimalMode === 'allow',
+        hidden_facts: hiddenFacts,
       }
       await setDataPolicy(asOperator(core, 'org policy'), { organizationId, changes })
       return policyOutcome(core, organizationId)
@@ -47,6 +50,11 @@ export function policyCommand(org: Command): void {
       'allow or refuse pages that leave fingerprints out',
       wordOf('allow', 'refuse'),
     )
+    .option(
+      '--hidden-facts <columns>',
+      'columns of read.session_facts that analysts do not see, separated by commas, or "none", or "default"',
+      columns,
+    )
     .option(...jsonFlag)
 }
 
@@ -54,6 +62,12 @@ function days(text: string): Days {
   if (text === 'default' || text === 'forever') return text
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number of days, "forever" or "default".')
+}
+
+// null is the default.
+function columns(text: string): string[] | null {
+  if (text === 'default') return null
+  return text === 'none' ? [] : commaList(text)
 }
 
 // As the policy has it: null is the default, and 0 for ever.
@@ -81,8 +95,9 @@ async function policyOutcome({ pool, config }: Core, organizationId: string): Pr
   })
   const addresses = policy?.shortens_addresses ? 'short' : 'full'
   const minimal = policy?.allows_minimal_mode ? 'allowed' : 'refused'
+  const hidden = (policy?.hidden_facts ?? defaultHidden).join(', ') || 'nothing'
   return {
     data,
-    text: `${table}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}.`,
+    text: `${table}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}. Analysts do not see ${hidden}.`,
   }
 }

@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createCodec } from '../../infra/event-store/codec.ts'
+import { transaction } from '../../infra/postgres/pool.ts'
+import { sessionFacts } from '../../projections/sessions/facts.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { addAnalyst, defaultHidden } from '../../projections/sessions/session-facts.ts'
+import { testCause } from '../support/projections.ts'
+import { metaOf, sessionScored } from '../support/session-scored.ts'
+import { useReadModel } from './read-model.ts'
+
+const codec = createCodec()
+let offset = 0
+const model = useReadModel(sessionsProjection, (event) => {
+  if (event.type !== 'SessionScored') throw new Error(`not used here: ${event.type}`)
+  return {
+    ...event,
+    meta: metaOf(event.data),
+    value: codec.encode(event, testCause),
+    position: { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ },
+  }
+})
+
+const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+const acme = id('org', 1)
+const other = id('org', 2)
+const secret = randomBytes(8).toString('hex')
+const roles = { everything: `all_${secret}`, acmeOnly: `acme_${secret}` }
+
+type Scored = Parameters<typeof sessionScored>[0]
+const scored = (data: Scored) => ({ type: 'SessionScored', data: sessionScored(data) }) as const
+
+beforeAll(async () => {
+  for (const role of Object.values(roles))
+    await model.database.pool.query(`create role ${role} login password '${secret}'`)
+  await transaction(model.database.pool, async (tx) => {
+    await addAnalyst(tx, { role: roles.everything, organizationId: null })
+    await addAnalyst(tx, { role: roles.acmeOnly, organizationId: acme })
+  })
+})
+
+afterAll(async () => {
+  for (const role of Object.values(roles))
+    await model.database.pool.query(`drop owned by ${role}; drop role ${role}`)
+})
+
+async function as<T>(role: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const url = new URL(model.database.url)
+  url.username = role
+  url.password = secret
+  const client = new pg.Client({ connectionString: url.href })
+  await client.connect()
+  return work(client).finally(() => client.end())
+}
+
+const request = {
+  url: 'https://Shop.example/users/4711/orders/8f14e45f-ceea-467f/a%40b.example/summer-sale?token=x',
+  referrer: 'https://search.example/?q=x',
+  user_agent: 'Mozilla/5.0',
+  ip_address: '203.0.113.9',
+  screen_size: null,
+  is_touch_capable: null,
+}
+
+test('the row says what the decision says, without query strings', () => {
+  const base = sessionScored({ request, evaluated_at: 7, manipulation: null })
+  const facts = sessionFacts({
+    ...base,
+    network: {
+      ...base.network,
+      status: 'ready',
+      routing: { asn: 'AS64500', organization: 'Example Hosting' },
+      anonymity: { ...base.network.anonymity, hosting: true },
+    },
+    hand_off: { challenge_answered: true, input_observed: true, binding: null },
+  })
+  expect(facts).toMatchObject({
+    page_host: 'shop.example',
+    page_path: '/users/4711/orders/8f14e45f-ceea-467f/a%40b.example/summer-sale',
+    referrer_host: 'search.example',
+    asn: 64500,
+    network: 'hosting',
+    signals: ['ua_consistent'],
+    signal_points: [4],
+    sdk: 'tidegate-web/0.1.0',
+    has_snapshot: true,
+    handed_off_at: 7,
+  })
+})
+
+test.each([
+  ['ready', 'other'],
+  ['skipped', 'unknown'],
+] as const)('the kind of a network of which nothing is known is, with status %s, %s', (status, kind) => {
+  const { network, ...rest } = sessionScored()
+  expect(sessionFacts({ ...rest, network: { ...network, status } }).network).toBe(kind)
+})
+
+test.each(['', '999.1.1.1', 'fe80::1%eth0', 'unknown'])('%s is no address', (ip_address) => {
+  expect(sessionFacts(sessionScored({ request: { ...request, ip_address } })).ip_address).toBeNull()
+})
+
+test('a session stays handed off, however its decisions came together', async () => {
+  const handOff = { challenge_answered: true, input_observed: false, binding: null }
+  const decisions = [
+    scored({ event_id: id('evt', 1), evaluated_at: 1, hand_off: handOff }),
+    scored({ event_id: id('evt', 2), evaluated_at: 2 }),
+  ]
+  await model.given(...decisions)
+  expect(await model.rows('sessions')).toMatchObject([{ evaluated_at: '2', handed_off_at: '1' }])
+})
+
+test('texts of a client that Postgres cannot store are stored without what it refuses', async () => {
+  const browser = { name: 'Chr\0me', version: '1', major_version: '1', engine: 'blink', app_name: null }
+  await model.given(scored({ browser, request: { ...request, user_agent: 'a\0"{},\\b' } }))
+  expect(await model.rows('sessions')).toMatchObject([
+    { browser: 'Chr\ufffdme', user_agent: 'a\ufffd"{},\\b' },
+  ])
+})
+
+test('an analyst sees what the policy of the organization shows', async () => {
+  await model.given(scored({ session_id: id('sid', 1), request }))
+  const look = () =>
+    as(roles.everything, async (client) => (await client.query('select * from read.session_facts')).rows[0])
+  expect(await look()).toMatchObject({
+    evaluated_at: new Date(sessionScored().evaluated_at),
+    page_path: '/users/*/orders/*/*/summer-sale',
+    ...{ ip_address: null, client_user_id: null, user_agent: null, page_host: 'shop.example' },
+  })
+
+  const policy = await model.database.pool.query('select * from read.data_policies')
+  expect(policy.rows).toEqual([])
+  await setHidden([])
+  expect(await look()).toMatchObject({
+    page_path: '/users/4711/orders/8f14e45f-ceea-467f/a%40b.example/summer-sale',
+    ...{ ip_address: request.ip_address, user_agent: request.user_agent },
+  })
+  await setHidden(['page_host', 'signals'])
+  expect(await look()).toMatchObject({ page_host: null, signals: null, ip_address: request.ip_address })
+  await model.database.pool.query('delete from read.data_policies')
+})
+
+function setHidden(columns: string[]): Promise<unknown> {
+  return model.database.pool.query(
+    `insert into read.data_policies (organization_id, shortens_addresses, allows_minimal_mode, changed_at,
+       hidden_facts, facts_topic) values ($1, false, false, 0, $2, false)
+     on conflict (organization_id) do update set hidden_facts = excluded.hidden_facts`,
+    [acme, columns],
+  )
+}
+
+test('an analyst reads the rows of the organizations that were named, and no other relation', async () => {
+  await model.given(
+    scored({ session_id: id('sid', 1), event_id: id('evt', 1) }),
+    scored({ session_id: id('sid', 2), event_id: id('evt', 2), organization_id: other }),
+  )
+  const sessionsOf = (role: string) =>
+    as(role, async (client) => {
+      const { rows } = await client.query('select session_id from read.session_facts order by 1')
+      return rows.map(({ session_id }) => session_id)
+    })
+  expect(await sessionsOf(roles.everything)).toEqual([id('sid', 1), id('sid', 2)])
+  expect(await sessionsOf(roles.acmeOnly)).toEqual([id('sid', 1)])
+
+  const { rows: relations } = await model.database.pool.query<{ name: string }>(
+    `select format('%I.%I', nspname, relname) as name from pg_class join pg_namespace n on n.oid = relnamespace
+     where relkind in ('r', 'v', 'm', 'p') and nspname !~ '^(pg_|information_schema)'`,
+  )
+  const others = relations.map(({ name }) => name).filter((name) => name !== 'read.session_facts')
+  expect(others.length).toBeGreaterThan(40)
+  const readable = await as(roles.acmeOnly, async (client) => {
+    const found: string[] = []
+    for (const name of others)
+      await client.query(`select from ${name} limit 1`).then(
+        () => found.push(name),
+        () => {},
+      )
+    return found
+  })
+  expect(readable).toEqual([])
+})
+
+test('one who was given all and then one organization reads that one', async () => {
+  await model.given(scored({ organization_id: other }))
+  const give = (organizationId: string | null) =>
+    transaction(model.database.pool, (tx) => addAnalyst(tx, { role: roles.acmeOnly, organizationId }))
+  const count = () =>
+    as(roles.acmeOnly, async (client) => (await client.query('select from read.session_facts')).rowCount)
+  expect(await count()).toBe(0)
+  await give(null)
+  expect(await count()).toBe(1)
+  await give(acme)
+  expect(await count()).toBe(0)
+})
+
+test('the page about flat rows names the columns of the view, and what is kept back by default', async () => {
+  const page = readFileSync(new URL('../../docs/reference/session-facts.md', import.meta.url), 'utf8')
+  const described = page
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name))
+  const { rows } = await model.database.pool.query<{ name: string }>(
+    `select column_name as name from information_schema.columns
+     where table_schema = 'read' and table_name = 'session_facts'`,
+  )
+  expect(described.toSorted()).toEqual(rows.map(({ name }) => name).toSorted())
+  for (const name of defaultHidden) expect(page).toContain(`\`${name}\``)
+})
