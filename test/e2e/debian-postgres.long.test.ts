@@ -120,6 +120,26 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     expect(ofPlace).toEqual([first])
   }, 30_000)
 
+  it('lets analysts read the flat rows, and says where a role or an organization is missing', async () => {
+    const analysts = (...args: string[]) => cli(['migrate', ...args], as('tidegate'))
+    expect(await analysts('--analysts', 'nobody-of-this-name')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('nobody-of-this-name'),
+    })
+    expect(await analysts('--analysts', 'analyst', '--organization', 'nowhere')).toMatchObject({ code: 1 })
+    const { organizationId } = owner
+    expect(await analysts('--analysts', 'analyst', '--organization', organizationId)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('read.session_facts'),
+    })
+    expect(await readFacts()).toContainEqual({ organization_id: organizationId, ip_address: null })
+  })
+
+  const readFacts = () =>
+    query(urlOf(postgres.url, 'analyst'), [
+      'select distinct organization_id, ip_address from read.session_facts',
+    ])
+
   it('keeps views and rights that others have on the read models through a rebuild', async () => {
     await query(urlOf(postgres.url, 'tidegate'), [
       'create view public.mine as select session_id, verdict from read.decisions',
@@ -137,6 +157,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
           `select distinct session_id from ${view} where session_id = '${sessionId}'`,
         ]),
       ).toEqual([{ session_id: sessionId }])
+    expect(await readFacts()).toContainEqual({ organization_id: owner.organizationId, ip_address: null })
   }, 60_000)
 
   async function openSession(): Promise<string> {
