@@ -33,7 +33,7 @@ export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   errors?: number[]
   /** Runs before the parts of the request are validated, so that they may still be anything. */
   before?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
-  /** Returns the answer without `meta`, or else the reply that it has sent itself. */
+  /** Returns the answer, with nothing in `meta` but what others have not, or else undefined and has replied itself. */
   run: (request: EndpointRequest<Params, Query, Body>, answering: Answering) => Answer | Promise<Answer>
   settings?: Pick<RouteShorthandOptions, 'bodyLimit' | 'exposeHeadRoute' | 'preParsing'>
 }
@@ -93,4 +93,10 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
 
 const answerOf =
   ({ id }: FastifyRequest, status: number) =>
-  (part: object) => ({ status, body: { ...part, meta: { request_id: id } } })
+  (part: object) => ({
+    status,
+    body: {
+      ...part,
+      meta: { ...('meta' in part && typeof part.meta === 'object' ? part.meta : {}), request_id: id },
+    },
+  })

@@ -29,39 +29,50 @@ export function refusingOffset(expected: string) {
 
 export const refuseOffset = refusingOffset('cursor')
 
-interface PageOptions<Row> {
+interface LoadedPage<Row> {
+  rows: Row[]
+  hasMore: boolean
+  /** Where the list goes on from, if not from the last row. */
+  next?: PagePosition | undefined
+}
+
+interface PageOptions<Row, More> {
   limit: number
   cursor: string | undefined
   query: CursorQuery
   cursors: Cursors
   // Up to `limit` rows after the position.
-  load: (after: PagePosition | undefined) => Promise<{ rows: Row[]; hasMore: boolean }>
+  load: (after: PagePosition | undefined) => Promise<LoadedPage<Row> & More>
   positionOf: (row: Row) => PagePosition
 }
 
-export async function loadPage<Row>(options: PageOptions<Row>) {
+export async function loadPage<Row, More>(options: PageOptions<Row, More>) {
   const { limit, cursor, query, cursors, load, positionOf } = options
   const after = cursor ? cursors.decode(cursor, query) : undefined
-  const { rows, hasMore } = await load(after)
+  const page = await load(after)
+  const { rows, hasMore, next } = page
   const last = rows.at(-1)
-  const next = hasMore && last ? { next_cursor: cursors.encode(positionOf(last), query) } : {}
-  return { rows, pagination: { limit, has_more: hasMore, ...next } }
+  const place = next ?? (last && positionOf(last))
+  const on = hasMore && place ? { next_cursor: cursors.encode(place, query) } : {}
+  return { ...page, pagination: { limit, has_more: hasMore, ...on } }
 }
 
-/** The last row of a page. `value` is what the list is ordered by, `id` breaks ties. */
+/** Where a page ends, by its last row. `value` is what the list is ordered by, `id` breaks ties. */
 export interface PagePosition {
   value: number
   id: string
+  /** When the first page was read, where the list says so. */
+  begunAt?: number | undefined
 }
 
 /** A cursor is bound to one list of one organization and environment, with one set of filters and sort. */
 export type CursorQuery = Record<string, string | null>
 
 const tagBytes = 16
-const body = z.tuple([z.number(), z.string()])
+const body = z.tuple([z.number(), z.string(), z.number().optional()])
 
 /**
- * A cursor is base64url of `tag 16 bytes | JSON [value, id]`. The tag is an HMAC over the JSON and the query. A
+ * A cursor is base64url of `tag 16 bytes | JSON [value, id, begun]`. The tag is an HMAC over the JSON and the query. A
  * cursor holds no secret, but nobody can make one, and one of another query is refused.
  */
 export function createCursors({ keyring }: { keyring: Keyring }) {
@@ -72,8 +83,8 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
       .subarray(0, tagBytes)
 
   return {
-    encode({ value, id }: PagePosition, query: CursorQuery): string {
-      const json = JSON.stringify([value, id])
+    encode({ value, id, begunAt }: PagePosition, query: CursorQuery): string {
+      const json = JSON.stringify(begunAt === undefined ? [value, id] : [value, id, begunAt])
       return Buffer.concat([tag(keyring.current, json, query), Buffer.from(json)]).toString('base64url')
     },
     /** 422 for anything that `encode` did not make for this query. */
@@ -86,8 +97,8 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
         sent.length === tagBytes &&
         keyring.all.some((master) => timingSafeEqual(sent, tag(master, json, query)))
       if (!ours) throw invalidCursor()
-      const [value, id] = body.parse(JSON.parse(json))
-      return { value, id }
+      const [value, id, begunAt] = body.parse(JSON.parse(json))
+      return { value, id, begunAt }
     },
   }
 }

@@ -98,7 +98,9 @@ function fieldIssues(
   { keyword, instancePath, message = '', params }: SchemaIssue,
   { part, allowed }: { part: string; allowed: string[] | undefined },
 ): FieldIssue[] {
-  const name = instancePath.slice(1).replaceAll('/', '.') || part
+  const path = instancePath.slice(1).replaceAll('/', '.') || part
+  // A parameter that came twice is a list for us only.
+  const name = part === 'query' ? path.replace(/\.\d+$/, '') : path
   if (keyword === 'unrecognized_keys' && Array.isArray(params.keys)) {
     const prefix = name === part ? '' : `${name}.`
     return params.keys.map((key) => ({ name: `${prefix}${key}`, issue: 'not_allowed' }))

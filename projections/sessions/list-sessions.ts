@@ -1,16 +1,24 @@
-import { isLegacyId, isPartOfId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
-import type { Verdict } from '../../schemas/events.ts'
+import { type Bind, conditionsOf, isExact, type SessionFilters, timeConditions } from './filters.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
+import { exactMatch, foundBy, hasText, inScope, newestFirst, newestSessions } from './search.ts'
 import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
 
 export interface ListSessions {
   limit: number
-  after?: { evaluatedAt: number; id: string } | undefined
-  verdict?: Verdict | undefined
+  after?: SessionPlace | undefined
+  filters?: SessionFilters | undefined
   search?: string | undefined
+  /** How many sessions are read for a page that no index finds. */
+  windowSize?: number
+}
+
+/** Sessions are listed by time, newest first. */
+export interface SessionPlace {
+  evaluatedAt: number
+  id: string
 }
 
 export interface SessionRow {
@@ -22,101 +30,133 @@ export interface SessionRow {
   mark: SessionMark | null
 }
 
+export interface SessionsPage extends Page<SessionRow> {
+  /**
+   * How far back sessions were read, where only a part of them is read for a page; null = to the end. The list goes on
+   * from there where there is no last row to go on from.
+   */
+  readTo?: SessionPlace | null
+}
+
+/**
+ * By what has an index of its own, all sessions are found. With other filters a page reads so many sessions back from its
+ * place, whether or not they meet them: it may be short or empty then, and more may follow.
+ */
 export async function listSessions(
   db: Db,
   scope: DataScope,
-  { search, ...options }: ListSessions,
-): Promise<Page<SessionRow>> {
-  if (!search) return querySessions(db, scope, { ...options, from: 'read.sessions' })
+  { search, filters = {}, ...place }: ListSessions,
+): Promise<SessionsPage> {
+  const options = { ...place, filters }
+  if (!search && !isExact(filters)) return readWindow(db, scope, options)
+  if (!search) return querySessions(db, scope, { ...options, from: ofVerdicts })
   if (isUnsearchable(search)) return { rows: [], hasMore: false }
   const id = search.toLowerCase()
   const exact = exactMatch(id)
-  if (exact)
-    return querySessions(db, scope, { ...options, from: 'read.sessions', searched: id, matching: exact })
+  if (exact) return querySessions(db, scope, { ...options, searched: id, matching: exact })
   // A text of most sessions is soon found among the newest ones. A rare one is found by the indexes.
   const searched = containsPattern(search)
-  const newest = { ...options, searched, from: newestSessions(options), matching: hasText }
+  const newest = { ...options, searched, from: fromNewest, matching: hasText }
   const page = await querySessions(db, scope, newest)
   if (page.hasMore) return page
-  return querySessions(db, scope, { ...options, searched, from: 'read.sessions', matching: foundBy(id) })
+  return querySessions(db, scope, { ...options, searched, matching: foundBy(id) })
 }
 
 interface SessionsQuery extends Omit<ListSessions, 'search'> {
-  from: string
+  filters: SessionFilters
+  /** Default: all sessions. */
+  from?: (query: SessionsQuery, bind: Bind) => string
   /** The fourth parameter of `matching`. */
   searched?: string
   /** A condition on the session `s`. */
   matching?: string
 }
 
-async function querySessions(
-  db: Db,
-  scope: DataScope,
-  { limit, after, verdict, from, searched, matching }: SessionsQuery,
-): Promise<Page<SessionRow>> {
-  const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
-  const bind = (value: unknown) => `$${values.push(value)}`
+async function querySessions(db: Db, scope: DataScope, query: SessionsQuery): Promise<Page<SessionRow>> {
+  const { limit, after, filters, from, searched, matching } = query
+  const { values, bind } = parameters(scope, limit)
   if (searched !== undefined) bind(searched)
-  const where = ['s.organization_id = $1', 's.environment = $2']
-  if (after) where.push(`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`)
-  if (verdict) where.push(`s.verdict = ${bind(verdict)}`)
+  const where = [inScope, ...before(after, bind), ...conditionsOf(scope, filters, bind)]
   if (matching) where.push(matching)
   const { rows } = await db.query<ListedSession>(
-    `select ${sessionFields} from ${from} s where ${where.join(' and ')}
-     order by s.evaluated_at desc, s.session_id desc limit $3`,
+    `select ${sessionFields} from ${from?.(query, bind) ?? 'read.sessions'} s
+     where ${where.join(' and ')} ${newestFirst} limit $3`,
     values,
   )
-  return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
+  return pageOf(rows, limit)
 }
 
-const newestCount = 500
-
-// The newest sessions of the scope from a place on, whatever their verdict.
-function newestSessions({ after }: Pick<ListSessions, 'after'>): string {
-  const from = after ? `and (evaluated_at, session_id) < ($5, $6)` : ''
-  return `(select * from read.sessions where organization_id = $1 and environment = $2 ${from}
-    order by evaluated_at desc, session_id desc limit ${newestCount})`
+function parameters(scope: DataScope, limit: number) {
+  const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
+  return { values, bind: (value: unknown) => `$${values.push(value)}` }
 }
 
-const hasText = `(s.session_id like $4 or s.visitor_id like $4
-  or exists (select from read.search_texts t
-    where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text) and t.text like $4)
-  or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4))`
+const before = (place: SessionPlace | undefined, bind: Bind): string[] =>
+  place ? [`(s.evaluated_at, s.session_id) < (${bind(place.evaluatedAt)}, ${bind(place.id)})`] : []
 
-const sessionTexts = ['page_text', 'agent_text', 'address_text', 'user_text']
+const fromNewest = ({ after }: SessionsQuery, bind: Bind): string => newestSessions(before(after, bind))
 
-// The scope is $1 and $2, and the pattern $4.
-function foundBy(search: string): string {
-  const found = selectsOf(search, {
-    ...{ table: 'sessions', key: 'session_id', pattern: '$4' },
-    texts: sessionTexts,
-    ids: ['session_id', 'visitor_id'],
+// Postgres reads the index by verdict in its order for one verdict only.
+function ofVerdicts({ after, filters }: SessionsQuery, bind: Bind): string {
+  const { verdict: verdicts = [] } = filters
+  if (verdicts.length < 2) return 'read.sessions'
+  const place = [...before(after, bind), ...timeConditions(filters, bind)]
+  const each = verdicts.map((verdict) => {
+    const where = [inScope, `s.verdict = ${bind(verdict)}`, ...place]
+    return `(select * from read.sessions s where ${where.join(' and ')} ${newestFirst} limit $3)`
   })
-  const byDecision = { table: 'decisions', key: 'session_id', pattern: '$4', texts: [], ids: ['event_id'] }
-  return `s.session_id in (${[...found, ...selectsOf(search, byDecision)].join(' union ')})`
-}
-
-interface Searched {
-  table: string
-  key: string
-  /** A parameter: what `like` compares with. */
-  pattern: string
-  /** Columns with the id of a text. */
-  texts: string[]
-  ids: string[]
+  return `(${each.join(' union all ')})`
 }
 
 /**
- * Selects the keys of rows of which a text, or an id, has the pattern. The scope is $1 and $2. No index has parts of
- * ids, so all ids of the scope are read, where the search may be a part of one.
+ * One statement, so that the window's end is of the same moment as its rows: a session that moved in between would let
+ * the end lie behind sessions that were not read. The end is looked for where the page is short only.
  */
-export function selectsOf(search: string, { table, key, pattern, texts, ids }: Searched): string[] {
-  const inScope = 'organization_id = $1 and environment = $2'
-  const withText = `select id from read.search_texts where ${inScope} and text like ${pattern}`
-  const byText = texts.map((column) => `select ${key} from read.${table} where ${column} in (${withText})`)
-  if (!isPartOfId(search)) return byText
-  const hasPart = ids.map((column) => `${column} like ${pattern}`).join(' or ')
-  return [...byText, `select ${key} from read.${table} where ${inScope} and (${hasPart})`]
+async function readWindow(
+  db: Db,
+  scope: DataScope,
+  { limit, after, filters, windowSize = 250_000 }: SessionsQuery,
+): Promise<SessionsPage> {
+  const { values, bind } = parameters(scope, limit)
+  const place = [inScope, ...before(after, bind), ...timeConditions(filters, bind)]
+  const { since: _, until: __, ...others } = filters
+  const window = `select * from read.sessions s where ${place.join(' and ')}`
+  const { rows } = await db.query<ListedSession & WindowEnd>(
+    `with page as materialized (
+       select s.session_id, s.evaluated_at from (${window} ${newestFirst} limit ${windowSize}) s
+       where ${conditionsOf(scope, others, bind).join(' and ')} ${newestFirst} limit $3
+     ),
+     ending as materialized (
+       select * from (${window} and (select count(*) from page) < $3 ${newestFirst} limit ${windowSize}) s
+       ${newestFirst} offset ${windowSize - 1}
+     )
+     select ${sessionFields}, ending.evaluated_at::float8 as end_at, ending.session_id as end_id
+     from (values (1)) as one left join ending on true
+     left join (page join read.sessions s using (session_id)) on true ${newestFirst}`,
+    values,
+  )
+  // Where no session was found, one row has the end alone.
+  const found = rows.filter(({ session_id }) => session_id !== null)
+  const page = pageOf(found, limit)
+  const last = page.rows.at(-1)
+  if (page.hasMore && last) return { ...page, readTo: placeOf(last) }
+  const [end] = rows
+  if (!end?.end_id) return { ...page, readTo: null }
+  return { ...page, hasMore: true, readTo: { evaluatedAt: end.end_at, id: end.end_id } }
+}
+
+interface WindowEnd {
+  end_at: number
+  end_id: string | null
+}
+
+const placeOf = ({ id, latest_decision: { evaluated_at: evaluatedAt } }: SessionRow): SessionPlace => ({
+  evaluatedAt,
+  id,
+})
+
+function pageOf(rows: ListedSession[], limit: number): Page<SessionRow> {
+  return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
 }
 
 type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
@@ -133,14 +173,4 @@ function sessionRow({
   ...rest
 }: ListedSession): SessionRow {
   return { id, created_at, client_user_id, latest_decision: rest, visitor, mark }
-}
-
-// service.md 4.2 rule 2. Ids match whole, in any case. Anything else is a substring of what a session shows: undefined.
-function exactMatch(id: string): string | undefined {
-  const ofEvent = '(select d.session_id from read.decisions d where d.event_id = $4)'
-  if (id.startsWith('sid_')) return 's.session_id = $4'
-  if (id.startsWith('evt_')) return `s.session_id = ${ofEvent}`
-  if (id.startsWith('vid_')) return 's.visitor_id = $4'
-  // It may be of an event or a session. Two conditions would read every session of the scope.
-  return isLegacyId(id) ? `s.session_id = coalesce(${ofEvent}, $4)` : undefined
 }

@@ -1,9 +1,9 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
 import type { SessionScored } from '../../schemas/events.ts'
-import { selectsOf } from './list-sessions.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
+import { selectsOf } from './search.ts'
 import { readEvent, readEvidence } from './stored-event.ts'
 import {
   type DecisionEvidence,

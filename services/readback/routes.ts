@@ -1,18 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import type pg from 'pg'
 import { z } from 'zod'
-import type { Auth } from '../../infra/access/auth.ts'
-import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { list, pathId, single } from '../../infra/http/schemas.ts'
-import { type Clock, idPattern, isId, isLegacyId, legacyIdPattern, type Random } from '../../infra/ids.ts'
+import { idPattern, isId, isLegacyId, legacyIdPattern } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findMergedInto } from '../../projections/corrections/projection.ts'
-import { verdict } from '../../projections/sessions/decision-schemas.ts'
-import { listSessions } from '../../projections/sessions/list-sessions.ts'
 import {
   findSession,
   findVisitor,
@@ -21,26 +15,16 @@ import {
   type VisitorRow,
 } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { sessionDetail, sessionSummary, visitorDetail, visitorSummary } from './answers.ts'
+import { sessionDetail, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
+import { sessionsRoute } from './list-route.ts'
+import type { ReadbackOptions } from './options.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
-import type { Identification } from './schemas/identification.ts'
-import { sessionDetailSchema, sessionSummarySchema } from './schemas/sessions.ts'
-
-interface ReadbackOptions {
-  pool: pg.Pool
-  decideAs: DecideAs
-  auth: Auth
-  /** null = it is not known why the session is of its visitor. */
-  identify(sessionId: string): Promise<Identification | null>
-  keyring: Keyring
-  clock: Clock
-  random: Random
-}
+import { sessionDetailSchema } from './schemas/sessions.ts'
 
 /** `GET /v1/sessions`, `GET` and `PATCH /v1/sessions/{sessionId}`, `GET /v1/fingerprints`, `GET /v1/fingerprints/{visitorId}`. */
 export function readbackRoutes(app: FastifyInstance, options: ReadbackOptions): void {
-  listSessionsRoute(app, options)
+  sessionsRoute(app, options)
   getSessionRoute(app, options)
   updateSessionRoute(app, options)
   listFingerprintsRoute(app, options)
@@ -65,51 +49,6 @@ const detailQuery = z.object({
 
 // It changes as visitors come and go, and takes as long as the rest.
 const includesWhy = ({ include }: z.output<typeof detailQuery>) => [include].flat().includes('identification')
-
-function listSessionsRoute(app: FastifyInstance, { pool, auth, keyring }: ReadbackOptions): void {
-  const cursors = createCursors({ keyring })
-  endpoint(app, {
-    route: 'GET /v1/sessions',
-    auth: auth.requireSecret('sessions:list'),
-    operationId: 'listSessions',
-    tag: sessionsTag,
-    summary: 'List sessions, newest decision first',
-    description: 'Requires the `sessions:list` secret-key scope.',
-    query: z.object({
-      ...pageQuery,
-      // Not the registered schema itself: the description would list it twice, as input and as output.
-      verdict: z.enum(verdict.options).optional(),
-      search: z
-        .string()
-        .optional()
-        .describe(
-          'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL (also as people read it), user agent and IP address.',
-        ),
-    }),
-    before: refuseOffset,
-    answers: { 200: list(sessionSummarySchema) },
-    errors: [422],
-    async run(request) {
-      const { limit, cursor, verdict, search } = request.query
-      const scope = auth.scope(request)
-      const { rows, pagination } = await loadPage({
-        limit,
-        cursor,
-        cursors,
-        query: { list: 'sessions', ...scope, verdict: verdict ?? null, search: search || null },
-        load: (after) =>
-          listSessions(pool, scope, {
-            limit,
-            verdict,
-            search,
-            after: after && { evaluatedAt: after.value, id: after.id },
-          }),
-        positionOf: (row) => ({ value: row.latest_decision.evaluated_at, id: row.id }),
-      })
-      return { data: rows.map(sessionSummary), pagination }
-    },
-  })
-}
 
 function getSessionRoute(app: FastifyInstance, { pool, auth, identify }: ReadbackOptions): void {
   endpoint(app, {

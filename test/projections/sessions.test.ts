@@ -298,7 +298,10 @@ test('sessions are searched by whole ids in any case, and by parts of what they 
   expect(await find('äö 17')).toEqual([id('sid', 1)])
   expect(await find('chrome/141')).toHaveLength(3)
   expect(await find('a\0b')).toEqual([])
-  const bots = await listSessions(database.pool, scope, { limit: 10, verdict: 'bot' })
+  const bots = await listSessions(database.pool, scope, {
+    limit: 10,
+    filters: { verdict: ['bot'] },
+  })
   expect(bots.rows.map((row) => row.id)).toEqual([id('sid', 2)])
 })
 

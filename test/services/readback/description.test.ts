@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { filterQuery } from '../../../services/readback/session-filters.ts'
 import published from '../../fixtures/contract/openapi.json' with { type: 'json' }
 import { visitorLink } from '../../support/session-scored.ts'
 import { id, type Readback, startReadback } from './support.ts'
@@ -46,7 +47,8 @@ describe('/openapi.json', () => {
     expect(ours?.operationId).toBe(theirs.operationId)
     const names = (one: typeof ours) => one?.parameters?.map((parameter) => parameter.name).sort()
     const added = /^get.*Id\}$/.test(`${method}${path}`) ? ['include'] : []
-    expect(names(ours)).toEqual([...added, ...(names(theirs) ?? [])])
+    const filters = path === '/v1/sessions' ? Object.keys(filterQuery) : []
+    expect(new Set(names(ours))).toEqual(new Set([...added, ...filters, ...(names(theirs) ?? [])]))
     expect(Object.keys(ours?.responses ?? {})).toEqual(expect.arrayContaining(Object.keys(theirs.responses)))
     expect(ours?.security).toEqual([{ secretKey: [] }])
   })

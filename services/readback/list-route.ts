@@ -1,0 +1,84 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
+import { list, meta, timestamp } from '../../infra/http/schemas.ts'
+import { iso } from '../../projections/sessions/decision-shape.ts'
+import { listSessions, type SessionsPage } from '../../projections/sessions/list-sessions.ts'
+import { sessionSummary } from './answers.ts'
+import type { ReadbackOptions } from './options.ts'
+import { sessionSummarySchema } from './schemas/sessions.ts'
+import { appliedFilters, type FilterQuery, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
+
+const listMeta = meta
+  .extend({
+    read_from: timestamp
+      .optional()
+      .describe(
+        'Where reading began: when the first page was read, or `until`. This and `read_to` are present with filters of which each page reads a part of the sessions.',
+      ),
+    read_to: timestamp
+      .nullable()
+      .optional()
+      .describe(
+        'How far back sessions were read so far; null = all. A page may be short, or empty, and more follow.',
+      ),
+  })
+  .meta({ id: 'SessionListMeta' })
+
+/** `GET /v1/sessions`. */
+export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock }: ReadbackOptions): void {
+  const cursors = createCursors({ keyring })
+  endpoint(app, {
+    route: 'GET /v1/sessions',
+    auth: auth.requireSecret('sessions:list'),
+    operationId: 'listSessions',
+    tag: 'Sessions',
+    summary: 'List sessions, newest decision first',
+    description:
+      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values, and different parameters mean all. `X-Filters-Applied` names those that were used.',
+    query: z.object({
+      ...pageQuery,
+      ...filterQuery,
+      search: z
+        .string()
+        .optional()
+        .describe(
+          'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL (also as people read it), user agent and IP address.',
+        ),
+    }),
+    before: refuseOffset,
+    answers: { 200: list(sessionSummarySchema).extend({ meta: listMeta }) },
+    errors: [422],
+    async run(request, { reply }) {
+      const { limit, cursor, search, ...sent } = request.query
+      const scope = auth.scope(request)
+      const filters = filtersOf(sent)
+      const { rows, pagination, meta } = await loadPage({
+        ...{ limit, cursor, cursors },
+        query: { list: 'sessions', ...scope, search: search || null, ...boundTo(sent) },
+        load: async (after) => {
+          const place = after && { evaluatedAt: after.value, id: after.id }
+          const page = await listSessions(pool, scope, { limit, filters, search, after: place })
+          return goingOn(page, after?.begunAt ?? Math.min(clock(), filters.until ?? Infinity))
+        },
+        positionOf: (row) => ({ value: row.latest_decision.evaluated_at, id: row.id }),
+      })
+      reply.header(filtersHeader, appliedFilters({ ...sent, search }))
+      return { data: rows.map(sessionSummary), pagination, meta }
+    },
+  })
+}
+
+// The verdict is not among the others, because cursors of before them are still good.
+function boundTo({ verdict, ...others }: FilterQuery) {
+  const isFiltered = Object.values(others).some((values) => values !== undefined)
+  return { verdict: verdict?.join() ?? null, ...(isFiltered && { filters: JSON.stringify(others) }) }
+}
+
+function goingOn({ readTo, ...page }: SessionsPage, begunAt: number) {
+  if (readTo === undefined) return { ...page, next: undefined, meta: undefined }
+  const meta = { read_from: iso(begunAt), read_to: readTo && iso(readTo.evaluatedAt) }
+  const next = readTo ? { value: readTo.evaluatedAt, id: readTo.id, begunAt } : undefined
+  return { ...page, next, meta }
+}

@@ -1,0 +1,17 @@
+import type pg from 'pg'
+import type { Auth } from '../../infra/access/auth.ts'
+import type { Keyring } from '../../infra/crypto/keyring.ts'
+import type { DecideAs } from '../../infra/event-store/decide.ts'
+import type { Clock, Random } from '../../infra/ids.ts'
+import type { Identification } from './schemas/identification.ts'
+
+export interface ReadbackOptions {
+  pool: pg.Pool
+  decideAs: DecideAs
+  auth: Auth
+  /** null = it is not known why the session is of its visitor. */
+  identify(sessionId: string): Promise<Identification | null>
+  keyring: Keyring
+  clock: Clock
+  random: Random
+}

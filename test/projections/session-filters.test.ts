@@ -1,0 +1,154 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listSessions, type SessionPlace } from '../../projections/sessions/list-sessions.ts'
+import { amount } from '../support/long.ts'
+import { openProjectionWorld, type ProjectionWorld } from '../support/projections.ts'
+import {
+  createModel,
+  facts,
+  filters,
+  type Model,
+  type ModelFacts,
+  matches,
+  visitorId,
+} from './session-model.ts'
+
+const seed = Date.now() % 2 ** 31
+let world: ProjectionWorld
+let run = 0
+
+beforeAll(async () => {
+  world = await openProjectionWorld()
+})
+afterAll(() => world?.close())
+
+const change = fc.oneof(
+  fc.record({ kind: fc.constant('insert' as const), time: fc.integer({ min: 1, max: 8 }), facts }),
+  fc.record({ kind: fc.constant('move' as const), row: fc.nat(), facts }),
+  fc.record({ kind: fc.constant('erase' as const), row: fc.nat() }),
+)
+type Change = typeof change extends fc.Arbitrary<infer T> ? T : never
+
+const plan = fc.record({
+  // Few times, so that many sessions share one.
+  there: fc.array(
+    fc.record({
+      time: fc.integer({ min: 1, max: 8 }),
+      facts,
+      user: fc.option(fc.integer({ min: 1, max: 2 })),
+    }),
+    {
+      minLength: 1,
+      maxLength: 20,
+    },
+  ),
+  filters,
+  limit: fc.integer({ min: 1, max: 5 }),
+  windowSize: fc.integer({ min: 1, max: 6 }),
+  changes: fc.array(fc.array(change, { maxLength: 2 }), { maxLength: 6 }),
+})
+
+/** Walks all pages, and alters sessions between them. Returns what was seen, and the numbers of sessions that were altered. */
+async function walk(model: Model, { filters, limit, windowSize, changes, there }: Plan) {
+  const seen: string[] = []
+  const altered = new Set<number>()
+  let added = 1000
+  let after: SessionPlace | undefined
+  for (let page = 0; page < 500; page++) {
+    const { rows, hasMore, readTo } = await listSessions(world.database.pool, model.scope, {
+      ...{ limit, filters, windowSize, after },
+    })
+    expect(rows.length).toBeLessThanOrEqual(limit)
+    for (const { id } of rows) {
+      const session = [...model.sessions.values()].find(({ n }) => model.sessionId(n) === id)
+      expect(session && matches(session, filters)).toBe(true)
+    }
+    seen.push(...rows.map(({ id }) => id))
+    if (!hasMore) return { seen, altered }
+    const last = rows.at(-1)
+    after = readTo ?? (last && { evaluatedAt: last.latest_decision.evaluated_at, id: last.id })
+    expect(after).toBeDefined()
+    for (const change of changes[page] ?? [])
+      altered.add(await alter(model, change, { there, added: added++ }))
+  }
+  throw new Error('the pages do not end')
+}
+
+async function alter(
+  model: Model,
+  change: Change,
+  { there, added }: { there: unknown[]; added: number },
+): Promise<number> {
+  if (change.kind === 'insert') {
+    await model.decide(added, change.time, change.facts)
+    return added
+  }
+  const n = change.row % there.length
+  if (change.kind === 'erase') await model.erase(n)
+  // A session moves to the front, as a newer decision moves it.
+  else if (model.sessions.has(n)) await model.decide(n, added, change.facts)
+  return n
+}
+
+type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never
+
+async function checked(plan: Plan): Promise<void> {
+  const model = createModel(world, `${seed} ${run++}`)
+  for (const [n, { time, facts, user }] of plan.there.entries()) {
+    await model.decide(n, time, facts)
+    if (user) await model.attach(n, user)
+  }
+  const before = [...model.sessions.values()].filter((session) => matches(session, plan.filters))
+  const { seen, altered } = await walk(model, plan)
+  expect(new Set(seen).size).toBe(seen.length)
+  const throughout: string[] = before
+    .filter(({ n }) => !altered.has(n))
+    .map(({ n, time }) => ({ time, id: model.sessionId(n) }))
+    .sort((a, b) => b.time - a.time || (a.id < b.id ? 1 : -1))
+    .map(({ id }) => id)
+  expect(seen.filter((id) => throughout.includes(id))).toEqual(throughout)
+}
+
+test(`pages of filtered sessions have each one that stays as it is once, in order, whatever comes, moves or is erased (seed ${seed})`, async () => {
+  await fc.assert(fc.asyncProperty(plan, checked), { seed, numRuns: amount({ few: 40, many: 400 }) })
+}, 120_000)
+
+test('a page that ends with its window says how far it read, and the last one that it read everything', async () => {
+  const model = createModel(world, `${seed} window`)
+  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  for (let n = 0; n < 7; n++) await model.decide(n, n + 1, { ...common, country: n === 0 ? 'DE' : 'FR' })
+  const read = (after?: SessionPlace) =>
+    listSessions(world.database.pool, model.scope, {
+      limit: 2,
+      windowSize: 3,
+      filters: { country: ['DE'] },
+      after,
+    })
+  const first = await read()
+  expect(first).toMatchObject({ rows: [], hasMore: true, readTo: { evaluatedAt: 5, id: model.sessionId(4) } })
+  const second = await read(first.readTo ?? undefined)
+  expect(second).toMatchObject({ rows: [], hasMore: true, readTo: { evaluatedAt: 2 } })
+  const third = await read(second.readTo ?? undefined)
+  expect(third).toMatchObject({ rows: [{ id: model.sessionId(0) }], hasMore: false, readTo: null })
+})
+
+test('by verdict, visitor and user all sessions are searched for one page', async () => {
+  const model = createModel(world, `${seed} exact`)
+  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  for (let n = 0; n < 9; n++)
+    await model.decide(n, n + 1, { ...common, verdict: n === 0 ? 'bot' : 'human', visitor: n === 0 ? 1 : 2 })
+  await model.attach(0, 1)
+  for (const filters of [
+    { verdict: ['bot' as const] },
+    { verdict: ['bot' as const, 'inconclusive' as const] },
+    { visitor_id: [visitorId(1)] },
+    { client_user_id: ['user 1'] },
+  ]) {
+    const { rows, hasMore } = await listSessions(world.database.pool, model.scope, {
+      limit: 2,
+      windowSize: 2,
+      filters,
+    })
+    expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({ ids: [model.sessionId(0)], hasMore: false })
+  }
+})

@@ -1,0 +1,262 @@
+import fc from 'fast-check'
+import { applyNew } from '../../infra/event-store/apply-batch.ts'
+import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import { derivedId } from '../../infra/ids.ts'
+import { type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { attributionKinds, type SessionFilters } from '../../projections/sessions/filters.ts'
+import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import type { AttributionLabel, SessionScored, Verdict } from '../../schemas/events.ts'
+import { type ProjectionWorld, testCause } from '../support/projections.ts'
+import { sessionScored, visitorLink } from '../support/session-scored.ts'
+
+/** What a session's newest decision says, as far as sessions are searched for by it. */
+export interface ModelSession {
+  n: number
+  time: number
+  verdict: Verdict
+  score: number
+  country: string | null
+  asn: number | null
+  network: 'unknown' | 'other' | 'vpn'
+  signals: string[]
+  /** `kind:value`. */
+  labels: string[]
+  host: string
+  browser: string | null
+  os: string
+  ip: string
+  key: number
+  visitor: number | null
+  handedOff: boolean
+  user: number | null
+}
+
+const oneOf = <T>(...values: T[]) => fc.constantFrom(...values)
+
+/** Few values of each, so that many sessions share them. */
+export const facts = fc.record({
+  verdict: oneOf<Verdict>('human', 'human', 'bot', 'inconclusive'),
+  score: fc.integer({ min: 0, max: 100 }),
+  country: oneOf('DE', 'FR', null),
+  asn: oneOf(64_500, 4_200_000_000, null),
+  network: oneOf<ModelSession['network']>('unknown', 'other', 'vpn'),
+  signals: fc.uniqueArray(oneOf('webdriver_detected', 'canvas_noise', 'lone_click')),
+  labels: fc.uniqueArray(oneOf('tool:playwright', 'actor:automation', 'evasion:stealth')),
+  host: oneOf('shop.example', 'xn--bcher-kva.example'),
+  browser: oneOf('Chrome', 'Samsung Internet', null),
+  os: oneOf('iOS', 'Windows'),
+  ip: oneOf('203.0.113.9', '203.0.113.200', '2001:db8::1'),
+  key: fc.integer({ min: 1, max: 2 }),
+  visitor: oneOf(1, 2, null),
+  handedOff: fc.boolean(),
+})
+export type ModelFacts = typeof facts extends fc.Arbitrary<infer T> ? T : never
+
+export const keyId = (n: number) => derivedId('key', String(n))
+export const visitorId = (n: number) => derivedId('vid', String(n))
+
+const everyFilter = fc.record({
+  since: fc.integer({ min: 1, max: 8 }),
+  until: fc.integer({ min: 2, max: 1010 }),
+  score_min: fc.integer({ min: 0, max: 60 }),
+  score_max: fc.integer({ min: 40, max: 100 }),
+  verdict: some<Verdict>('human', 'bot', 'inconclusive'),
+  signal: some('webdriver_detected', 'canvas_noise', 'nothing_has_it'),
+  attribution: some('playwright', 'tool:playwright', 'tool:stealth', 'stealth'),
+  country: some('DE', 'FR', 'AQ'),
+  asn: some(64_500, 4_200_000_000),
+  network: some<'unknown' | 'vpn' | 'tor'>('unknown', 'vpn', 'tor'),
+  ip: some('203.0.113.9', '203.0.113.0/25', '2001:db8::/32'),
+  page_host: some('shop.example', 'xn--bcher-kva.example'),
+  visitor_id: some(visitorId(1), visitorId(3)),
+  client_user_id: some('user 1', 'user 2'),
+  key_id: some(keyId(1), keyId(2)),
+  browser: some('chrome', 'samsung internet'),
+  os: some('ios', 'windows'),
+  handed_off: some(true, false),
+  mark: some<'none' | 'bot'>('none', 'bot'),
+})
+
+const filterNames = fc.uniqueArray(fc.nat(18), { minLength: 1, maxLength: 3 })
+
+/** Few of them at once, so that sessions meet them; `matches` says without SQL whether they do. */
+export const filters: fc.Arbitrary<SessionFilters> = fc
+  .tuple(everyFilter, filterNames)
+  .map(([every, places]) =>
+    Object.fromEntries(Object.entries(every).filter((_, place) => places.includes(place))),
+  )
+
+function some<T>(...values: T[]): fc.Arbitrary<T[]> {
+  return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 2 })
+}
+
+const prefixes: Record<string, string> = { '203.0.113.0/25': '203.0.113.9', '2001:db8::/32': '2001:db8::1' }
+
+export function matches(session: ModelSession, filters: SessionFilters): boolean {
+  const { since = 0, until = Infinity, score_min = 0, score_max = 100 } = filters
+  const any = <T>(searched: T[] | undefined, ...has: (T | null)[]) =>
+    !searched || has.some((value) => value !== null && searched.includes(value))
+  return (
+    session.time >= since &&
+    session.time < until &&
+    session.score >= score_min &&
+    session.score <= score_max &&
+    any(filters.verdict, session.verdict) &&
+    any(filters.signal, ...session.signals) &&
+    any(
+      filters.attribution,
+      ...session.labels,
+      ...session.labels.map((label) => label.split(':')[1] ?? ''),
+    ) &&
+    any(filters.country, session.country) &&
+    any<string>(filters.network, session.network) &&
+    any(filters.asn, session.asn) &&
+    any(
+      filters.ip?.map((ip) => prefixes[ip] ?? ip),
+      session.ip,
+    ) &&
+    any(filters.page_host, session.host) &&
+    any(filters.visitor_id, session.visitor === null ? null : visitorId(session.visitor)) &&
+    any(filters.client_user_id, session.user === null ? null : `user ${session.user}`) &&
+    any(filters.key_id, keyId(session.key)) &&
+    any(filters.browser, session.browser?.toLowerCase() ?? null) &&
+    any(filters.os, session.os.toLowerCase()) &&
+    any(filters.handed_off, session.handedOff) &&
+    any<string>(filters.mark, 'none')
+  )
+}
+
+/** Sessions of one organization in Postgres, and the same in memory. */
+export function createModel(world: ProjectionWorld, name: string) {
+  const organizationId = derivedId('org', name)
+  const sessions = new Map<number, ModelSession>()
+  let offset = 0
+  const sessionId = (n: number) => derivedId('sid', name, String(n))
+  const about = { organization_id: organizationId, environment: 'live' } as const
+
+  function inBuild(work: (tx: Tx) => Promise<void>): Promise<void> {
+    return transaction(world.database.pool, async (tx) => {
+      const build = await liveBuild(tx, 'sessions')
+      if (!build) throw new Error('no live build')
+      await tx.query('select pg_advisory_xact_lock_shared($1)', [buildLock(build)])
+      await tx.query(useSchema(build))
+      await work(tx)
+    })
+  }
+
+  async function apply(
+    event: Extract<DomainEvent, { type: 'SessionScored' | 'ClientUserAttached' }>,
+  ): Promise<void> {
+    const meta = {
+      eventId: derivedId('evt', name, String(++offset)),
+      time: 1,
+      organizationId,
+      environment: null,
+    }
+    const position = { topic: 'any', partition: 0, offset }
+    const { value } = world.codec.toCausedRecord(event, meta, testCause)
+    await inBuild((tx) => applyNew(tx, sessionsProjection, [{ ...event, meta, value, position }]))
+  }
+
+  return {
+    scope: { organizationId, environment: 'live' } as const,
+    sessions,
+    sessionId,
+    inBuild,
+    /** The session is decided, for the first time or anew. */
+    async decide(n: number, time: number, decided: ModelFacts): Promise<void> {
+      const known = sessions.get(n)
+      const handedOff = decided.handedOff || (known?.handedOff ?? false)
+      sessions.set(n, { ...decided, n, time, handedOff, user: known?.user ?? null })
+      const event_id = derivedId('evt', name, String(offset + 1))
+      const ids = { ...about, event_id, session_id: sessionId(n), created_at: time }
+      await apply({ type: 'SessionScored', data: decisionOf(decided, { ...ids, evaluated_at: time }) })
+    },
+    async attach(n: number, user: number): Promise<void> {
+      const known = sessions.get(n)
+      if (known) sessions.set(n, { ...known, user })
+      const event_id = derivedId('evt', name, String(offset + 1))
+      const data = {
+        ...about,
+        event_id,
+        session_id: sessionId(n),
+        client_user_id: `user ${user}`,
+        attached_at: 1,
+      }
+      await apply({ type: 'ClientUserAttached', data })
+    },
+    async erase(n: number): Promise<void> {
+      sessions.delete(n)
+      const named = { ...about, session_ids: [sessionId(n)], erased_visitor_ids: [], changed_visitor_ids: [] }
+      const erasure = {
+        event_id: 'evt',
+        erasure_id: 'x',
+        visitor_id: null,
+        user_digest: null,
+        counts: {},
+        erased_at: 1,
+      }
+      await inBuild(async (tx) => sessionsProjection.erase?.(tx, [{ ...named, ...erasure }]))
+    },
+  }
+}
+
+export type Model = ReturnType<typeof createModel>
+
+function decisionOf(decided: ModelFacts, ids: Partial<SessionScored>): SessionScored {
+  const plain = sessionScored(ids)
+  const {
+    verdict,
+    score: risk_score,
+    country,
+    asn,
+    network,
+    signals,
+    labels,
+    host,
+    browser,
+    os,
+    ip,
+  } = decided
+  return {
+    ...plain,
+    verdict,
+    risk_score,
+    key_id: keyId(decided.key),
+    reason: decided.handedOff ? 'hand_off' : 'changed',
+    visitor: decided.visitor === null ? null : visitorLink({ id: visitorId(decided.visitor) }),
+    request: { ...plain.request, url: `https://${host}/page`, ip_address: ip },
+    browser: { ...plain.browser, name: browser },
+    device: { ...plain.device, operating_system: { name: os, version: null } },
+    signals_fired: signals.map((signal) => ({ ...firedSignal, signal })),
+    attribution: { labels: labels.map(labelOf), behaviors: [] },
+    network: {
+      ...plain.network,
+      status: network === 'unknown' ? 'skipped' : 'ready',
+      location: country === null ? null : { ...nowhere, country_code: country },
+      routing: { asn: asn === null ? null : String(asn), organization: null },
+      anonymity: { ...plain.network.anonymity, vpn: network === 'vpn' },
+    },
+  }
+}
+
+const firedSignal = {
+  role: 'risk',
+  category: 'environment',
+  strength: 'weak',
+  channel: 'user_agent',
+  signal_score: 4,
+} as const
+
+const nowhere = {
+  ...{ city: null, region: null, country: null, latitude: null, longitude: null, timezone: null },
+  ...{ postal_code: null, accuracy_radius_km: null },
+}
+
+function labelOf(text: string): AttributionLabel {
+  const [kind, value = ''] = text.split(':')
+  const known = attributionKinds.find((one) => one === kind)
+  if (!known) throw new Error(`no such kind: ${kind}`)
+  return { kind: known, value, label: value, confidence: 90 }
+}
