@@ -50,6 +50,7 @@ export const scopes = [
   'sessions:list',
   'sessions:read',
   'sessions:update',
+  'sessions:mark',
   'fingerprints:list',
   'fingerprints:read',
   'visitors:export',

@@ -1,7 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { correctionsOf } from '../../projections/corrections/projection.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
-import { decisionsOf, type Person, sessionsOf, usersOf } from '../../projections/sessions/person.ts'
+import { decisionsOf, marksOf, type Person, sessionsOf, usersOf } from '../../projections/sessions/person.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventsAbout } from '../../projections/webhooks/events-about.ts'
@@ -24,9 +24,10 @@ export async function exportPerson(
   const sessions = await sessionsOf(pool, scope, person)
   if (sessions.length === 0) return undefined
   const sessionIds = sessions.map(({ session_id }) => session_id)
-  const [decisions, users, webhooks, states, links, corrections] = await Promise.all([
+  const [decisions, users, marks, webhooks, states, links, corrections] = await Promise.all([
     decisionsOf(pool, sessionIds),
     usersOf(pool, sessionIds),
+    marksOf(pool, sessionIds),
     eventsAbout(pool, { ...scope, sessionIds }),
     readStates(sessionIds),
     readLinks(sessionIds),
@@ -54,6 +55,9 @@ export async function exportPerson(
         event_id,
       })),
       decisions: decisions.get(id) ?? [],
+      marks: (marks.get(id) ?? []).map(({ mark_id, label, reason, marked_at, is_removed }) => ({
+        ...{ id: mark_id, label, reason, marked_at: iso(marked_at), is_removed },
+      })),
       webhook_events: webhooks
         .filter(({ subject_id }) => subject_id === id)
         .map((event) => ({

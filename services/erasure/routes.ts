@@ -145,6 +145,7 @@ const exportSchema = z
           z.strictObject({ client_user_id: z.string().nullable(), event_id: z.string() }),
         ),
         decisions: z.array(z.looseObject({})).describe('Each as the log has it, oldest first.'),
+        marks: z.array(z.looseObject({})).describe('What the session was said to be, oldest first.'),
         webhook_events: z.array(z.looseObject({})),
         state: z.looseObject({}).nullable().describe('What was observed, for a day after the opening.'),
         link: z

@@ -18,7 +18,7 @@ const actorTypes = ['key', 'operator', 'person', 'agent', 'service', 'scheduler'
 const auditEntrySchema = z
   .strictObject({
     object: z.literal('audit_entry'),
-    id: z.string().describe('Of the event on the log.'),
+    id: z.string().describe('Of the event on the log; of a mark one for all of its events.'),
     type: z.string().describe('What happened, as `ApiKeyRevoked`; later versions may add types.'),
     occurred_at: timestamp,
     environment: z.enum(['live', 'test']).nullable().describe('null for what is of both.'),

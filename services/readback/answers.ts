@@ -24,6 +24,7 @@ export function sessionDetail(
     id: row.id,
     created_at: iso(row.created_at),
     client_user_id: row.client_user_id,
+    mark: markOf(row),
     decision: detailDecision(row.decision),
     highlights: detail.highlights.map(({ evidence, ...rest }) => (evidence ? { ...rest, evidence } : rest)),
     attribution: detail.attribution,
@@ -102,7 +103,12 @@ export function sessionSummary(row: SessionRow): SessionSummary {
     client_user_id: row.client_user_id,
     latest_decision: decisionOf(row.latest_decision),
     visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
+    mark: markOf(row),
   }
+}
+
+function markOf({ mark }: Pick<SessionRow, 'mark'>): SessionSummary['mark'] {
+  return mark && { ...mark, marked_at: iso(mark.marked_at) }
 }
 
 /** A list row. */

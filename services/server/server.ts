@@ -22,6 +22,7 @@ import { type Gate, startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
 import { gateRoutes } from '../gate/routes.ts'
 import { consentingPerson } from '../gate/sessions.ts'
+import { markRoutes } from '../marks/routes.ts'
 import { auditRoutes } from '../organizations/audit-routes.ts'
 import { createConsentKeys, ownOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
@@ -161,6 +162,7 @@ async function addRoutes(
     organizationRoutes(app, { ...core, ...accessControl })
     auditRoutes(app, { ...core, ...accessControl })
     correctionRoutes(app, { ...core, ...accessControl, visitors: linkedVisitors })
+    markRoutes(app, { ...core, ...accessControl })
     agentRoutes(app, { ...reading, network })
     webhookRoutes(app, { ...core, ...accessControl })
     erasureRoutes(app, { ...core, ...accessControl, ...erasureParts(core) })

@@ -101,6 +101,25 @@ export const endpoints: Record<string, Endpoint> = {
       body: { client_user_id: `user_${randomBytes(4).toString('hex')}` },
     }),
   },
+  markSessions: {
+    scope: 'sessions:mark',
+    success: 201,
+    elsewhere: 422,
+    example: async ({ person }) => ({
+      method: 'POST',
+      url: '/v1/marks',
+      body: { label: 'bot', session_ids: [(await person({ fresh: false })).sessionId] },
+    }),
+  },
+  deleteMark: {
+    scope: 'sessions:mark',
+    success: 200,
+    elsewhere: 404,
+    example: async ({ person, succeeds }) => ({
+      method: 'DELETE',
+      url: `/v1/marks/${(await person({ fresh: succeeds })).markId}`,
+    }),
+  },
   listVisitorFingerprints: {
     scope: 'fingerprints:list',
     success: 200,

@@ -10,12 +10,13 @@ import { links as linkTable } from '../../services/scoring/visitors/tables.ts'
 import { testCause } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
-/** A user of an organization's live environment, with two sessions of one visitor and one of another. */
+/** A user of an organization's live environment, with two sessions of one visitor and one of another. The first is marked. */
 export interface Person {
   visitorId: string
   otherVisitorId: string
   sessionId: string
   clientUserId: string
+  markId: string
 }
 
 interface PersonDeps {
@@ -29,11 +30,12 @@ interface PersonDeps {
 /** As scoring and read models have it, when it resolves. */
 export async function storePerson(deps: PersonDeps, organizationId: string): Promise<Person> {
   const { pool, log, codec, applied, clock } = deps
-  const id = <P extends 'sid' | 'vid' | 'evt'>(prefix: P): Id<P> =>
+  const id = <P extends 'sid' | 'vid' | 'evt' | 'mrk'>(prefix: P): Id<P> =>
     timeOrderedId(prefix, clock(), randomBytes)
   const person = {
     ...{ visitorId: id('vid'), otherVisitorId: id('vid'), sessionId: id('sid') },
     clientUserId: `user_${randomBytes(6).toString('hex')}`,
+    markId: id('mrk'),
   }
   const about = { organization_id: organizationId, environment: 'live' as const }
   const sessions = [
@@ -44,11 +46,14 @@ export async function storePerson(deps: PersonDeps, organizationId: string): Pro
   const scored = sessions.map(({ session_id, visitor_id }) =>
     sessionScored({ ...about, session_id, event_id: id('evt'), visitor: visitorLink({ id: visitor_id }) }),
   )
-  const { sessionId: session_id, clientUserId: client_user_id } = person
+  const { sessionId: session_id, clientUserId: client_user_id, markId: mark_id } = person
   const attached = { ...about, session_id, event_id: id('evt'), client_user_id, attached_at: clock() }
+  const mark = { mark_id, label: 'bot' as const, reason: null, marked_at: clock() }
+  const marked = { ...about, session_id, event_id: id('evt'), ...mark }
   const positions = await log.append([
     ...scored.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))),
     codec.toCausedRecord({ type: 'ClientUserAttached', data: attached }, metaOf(attached), testCause),
+    codec.toCausedRecord({ type: 'SessionMarked', data: marked }, metaOf(marked), testCause),
   ])
   const links = sessions.map((session) => ({
     ...{ ...session, ...about, linked_at: clock(), storage_key: session.session_id, profile: null, keys: [] },

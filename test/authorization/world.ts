@@ -30,6 +30,7 @@ import { startGate } from '../../services/gate/gate.ts'
 import { createService } from '../../services/gate/registry/commands.ts'
 import { type DomainClaim, domainChallenge } from '../../services/gate/registry/ownership.ts'
 import { gateRoutes } from '../../services/gate/routes.ts'
+import { markRoutes } from '../../services/marks/routes.ts'
 import { auditRoutes } from '../../services/organizations/audit-routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
 import { changeOrganization, createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
@@ -126,6 +127,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   agentRoutes(app, deps)
   webhookRoutes(app, deps)
   correctionRoutes(app, { ...deps, visitors: linkedVisitors })
+  markRoutes(app, deps)
   erasureRoutes(app, {
     ...{ ...deps, applied },
     scoringFollows: async () => {},

@@ -168,6 +168,7 @@ describe('Idempotency-Key', () => {
       'createOrganization',
       'createOrganizationApiKey',
       'createWebhookEndpoint',
+      'markSessions',
       'mergeVisitors',
       'rotateOrganizationApiKey',
       'rotateWebhookEndpointSecret',

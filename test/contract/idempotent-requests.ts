@@ -21,9 +21,15 @@ export async function requestsOf(world: World): Promise<(operationId: string) =>
   const requests = {
     ...(await gateRequests(world, { organizationId, token })),
     ...(await correctionRequests(world, organizationId)),
+    ...(await markRequests(world, organizationId)),
     ...keyedBodies(),
   }
   return (operationId) => ({ ids, token, ...requests[operationId] })
+}
+
+async function markRequests(world: World, organizationId: string): Promise<Record<string, Partial<Asked>>> {
+  const { visitorId } = await world.person(organizationId)
+  return { markSessions: { body: { label: 'bot', visitor_id: visitorId } } }
 }
 
 async function correctionRequests(

@@ -29,6 +29,7 @@ const floors = [
     'services/corrections',
     'services/erasure',
     'services/gate',
+    'services/marks',
     'services/organizations',
     'services/readback',
   ].concat(['services/scoring', 'services/web', 'services/webhooks']),

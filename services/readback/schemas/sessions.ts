@@ -3,6 +3,8 @@ import { timestamp } from '../../../infra/http/schemas.ts'
 import {
   attribution,
   decisionEventId,
+  markLabel,
+  markReason,
   percent,
   phase,
   sessionId,
@@ -25,6 +27,10 @@ export const clientUserId = z.string().nullable().meta({
   description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
 })
 
+const mark = z
+  .strictObject({ id: z.string(), label: markLabel, reason: markReason.nullable(), marked_at: timestamp })
+  .meta({ id: 'SessionMark', description: 'The newest of `POST /v1/marks`.' })
+
 export const sessionSummarySchema = z
   .strictObject({
     object: z.literal('session'),
@@ -33,6 +39,7 @@ export const sessionSummarySchema = z
     client_user_id: clientUserId,
     latest_decision: decision,
     visitor_fingerprint: visitorLink.nullable(),
+    mark: mark.nullable(),
   })
   .meta({ id: 'SessionSummary' })
 
@@ -155,6 +162,7 @@ export const sessionDetailSchema = z
     id: sessionId,
     created_at: timestamp,
     client_user_id: clientUserId,
+    mark: mark.nullable(),
     decision: detailDecision,
     highlights: z.array(highlight).max(5),
     attribution: attribution.nullable(),

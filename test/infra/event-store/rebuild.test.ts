@@ -76,6 +76,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       sessions: 100,
       decisions: 300,
       client_user_changes: 0,
+      session_marks: 0,
       visitors: 7,
       search_texts: 3,
       session_events: 100,

@@ -29,6 +29,7 @@ const publishedError = publishedSchema('ApiErrorEnvelope')
 /** Where our description adds to the published one on purpose: what is left then. */
 const known: Partial<Record<keyof typeof theirs, (body: unknown) => unknown>> = {
   SessionDetailResponse: withPublishedNames,
+  SessionListResponse: withoutMarks,
 }
 
 /** Checks a response against our own description and the published one. */
@@ -62,14 +63,22 @@ const detail = z.looseObject({
     evidence: z.unknown(),
     identification: z.unknown().optional(),
     repeats: z.unknown().optional(),
+    mark: z.unknown(),
     analysis_coverage: z.looseObject({ attestation: z.unknown() }),
   }),
 })
 
-/** Added are nine integrity names, `behavior`, `identification` and what follows. */
+const sessionList = z.looseObject({ data: z.array(z.looseObject({ mark: z.unknown() })) })
+
+function withoutMarks(body: unknown): unknown {
+  const { data, ...rest } = sessionList.parse(body)
+  return { ...rest, data: data.map(({ mark: _, ...published }) => published) }
+}
+
+/** Added are nine integrity names, `behavior`, `identification`, `mark` and what follows. */
 function withPublishedNames(body: unknown): unknown {
   const { data, ...rest } = detail.parse(body)
-  const { behavior, evidence: _, repeats: __, identification: ___, ...published } = data
+  const { behavior, evidence: _, repeats: __, identification: ___, mark: _____, ...published } = data
   const { analysis_coverage, runtime_integrity, ...others } = published
   const { attestation: ____, ...coverage } = analysis_coverage
   expect(behavior).toBeNull()

@@ -235,6 +235,7 @@ describe('the published example', () => {
         },
       },
       behavior: null,
+      mark: null,
       evidence: scored.evidence,
       repeats: null,
       analysis_coverage: scored.analysis_coverage,

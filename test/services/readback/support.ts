@@ -10,10 +10,12 @@ import { createCodec } from '../../../infra/event-store/codec.ts'
 import { createDecide } from '../../../infra/event-store/decide.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createApp } from '../../../infra/http/app.ts'
+import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Environment, SessionScored } from '../../../schemas/events.ts'
+import { markRoutes } from '../../../services/marks/routes.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
 import { createLinkExplainer } from '../../../services/scoring/visitors/explain.ts'
 import { validateResponses } from '../../support/described.ts'
@@ -37,7 +39,7 @@ interface KeyOptions {
   scopes?: string[]
 }
 
-/** The readback routes on a real database, filled through the real log and projection. */
+/** The routes of reading and marking on a real database, filled through the real log and projection. */
 export async function startReadback() {
   const database = await createTestDatabase()
   const { pool, url } = database
@@ -57,7 +59,9 @@ export async function startReadback() {
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
   validateResponses(app)
   const identify = createLinkExplainer(pool)
-  readbackRoutes(app, { pool, decideAs, auth, identify, keyring, clock: Date.now, random: randomBytes })
+  const deps = { pool, decideAs, auth, keyring, clock: Date.now, random: randomBytes, logger }
+  readbackRoutes(app, { ...deps, identify })
+  markRoutes(app, { ...deps, idempotency: createIdempotency(deps) })
 
   function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {
     const { key } = generateApiKey({ type: 'secret', environment, keyring, random: randomBytes })
@@ -100,13 +104,15 @@ export type Readback = Awaited<ReturnType<typeof startReadback>>
 
 interface Send {
   url: string
-  method?: 'GET' | 'PATCH' | 'HEAD'
+  method?: 'GET' | 'PATCH' | 'HEAD' | 'POST' | 'DELETE'
   key?: string
   body?: unknown
+  headers?: Record<string, string>
 }
 
-async function send(app: FastifyInstance, { url, method = 'GET', key, body }: Send) {
+async function send(app: FastifyInstance, { url, method = 'GET', key, body, headers: more }: Send) {
   const headers = {
+    ...more,
     authorization: `Bearer ${key}`,
     ...(body !== undefined && { 'content-type': 'application/json' }),
   }

@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { unavailable } from '../../infra/errors/errors.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { pathId, single } from '../../infra/http/schemas.ts'
+import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
+import { isId } from '../../infra/ids.ts'
+import type { StoredMark } from '../../projections/sessions/tables.ts'
+import { markSessions, unmarkSessions } from './commands.ts'
+import { maxMarked, noSuchMark } from './decide.ts'
+import { markBody, markJson, markSchema, namedIn } from './schemas.ts'
+
+const tag = 'Sessions'
+const marks = 'Requires the `sessions:mark` secret-key scope.'
+
+/** `POST /v1/marks` and `DELETE /v1/marks/{markId}`. */
+export function markRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
+  markRoute(app, options)
+  unmarkRoute(app, options)
+}
+
+function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
+  const { pool, auth, idempotency } = options
+  endpoint(app, {
+    route: 'POST /v1/marks',
+    auth: auth.requireSecret('sessions:mark'),
+    operationId: 'markSessions',
+    tag,
+    summary: 'Say what sessions really were',
+    description: `${marks} The newest mark of a session counts. At most ${maxMarked} sessions at once; where there are more, or one is unknown, nothing is marked.`,
+    body: markBody,
+    answers: { 201: single(markSchema) },
+    run(request, { reply, answer }) {
+      const scope = auth.scope(request)
+      const { label, reason = null, ...named } = request.body
+      return idempotency.run({ request, reply }, async (command) => {
+        const deps = { ...commandDeps(options, request, command), pool }
+        const rows = await markSessions(deps, { scope, label, reason, named: namedIn(named) })
+        return answer({ data: markData(rows) })
+      })
+    },
+  })
+}
+
+function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
+  const { auth } = options
+  endpoint(app, {
+    route: 'DELETE /v1/marks/:markId',
+    auth: auth.requireSecret('sessions:mark'),
+    operationId: 'deleteMark',
+    tag,
+    summary: 'Take a mark away from all of its sessions',
+    description: `${marks} The mark that a session had before counts again. Answers the mark as it was.`,
+    params: z.object({ markId: pathId('mrk') }),
+    noBody: 'session_mark_delete',
+    answers: { 200: single(markSchema) },
+    errors: [404],
+    async run(request) {
+      const { markId } = request.params
+      if (!isId('mrk', markId)) throw noSuchMark()
+      const scope = auth.scope(request)
+      return { data: markData(await unmarkSessions(commandDeps(options, request), { scope, markId })) }
+    },
+  })
+}
+
+function markData(rows: StoredMark[]): z.output<typeof markSchema> {
+  const [first] = rows
+  if (first) return markJson(first, rows.length)
+  throw unavailable(new Error('the mark is not readable'))
+}

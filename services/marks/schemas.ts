@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { timestamp } from '../../infra/http/schemas.ts'
+import { idPattern } from '../../infra/ids.ts'
+import { isPlainText } from '../../infra/text.ts'
+import { markLabel, markReason } from '../../projections/sessions/decision-schemas.ts'
+import { iso } from '../../projections/sessions/decision-shape.ts'
+import type { Person } from '../../projections/sessions/person.ts'
+import type { StoredMark } from '../../projections/sessions/tables.ts'
+import { maxMarked } from './decide.ts'
+
+const names = ['session_ids', 'visitor_id', 'client_user_id'] as const
+const idOf = (prefix: Parameters<typeof idPattern>[0]) => z.string().regex(new RegExp(idPattern(prefix)))
+
+const namedBody = z.strictObject({
+  session_ids: z
+    .array(idOf('sid'))
+    .min(1)
+    .max(maxMarked)
+    .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
+    .optional(),
+  visitor_id: idOf('vid').optional().describe("All of the visitor's sessions so far."),
+  client_user_id: z
+    .string()
+    .refine(isPlainText, { error: 'no control characters' })
+    .meta({ minLength: 1, maxLength: 256 })
+    .optional()
+    .describe("All of the user's sessions so far."),
+})
+
+export const markBody = namedBody
+  .extend({ label: markLabel, reason: markReason.optional() })
+  .superRefine((body, context) => {
+    const present = names.filter((name) => body[name] !== undefined)
+    const message = `exactly one of ${names.join(', ')}`
+    for (const name of present.length === 0 ? names.slice(0, 1) : present.slice(1))
+      context.addIssue({ code: 'custom', path: [name], message })
+  })
+  .meta({ id: 'MarkRequest', oneOf: names.map((name) => ({ required: [name] })) })
+
+/** What is marked, of a body that fits. */
+export function namedIn({ session_ids, visitor_id, client_user_id }: z.output<typeof namedBody>): Person {
+  if (visitor_id !== undefined) return { visitorId: visitor_id }
+  if (client_user_id !== undefined) return { clientUserId: client_user_id }
+  return { sessionIds: session_ids ?? [] }
+}
+
+export const markSchema = z
+  .strictObject({
+    object: z.literal('mark'),
+    id: z.string(),
+    label: markLabel,
+    reason: markReason.nullable(),
+    session_count: z.int().min(1).describe('How many sessions it is on.'),
+    created_at: timestamp,
+  })
+  .meta({ id: 'Mark' })
+
+export function markJson(
+  { mark_id: id, label, reason, marked_at }: StoredMark,
+  session_count: number,
+): z.output<typeof markSchema> {
+  return { object: 'mark', id, label, reason, session_count, created_at: iso(marked_at) }
+}

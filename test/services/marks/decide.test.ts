@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest'
+import { ApiError } from '../../../infra/errors/errors.ts'
+import type { Person } from '../../../projections/sessions/person.ts'
+import { decideMark, decideUnmark, type MarkState, maxMarked } from '../../../services/marks/decide.ts'
+
+const scope = { organizationId: 'org_1', environment: 'live' as const }
+const sessions = ['sid_1', 'sid_2', 'sid_3']
+
+function mark(named: Person, state: Partial<MarkState> = {}) {
+  const command = { scope, markId: 'mrk_1', label: 'bot' as const, reason: 'charged_back', named, now: 5 }
+  return decideMark({ sessions, marked: [], ...state }, command)
+}
+
+function refusal(work: () => unknown): object {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof ApiError) return { code: error.code, fields: error.details?.fields }
+  }
+  throw new Error('it was not refused')
+}
+
+it('given sessions, when they are marked, each is told so by an event of its own', () => {
+  const decided = mark({ sessionIds: sessions })
+  const alike = { mark_id: 'mrk_1', label: 'bot', reason: 'charged_back', marked_at: 5, environment: 'live' }
+  expect(decided.map(({ event }) => event)).toMatchObject(
+    sessions.map((session_id) => ({ type: 'SessionMarked', data: { session_id, ...alike } })),
+  )
+  const ids = decided.map(({ meta }) => meta.eventId)
+  expect([new Set(ids).size, mark({ visitorId: 'vid_1' }).map(({ meta }) => meta.eventId)]).toEqual([3, ids])
+})
+
+it('given that the log took a part, a repetition adds the rest with the time of the first', () => {
+  const decided = mark({ sessionIds: sessions }, { marked: [{ session_id: 'sid_2', marked_at: 4 }] })
+  expect(decided.map(({ event }) => event.data)).toMatchObject([
+    { session_id: 'sid_1', marked_at: 4 },
+    { session_id: 'sid_3', marked_at: 4 },
+  ])
+})
+
+it.each<[string, Person, string[], object]>([
+  [
+    'an unknown session',
+    { sessionIds: ['sid_1', 'sid_9'] },
+    ['sid_1'],
+    { name: 'session_ids', received: 'sid_9' },
+  ],
+  ['a visitor without sessions', { visitorId: 'vid_1' }, [], { name: 'visitor_id', issue: 'not_found' }],
+  ['a user without sessions', { clientUserId: 'a' }, [], { name: 'client_user_id', issue: 'not_found' }],
+])('%s is refused, and nothing is marked', (_, named, found, field) => {
+  expect(refusal(() => mark(named, { sessions: found }))).toMatchObject({
+    code: 'request.validation_failed',
+    fields: [field],
+  })
+})
+
+it('a visitor of exactly as many sessions as may be is marked, and one with another one is refused', () => {
+  const many = Array.from({ length: maxMarked + 1 }, (_, i) => `sid_${i}`)
+  expect(mark({ visitorId: 'vid_1' }, { sessions: many.slice(1) })).toHaveLength(maxMarked)
+  expect(refusal(() => mark({ visitorId: 'vid_1' }, { sessions: many }))).toMatchObject({
+    fields: [{ name: 'visitor_id', issue: 'too_large', expected: 'at most 1000 sessions' }],
+  })
+})
+
+it('given a mark, when it is deleted, it is taken away from each session; one that nothing has is not found', () => {
+  const command = { scope, markId: 'mrk_1', now: 6 }
+  expect(decideUnmark(['sid_1', 'sid_2'], command).map(({ event }) => event)).toMatchObject([
+    { type: 'SessionUnmarked', data: { session_id: 'sid_1', mark_id: 'mrk_1', unmarked_at: 6 } },
+    { type: 'SessionUnmarked', data: { session_id: 'sid_2', mark_id: 'mrk_1', unmarked_at: 6 } },
+  ])
+  expect(refusal(() => decideUnmark([], command))).toMatchObject({ code: 'request.not_found' })
+})
