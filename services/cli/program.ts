@@ -42,6 +42,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Say why a session is of its visitor',
     load: async () => (await import('./operator/visitors.ts')).defineVisitors,
   },
+  marks: {
+    does: 'Say what sessions really were, from a CSV file, and print it',
+    load: async () => (await import('./operator/marks.ts')).defineMarks,
+  },
   gate: {
     does: 'Verify services that agents sign up for, and run a sample one',
     load: async () => (await import('./gate/command.ts')).defineGate,
@@ -61,10 +65,6 @@ const commands: Record<string, NamedCommand> = {
   rebuild: {
     does: 'Build a read model anew beside the live one, compare the two, then switch',
     load: async () => (await import('./rebuild.ts')).defineRebuild,
-  },
-  rescore: {
-    does: 'Try a changed scoring model on recorded sessions, then decide by it or by the one before',
-    load: async () => (await import('./rescore/command.ts')).defineRescore,
   },
   learn: {
     does: "Let browsers of yours answer the deployment's own questions, so that they need not be learned from visitors",
