@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
+import { escapeHtml } from '../text.ts'
 
 const style = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
 
@@ -102,8 +103,4 @@ const retryText = ({ retryable }: ErrorEntry) =>
 
 function prose(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

@@ -88,3 +88,11 @@ export function instant(text: string): number {
   if (!Number.isNaN(at)) return at
   throw new InvalidArgumentError('It must be a time such as 2026-11-23T12:00:00Z.')
 }
+
+const unitsMs: Record<string, number> = { h: 3_600_000, d: 86_400_000 }
+
+/** Epoch milliseconds of a time, or of so many hours or days ago: `24h`, `7d`. */
+export function since(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,4})([hd])$/.exec(text) ?? []
+  return count === undefined ? instant(text) : Date.now() - Number(count) * (unitsMs[unit] ?? 0)
+}

@@ -66,6 +66,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Build a read model anew beside the live one, compare the two, then switch',
     load: async () => (await import('./rebuild.ts')).defineRebuild,
   },
+  rescore: {
+    does: 'Try a changed scoring model on recorded sessions, then decide by it or by the one before',
+    load: async () => (await import('./rescore/command.ts')).defineRescore,
+  },
   learn: {
     does: "Let browsers of yours answer the deployment's own questions, so that they need not be learned from visitors",
     load: async () => (await import('./learn.ts')).defineLearn,

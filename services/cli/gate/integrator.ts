@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Random } from '../../../infra/ids.ts'
-import { parsedJson } from '../../../infra/text.ts'
+import { escapeHtml, parsedJson } from '../../../infra/text.ts'
 import { deliveryRequestSchema, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { envPrefixOf } from '../../../infra/wire/gate.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
@@ -106,7 +106,7 @@ export async function answerLogin(
 }
 
 export function page(status: number, { title, text }: { title: string; text: string }): LoopbackAnswer {
-  const [heading, body] = [escaped(title), escaped(text)]
+  const [heading, body] = [escapeHtml(title), escapeHtml(text)]
   return {
     status,
     headers: {
@@ -120,13 +120,3 @@ export function page(status: number, { title, text }: { title: string; text: str
     body: `<!doctype html><html lang="en"><title>${heading}</title><h1>${heading}</h1><p>${body}</p></html>\n`,
   }
 }
-
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => entities[character] ?? character)

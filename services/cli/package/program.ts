@@ -14,6 +14,7 @@ const assets = [
   'docs/internals/adr/*.md',
   'infra/http/*.css',
   'schemas/*/*.avsc',
+  'services/cli/rescore/*.css',
   'services/gate/page/assets/*.{css,html,js}',
   'services/web/pages/*',
   'node_modules/@fastify/swagger-ui/static/{index.css,swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',

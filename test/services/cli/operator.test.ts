@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import { commaList, limit, wordOf } from '../../../services/cli/arguments.ts'
+import { commaList, limit, since, wordOf } from '../../../services/cli/arguments.ts'
 import { errorJson, errorText } from '../../../services/cli/failure.ts'
 import { organizationTable } from '../../../services/cli/tables.ts'
 
@@ -37,6 +37,9 @@ test('arguments', () => {
   for (const bad of ['', '-1', '1.5', '1e3', 'none', '9'.repeat(16)]) {
     expect(() => limit(bad)).toThrow(InvalidArgumentError)
   }
+  expect(since('2026-11-23T12:00:00Z')).toBe(Date.UTC(2026, 10, 23, 12))
+  expect(since('36h') - since('2d')).toBeCloseTo(12 * 3_600_000, -4)
+  expect(() => since('7w')).toThrow(InvalidArgumentError)
   expect(wordOf('live', 'test')('test')).toBe('test')
   expect(() => wordOf('live', 'test')('prod')).toThrow('live, test')
 })

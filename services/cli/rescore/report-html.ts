@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { escapeHtml } from '../../../infra/text.ts'
+import { movedOf, totalAfter, totalBefore, verdicts } from './moves.ts'
+import { fields, type Rehearsal } from './rehearse.ts'
+import { type About, numberText, type Section, scoreSteps, sectionsOf, summaryOf, titleOf } from './report.ts'
+
+const style = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
+
+/** One page that loads nothing and runs nothing. Each plot has its numbers in a table below it. */
+export function rescorePage(rehearsal: Rehearsal, about: About): string {
+  const title = escapeHtml(titleOf(about))
+  const summary = summaryOf(rehearsal, about).map((text) => `<p>${escapeHtml(text)}</p>`)
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${title}</title>
+<style>
+${style}</style>
+</head>
+<body>
+<header>
+<h1>${title}</h1>
+${summary.join('\n')}
+</header>
+<main>
+${sectionsOf(rehearsal)
+  .map((section) => sectionHtml(section, plotOf(section.name, rehearsal)))
+  .join('\n')}
+</main>
+</body>
+</html>
+`
+}
+
+function sectionHtml({ name, title, notes, head, rows }: Section, plot: string | null): string {
+  const table = rows.length > 0 ? tableHtml({ title, head, rows }) : ''
+  const open = name === 'verdicts' ? ' open' : ''
+  const numbers = plot ? `<details${open}><summary>Numbers</summary>${table}</details>` : table
+  return `<section aria-labelledby="${name}">
+<h2 id="${name}">${escapeHtml(title)}</h2>
+${notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('\n')}
+${plot ?? ''}
+${numbers}
+</section>`
+}
+
+function tableHtml({ title, head, rows }: Pick<Section, 'title' | 'head' | 'rows'>): string {
+  const cells = ([first, ...others]: Section['rows'][number]) =>
+    `<th scope="row">${cell(first)}</th>${others.map((one) => `<td>${cell(one)}</td>`).join('')}`
+  return `<div class="scrolls" role="region" aria-label="${escapeHtml(title)}" tabindex="0"><table>
+<thead><tr>${head.map((one) => `<th scope="col">${escapeHtml(one)}</th>`).join('')}</tr></thead>
+<tbody>
+${rows.map((row) => `<tr>${cells(row)}</tr>`).join('\n')}
+</tbody></table></div>`
+}
+
+const cell = (value: Section['rows'][number][number] | undefined) => escapeHtml(String(value ?? '-'))
+
+function plotOf(name: Section['name'], rehearsal: Rehearsal): string | null {
+  if (name === 'verdicts') return legend + barsSvg('Verdicts before and after', verdictBars(rehearsal))
+  if (name === 'scores') return barsSvg('How many sessions have a score so much higher', scoreBars(rehearsal))
+  const field = fields.find((one) => one === name)
+  return field ? legend + barsSvg('Sessions that move, by verdict after', fieldBars(rehearsal, field)) : null
+}
+
+const legend = `<p class="legend">${verdicts.map((one) => `<span class="${one}">${one}</span>`).join(' ')}</p>\n`
+
+interface Bar {
+  label: string
+  /** Of these classes, from left to right. */
+  parts: { of: string; count: number }[]
+}
+
+function verdictBars({ moves }: Rehearsal): Bar[] {
+  return [
+    { label: 'before', parts: verdicts.map((of) => ({ of, count: totalBefore(moves, of) })) },
+    { label: 'after', parts: verdicts.map((of) => ({ of, count: totalAfter(moves, of) })) },
+  ]
+}
+
+const scoreBars = (rehearsal: Rehearsal): Bar[] =>
+  scoreSteps(rehearsal).map(([label, count]) => ({ label, parts: [{ of: 'plain', count }] }))
+
+function fieldBars({ by }: Rehearsal, field: (typeof fields)[number]): Bar[] {
+  return by[field].top
+    .filter(({ moves }) => movedOf(moves) > 0)
+    .map(({ value, moves }) => ({
+      label: value ?? 'unknown',
+      parts: verdicts.map((of) => ({ of, count: totalAfter(moves, of) - moves[of][of] })),
+    }))
+}
+
+const rowHeight = 44
+const longestLabel = 32
+
+// Across it is drawn in percent, and down in pixels, so that it fits every width and its text keeps its size.
+function barsSvg(title: string, bars: Bar[]): string {
+  if (bars.length === 0) return ''
+  const most = Math.max(...bars.map(totalOf))
+  const rows = bars.map((bar, i) => barSvg(bar, { most, top: i * rowHeight }))
+  const label = escapeHtml(`${title}. The table has the numbers.`)
+  return `<svg role="img" aria-label="${label}" width="100%" height="${bars.length * rowHeight}">
+${rows.join('\n')}
+</svg>`
+}
+
+const totalOf = ({ parts }: Bar) => parts.reduce((sum, { count }) => sum + count, 0)
+
+function barSvg(bar: Bar, { most, top }: { most: number; top: number }): string {
+  const { label, parts } = bar
+  const text = label.length > longestLabel ? `${label.slice(0, longestLabel - 1)}…` : label
+  const percent = (count: number) => `${((100 * count) / most).toFixed(3)}%`
+  let left = 0
+  const drawn = parts.map(({ of, count }) => {
+    const rect = `<rect class="${of}" x="${percent(left)}" y="${top + 22}" width="${percent(count)}" height="14"/>`
+    left += count
+    return rect
+  })
+  return `<text y="${top + 15}">${escapeHtml(text)}</text><text class="count" x="100%" y="${top + 15}">${numberText(totalOf(bar))}</text>
+<rect class="track" y="${top + 22}" width="100%" height="14"/>${drawn.join('')}`
+}

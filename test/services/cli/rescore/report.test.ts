@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { type FactRow, startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
+import { rescoreText } from '../../../../services/cli/rescore/report.ts'
+import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
+import { standardModel } from '../../../../services/scoring/model/model.ts'
+import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
+
+const about = {
+  ...{ model: 'mdl_0123456789ab', scope: 'acme, live' },
+  ...{ since: Date.UTC(2026, 10, 16), until: Date.UTC(2026, 10, 23) },
+}
+const tried = modelWith({ developer_tools_detected: 70 })
+
+function rehearse(rows: Iterable<FactRow>) {
+  const rehearsal = startRehearsal({ tried, modelOf: () => standardModel })
+  for (const row of rows) rehearsal.add(row)
+  return rehearsal.result()
+}
+
+const moving = { signals: 'developer_tools_detected' }
+
+describe('the text', () => {
+  it('says what moves, and what a rehearsal does not change', () => {
+    const text = rescoreText(rehearse([factRow(moving), factRow()]), about)
+    expect(text).toContain('Sessions of acme, live, whose newest decision is from 2026-11-16T00:00:00Z to')
+    expect(text).toContain('1 of 2 sessions (50.0 %) get another verdict. Which signals fired and what was')
+    expect(text).toContain(
+      '2 recorded scores follow from their signals and the model that decided; 0 do not.',
+    )
+    expect(text).toMatch(/human +│ 1 +│ 1 +│ 0 +│ 2 /)
+    expect(text).toMatch(/\+31 to \+40 +│ 1 /)
+    expect(text).toContain('Too few marks for precision and recall, which take 30 of each.')
+    expect(text).toMatch(/developer_tools_detected +│ 1 +│ 1 +│ 1 /)
+    expect(text).toMatch(/sid_1 +│ 2026-11-23T12:00:00Z │ 38 human │ 69 inconclusive /)
+  })
+
+  it('has nothing to say where there are no sessions', () => {
+    expect(rescoreText(rehearse([]), about)).toContain('0 of 0 sessions (0.0 %) get another verdict.')
+  })
+})
+
+describe('the page', () => {
+  const rows = [
+    ...randomRows(2000, randomFrom(7)),
+    factRow({ ...moving, page_host: '"><script>alert(1)</script>' }),
+  ]
+  const page = rescorePage(rehearse(rows), about)
+
+  it('loads nothing, runs nothing, and takes what visitors named as text', () => {
+    expect(page).not.toMatch(/<script|https?:|url\(|@import|src=/)
+    expect(page).toContain('&quot;&gt;&lt;script&gt;')
+  })
+
+  it('has a table with the numbers of each plot', () => {
+    const sections = page.split('<section').slice(1)
+    const plots = sections.filter((section) => section.includes('<svg'))
+    expect(plots).toHaveLength(6)
+    for (const plot of plots) expect(plot).toMatch(/role="img" aria-label="[^"]+"[\s\S]*<table>/)
+    expect(sections).toHaveLength(8)
+  })
+})
