@@ -642,6 +642,21 @@ export interface OrganizationDataPolicyChanged {
   changed_at: number
 }
 
+/** Decisions from a moment on are made by another scoring model. Of changes that are in effect the newest counts, so a later one may take the place of one that is still to come. */
+export interface ScoringModelChanged {
+  event_id: string
+  /** null = of everybody who has no model of their own. */
+  organization_id: null | string
+  /** As it was called by the release that wrote it; null = the organization has none of its own any more. */
+  model_id: null | string
+  /** The model, JSON; null = the standard one of the release that scores. */
+  document: null | string
+  effective_at: number
+  /** Of the operator. */
+  reason: string
+  changed_at: number
+}
+
 /** The customer linked its own user id to the session. */
 export interface ClientUserAttached {
   session_id: string
@@ -1618,6 +1633,7 @@ export const causedNames = [
   'OrganizationSuspended',
   'OrganizationDataExpired',
   'OrganizationDataPolicyChanged',
+  'ScoringModelChanged',
   'ClientUserAttached',
   'ClientUserCleared',
   'SessionMarked',
@@ -1686,6 +1702,7 @@ export interface EventTypes {
   OrganizationSuspended: OrganizationSuspended
   OrganizationDataExpired: OrganizationDataExpired
   OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
+  ScoringModelChanged: ScoringModelChanged
   ClientUserAttached: ClientUserAttached
   ClientUserCleared: ClientUserCleared
   SessionMarked: SessionMarked
@@ -1760,6 +1777,7 @@ export const eventTopics = {
   OrganizationSuspended: 'tidegate.organizations.v1',
   OrganizationDataExpired: 'tidegate.policies.v1',
   OrganizationDataPolicyChanged: 'tidegate.policies.v1',
+  ScoringModelChanged: 'tidegate.policies.v1',
   ClientUserAttached: 'tidegate.sessions.v1',
   ClientUserCleared: 'tidegate.sessions.v1',
   SessionMarked: 'tidegate.sessions.v1',

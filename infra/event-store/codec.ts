@@ -334,6 +334,7 @@ export function keyOf({ data }: DomainEvent): string {
   // Gate's subjects are a signup with the agent token that it issued, a login, or a service.
   if ('gate_session_id' in data) return data.gate_session_id
   if ('service_id' in data) return data.service_id
+  if ('model_id' in data) return data.organization_id ?? 'everybody'
   // Only webhooks: an event and all that becomes of its deliveries. Endpoints are their organization's.
   if ('event_id' in data) return data.event_id
   return data.organization_id

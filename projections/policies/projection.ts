@@ -4,11 +4,11 @@ import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { dataExpirations, dataPolicies, policyAppliedEvents } from './tables.ts'
+import { dataExpirations, dataPolicies, policyAppliedEvents, scoringModels } from './tables.ts'
 
-const tables = [dataPolicies, dataExpirations, policyAppliedEvents]
+const tables = [dataPolicies, dataExpirations, scoringModels, policyAppliedEvents]
 
-/** What is recorded of each organization's visitors, and what of it has ended. */
+/** What is recorded of each organization's visitors, what of it has ended, and by which models they are scored. */
 export const policiesProjection: Projection = {
   name: 'policies',
   version: 2,
@@ -18,13 +18,18 @@ export const policiesProjection: Projection = {
   indexes: '',
   appliedIn: [policyAppliedEvents.name],
   apply,
-  subjectsOf: (events) => [...new Set(policiesIn(events).map((data) => data.organization_id))],
+  subjectsOf: (events) => [
+    ...new Set(
+      [...policiesIn(events), ...modelsIn(events)].map((data) => data.organization_id ?? 'everybody'),
+    ),
+  ],
 }
 
 async function apply(_: Tx, events: RecordedEvent[]): Promise<Part[]> {
   return [
     ...saveRows(dataPolicies, latestOf(policiesIn(events))),
     ...saveRows(dataExpirations, latestOf(expirationsIn(events))),
+    ...insertRows(scoringModels, modelsIn(events)),
     ...insertRows(policyAppliedEvents, events.map(appliedRow)),
   ]
 }
@@ -38,3 +43,7 @@ const policiesIn = (events: RecordedEvent[]) =>
   events.flatMap(({ type, data }) => (type === 'OrganizationDataPolicyChanged' ? [data] : []))
 const expirationsIn = (events: RecordedEvent[]) =>
   events.flatMap(({ type, data }) => (type === 'OrganizationDataExpired' ? [data] : []))
+const modelsIn = (events: RecordedEvent[]) =>
+  events.flatMap(({ type, data, position }) =>
+    type === 'ScoringModelChanged' ? [{ ...data, log_offset: position.offset }] : [],
+  )

@@ -1,5 +1,12 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { type DataExpirationRow, type DataPolicyRow, dataExpirations, dataPolicies } from './tables.ts'
+import {
+  type DataExpirationRow,
+  type DataPolicyRow,
+  dataExpirations,
+  dataPolicies,
+  type ScoringModelRow,
+  scoringModels,
+} from './tables.ts'
 
 /** Undefined where it has never had a policy of its own. */
 export async function findDataPolicy(db: Db, organizationId: string): Promise<DataPolicyRow | undefined> {
@@ -45,6 +52,38 @@ export async function allowingMinimalMode(db: Db): Promise<string[]> {
 export async function findEndedData(db: Db): Promise<DataExpirationRow[]> {
   const { rows } = await db.query<DataExpirationRow>(
     `select ${dataExpirations.select('e')} from read.data_expirations e order by e.organization_id`,
+  )
+  return rows
+}
+
+/** Changes of an organization's scoring model and of everybody's, in the order of the log. */
+export async function listModelChanges(
+  db: Db,
+  organizationId: string | null,
+): Promise<{ own: ScoringModelRow[]; everybody: ScoringModelRow[] }> {
+  const { rows } = await db.query<ScoringModelRow>(
+    `select ${scoringModels.select('m')} from read.scoring_models m
+     where m.organization_id is null or m.organization_id = $1 order by m.log_offset`,
+    [organizationId],
+  )
+  return {
+    own: rows.filter((row) => row.organization_id !== null),
+    everybody: rows.filter((row) => row.organization_id === null),
+  }
+}
+
+/** Those of all organizations, in the order of the log; of events that are known without their documents. */
+export async function listNewModelChanges(
+  db: Db,
+  known: string[],
+): Promise<
+  Pick<ScoringModelRow, 'event_id' | 'organization_id' | 'model_id' | 'effective_at' | 'document'>[]
+> {
+  const { rows } = await db.query(
+    `select event_id, organization_id, model_id, effective_at::float8 as effective_at,
+       case when event_id <> all($1) then document end as document
+     from read.scoring_models order by log_offset`,
+    [known],
   )
   return rows
 }

@@ -34,4 +34,17 @@ export const dataExpirations = table('data_expirations', {
 })
 export type DataExpirationRow = RowOf<typeof dataExpirations>
 
+/** Each change of a scoring model, as its event says. */
+export const scoringModels = table('scoring_models', {
+  event_id: primaryKey(column.id()),
+  log_offset: column.bigint(),
+  organization_id: nullable(column.id()),
+  model_id: nullable(column.id()),
+  document: nullable(column.text()),
+  effective_at: column.bigint(),
+  reason: column.text(),
+  changed_at: column.bigint(),
+})
+export type ScoringModelRow = RowOf<typeof scoringModels>
+
 export const policyAppliedEvents = table('policy_applied_events', { event_id: primaryKey(column.id()) })

@@ -16,6 +16,7 @@ import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
 import type { CountDecision } from './metrics.ts'
+import type { ModelsAt } from './model/follow.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/evaluate.ts'
@@ -39,6 +40,8 @@ export interface ScoreDeps extends DecisionSources {
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
+  /** Default: the standard model, always. */
+  modelsAt?: ModelsAt | undefined
   /** Called for each decision that was appended for the first time. */
   onDecided?: CountDecision | undefined
 }
@@ -91,7 +94,8 @@ async function scoreIn(
   const startedAt = deps.clock()
   const breathe = createBreather()
   const events = unread.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
-  const { apply, changed, decisions } = startDecisions(known, { ...deps, now: startedAt })
+  const modelOf = await deps.modelsAt?.(startedAt, tx)
+  const { apply, changed, decisions } = startDecisions(known, { ...deps, modelOf, now: startedAt })
   for (const event of events.filter(isSessionEvent)) {
     orFailed(() => apply(event, event.meta.traceparent))
     await breathe()
@@ -165,12 +169,14 @@ async function scoredEvents(
     breathe,
   }: { decisions: Counted[]; resolution: Resolution; startedAt: number; breathe: Breathe },
 ): Promise<DecidedEvent<TrafficEvent>[]> {
-  const evaluatedAt = clock()
-  const countingKey = decisions.length > 0 ? await countingKeyOf(dataKeys, evaluatedAt) : null
-  const durationMs = Math.max(0, Math.round(evaluatedAt - startedAt))
+  const now = clock()
+  const countingKey = decisions.length > 0 ? await countingKeyOf(dataKeys, now) : null
+  const durationMs = Math.max(0, Math.round(now - startedAt))
   const decided: DecidedEvent<TrafficEvent>[] = []
-  for (const { evaluation: own, repeats, near, ...decision } of decisions) {
+  for (const { evaluation: own, modelUntil, repeats, near, ...decision } of decisions) {
     const resolved = resolution.visitors.get(decision.state.session_id)
+    // The model of the batch's beginning made it, so it is of a time at which that was in force.
+    const evaluatedAt = Math.min(now, modelUntil - 1)
     const scored = orFailed(() => {
       const { link: visitor = null, isCopied } = resolved ?? {}
       const evaluation = withHistory(own, {

@@ -2,6 +2,7 @@ import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { DecisionReason, Verdict } from '../../schemas/events.ts'
+import { alwaysStandard, type ModelOf } from './model/in-force.ts'
 import type { LearnedAnswers } from './session/answers.ts'
 import type { AllowsMinimal } from './session/facts.ts'
 import { evolve, type SessionEvent, type SessionState } from './session/state.ts'
@@ -16,6 +17,8 @@ export interface Decision {
   traceparent: string | undefined
   trigger: Trigger
   evaluation: Evaluation
+  /** From then on the organization's decisions may be made by another model. */
+  modelUntil: number
   hashes: Hashes
 }
 
@@ -24,6 +27,11 @@ export interface DecisionSources {
   learned: LearnedAnswers
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
+}
+
+interface DecidingAt extends DecisionSources {
+  now: number
+  modelOf?: ModelOf | undefined
 }
 
 interface Deciding {
@@ -37,7 +45,7 @@ interface Deciding {
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
 export function startDecisions(
   known: Map<string, SessionState>,
-  { network, now, ...sources }: DecisionSources & { now: number },
+  { network, now, modelOf = alwaysStandard, ...sources }: DecidingAt,
 ): Deciding {
   const changed = new Map<string, SessionState>()
   const decisions: Decision[] = []
@@ -51,11 +59,13 @@ export function startDecisions(
     if (state !== before) changed.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
     if (!trigger) return
-    const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources })
+    const { model, until: modelUntil } = modelOf(state.organization_id)
+    const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources }, model)
     const { verdict } = evaluation.score
     // What others did is counted for decisions only, so both verdicts are of what the session says itself.
     if (trigger.onlyOnChange && verdict === state.verdict) return
-    decisions.push({ state, trigger, traceparent, evaluation, hashes: hashesOf(evaluation.facts) })
+    const hashes = hashesOf(evaluation.facts)
+    decisions.push({ state, trigger, traceparent, evaluation, modelUntil, hashes })
     changed.set(id, withDecision(state, trigger, verdict))
   }
   return { apply, changed, decisions }

@@ -15,6 +15,7 @@ import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
 import { countDecisions } from '../scoring/metrics.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
+import { followModels } from '../scoring/model/follow.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runVisitorPruner } from '../scoring/visitors/prune.ts'
 import { runScoring } from '../scoring/worker.ts'
@@ -99,11 +100,23 @@ async function startScoring(
   const learning = runLearning(core)
   const minimal = await followMinimalMode(core)
   const { allowsMinimal } = minimal
+  const models = await followModels(core)
+  const { modelsAt } = models
   const { learned } = learning
   const onDecided = countDecisions(registry)
-  const scoring = runScoring({ ...core, network, learned, simulationKey, allowsMinimal, onDecided })
+  const scoring = runScoring({
+    ...core,
+    network,
+    learned,
+    simulationKey,
+    allowsMinimal,
+    modelsAt,
+    onDecided,
+  })
   return startTogether<Running>([
-    ...[learning, minimal, pruner, runSessionScheduler(core)].map((started) => Promise.resolve(started)),
+    ...[learning, minimal, models, pruner, runSessionScheduler(core)].map((started) =>
+      Promise.resolve(started),
+    ),
     scoring,
   ])
 }

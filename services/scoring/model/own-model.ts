@@ -32,6 +32,19 @@ function fieldIssues({ path, message, ...issue }: z.core.$ZodIssue): FieldIssue[
   }))
 }
 
+/**
+ * As the log has it, and complete for this release: a signal that it does not know, because the model was made for an
+ * earlier one, is judged as by the standard model, and one that this release does not have is left out.
+ */
+export function storedModel(text: string): ScoringModel {
+  const own = scoringModel.parse(JSON.parse(text))
+  const signals = Object.entries(standardModel.signals).map(([slug, standard]) => [
+    slug,
+    own.signals[slug] ?? standard,
+  ])
+  return { ...own, signals: Object.fromEntries(signals) }
+}
+
 type Rule = [holds: boolean, name: string, expected: string]
 
 function broken(rules: Rule[]): FieldIssue[] {

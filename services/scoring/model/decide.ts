@@ -1,0 +1,92 @@
+import { organizationFor } from '../../../infra/access/organization.ts'
+import { checkAll } from '../../../infra/errors/check-all.ts'
+import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
+import { type DecidedEvent, decidedEvent, type NewEvent } from '../../../infra/event-store/decide.ts'
+import { characterCount, isOneLine } from '../../../infra/text.ts'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
+import { inEffect, type ModelChanges, modelInForce } from './in-force.ts'
+import { modelId, type ScoringModel, standardModel } from './model.ts'
+
+export interface ModelState {
+  /** null where the command is about everybody. */
+  organization: OrganizationRow | undefined | null
+  changes: ModelChanges<ScoringModelRow>
+}
+
+export interface ModelCommand extends NewEvent {
+  /** Epoch milliseconds. Default: as soon as every process can know of it. */
+  effectiveAt?: number | undefined
+  reason: string
+}
+
+type Target = Pick<ScoringModelRow, 'model_id' | 'document'>
+
+// Processes hear of a change at once, and look for themselves within 15 seconds.
+const noticeMs = 30_000
+
+/** ApiError: 404 no such organization, 422 a moment that is too near, or no proper reason. */
+export function decideSwitch(
+  state: ModelState,
+  { model, ...command }: ModelCommand & { model: ScoringModel },
+): DecidedEvent[] {
+  const { change: latest, since } = modelInForce(state.changes, Infinity)
+  return decideChange(state, command, { target: targetOf(model), latest: latest ?? standard, since })
+}
+
+/** Takes the newest change back. ApiError: as for a switch; 409 where there was none. */
+export function decideBack(state: ModelState, command: ModelCommand): DecidedEvent[] {
+  const { own, everybody } = state.changes
+  const mine = state.organization === null ? everybody : own
+  const latest = mine.at(-1)
+  if (!latest) throw new ApiError('request.conflict', { message: 'There is no earlier model to go back to.' })
+  const before = inEffect(mine.slice(0, -1), Math.min(latest.effective_at, command.now))
+  const first = state.organization === null ? standard : { model_id: null, document: null }
+  return decideChange(state, command, { target: before ?? first, latest, since: latest.effective_at })
+}
+
+function targetOf(model: ScoringModel): Target {
+  const id = modelId(model)
+  return { model_id: id, document: id === modelId(standardModel) ? null : JSON.stringify(model) }
+}
+
+const standard = targetOf(standardModel)
+
+function decideChange(
+  { organization }: ModelState,
+  { effectiveAt, reason, eventId, now }: ModelCommand,
+  { target, latest, since }: { target: Target; latest: Target; since: number | null },
+): DecidedEvent[] {
+  const organizationId = organization === null ? null : organizationFor(organization, 'operator').id
+  const { effective_at, ...checked } = checkAll({
+    effective_at: () => checkedMoment(effectiveAt, now),
+    reason: () => checkedReason(reason),
+  })
+  if (isSame(target, latest) && (since ?? 0) <= effective_at) return []
+  const { model_id, document } = target
+  const data = { event_id: eventId, organization_id: organizationId, model_id, document }
+  const all = { ...data, effective_at, ...checked, changed_at: now }
+  const about = { organizationId, environment: null, eventId, now }
+  return [decidedEvent({ type: 'ScoringModelChanged', data: all }, about)]
+}
+
+// The standard model has another id in each release that changes it.
+function isSame(one: Target, other: Target): boolean {
+  if (one.document === null || other.document === null)
+    return one.document === other.document && (one.model_id === null) === (other.model_id === null)
+  return one.model_id === other.model_id
+}
+
+function checkedMoment(effectiveAt: number | undefined, now: number): number {
+  const soonest = now + noticeMs
+  const moment = effectiveAt ?? soonest
+  if (moment >= soonest) return moment
+  const expected = `${noticeMs / 1000} seconds from now, or later`
+  throw invalidField({ name: 'effective_at', issue: 'invalid', expected })
+}
+
+function checkedReason(text: string): string {
+  const reason = text.trim()
+  if (reason !== '' && characterCount(reason) <= 200 && isOneLine(reason)) return reason
+  throw invalidField({ name: 'reason', issue: 'invalid', expected: '1-200 characters, on one line' })
+}

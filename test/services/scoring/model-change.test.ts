@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
+import { decideBack, decideSwitch, type ModelState } from '../../../services/scoring/model/decide.ts'
+import { modelInForce, modelToCome } from '../../../services/scoring/model/in-force.ts'
+import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
+import { organization, organizationId, refusal } from '../organizations/given.ts'
+
+const strict: ScoringModel = { ...standardModel, name: 'strict', caps: { ...standardModel.caps, trust: 0 } }
+const mild: ScoringModel = { ...standardModel, name: 'mild', caps: { ...standardModel.caps, weak: 20 } }
+const standardId = 'tidegate-4'
+
+/** A change that the log has, the n-th of all. */
+function changed(n: number, model: ScoringModel | null, effective_at: number): ScoringModelRow {
+  const isStandard = model === standardModel
+  return {
+    event_id: `evt_${n}`,
+    log_offset: n,
+    organization_id: null,
+    model_id: model && modelId(model),
+    document: model && !isStandard ? JSON.stringify(model) : null,
+    effective_at,
+    reason: 'tried',
+    changed_at: effective_at - 30_000,
+  }
+}
+
+const now = 1_000_000
+const command = { reason: 'more bots come through', eventId: 'evt_new', now }
+const nothing = { own: [], everybody: [] }
+const ofAcme = (changes: Partial<ModelState['changes']> = {}): ModelState => ({
+  organization,
+  changes: { ...nothing, ...changes },
+})
+const ofEverybody = (...everybody: ScoringModelRow[]): ModelState => ({
+  organization: null,
+  changes: { own: [], everybody },
+})
+const targetsOf = (decided: ReturnType<typeof decideBack>) =>
+  decided.map(
+    ({ event }) => event.type === 'ScoringModelChanged' && [event.data.model_id, event.data.effective_at],
+  )
+
+describe('the model of an organization', () => {
+  test('is the standard one, then that of everybody, then its own', () => {
+    const everybody = [changed(1, strict, 100)]
+    const own = [changed(2, mild, 200)]
+    const at = (moment: number) => {
+      const { change, since } = modelInForce({ own, everybody }, moment)
+      return [change?.model_id, since]
+    }
+    expect(at(99)).toEqual([undefined, null])
+    expect(at(100)).toEqual([modelId(strict), 100])
+    expect(at(199)).toEqual([modelId(strict), 100])
+    expect(at(200)).toEqual([modelId(mild), 200])
+  })
+
+  test('is that of everybody again from when it has none of its own', () => {
+    const changes = {
+      everybody: [changed(1, strict, 100)],
+      own: [changed(2, mild, 200), changed(3, null, 300)],
+    }
+    expect(modelInForce(changes, 300)).toMatchObject({ change: { event_id: 'evt_1' }, since: 300 })
+  })
+
+  test('is of the newest change: it takes the place of one that is still to come', () => {
+    const changes = { own: [changed(1, strict, 500), changed(2, mild, 200)], everybody: [] }
+    expect([199, 200, 500].map((at) => modelInForce(changes, at).change?.event_id)).toEqual([
+      undefined,
+      'evt_2',
+      'evt_2',
+    ])
+    expect(modelToCome(changes, 100)).toMatchObject({ change: { event_id: 'evt_2' }, since: 200 })
+    expect(modelToCome(changes, 200)).toBeUndefined()
+  })
+
+  test('does not change with that of everybody where it has its own', () => {
+    const changes = { own: [changed(1, mild, 100)], everybody: [changed(2, strict, 200)] }
+    expect(modelToCome(changes, 150)).toBeUndefined()
+    expect(modelToCome({ ...changes, own: [] }, 150)).toMatchObject({ since: 200 })
+  })
+})
+
+describe('a switch', () => {
+  test('says the whole model, from the first moment at which all can know of it', () => {
+    const [decided] = decideSwitch(ofAcme(), {
+      model: strict,
+      ...command,
+      reason: '  more bots come through ',
+    })
+    expect(decided?.event).toEqual({
+      type: 'ScoringModelChanged',
+      data: {
+        event_id: 'evt_new',
+        organization_id: organizationId,
+        model_id: modelId(strict),
+        document: JSON.stringify(strict),
+        effective_at: now + 30_000,
+        reason: 'more bots come through',
+        changed_at: now,
+      },
+    })
+  })
+
+  test('to the standard model names it, and has no document, so that it is that of each release', () => {
+    const state = ofEverybody(changed(1, strict, 100))
+    const [decided] = decideSwitch(state, { model: { ...standardModel }, ...command })
+    expect(decided?.event.data).toMatchObject({ organization_id: null, model_id: standardId, document: null })
+  })
+
+  test.each([
+    ['the standard model, where nobody has another', ofAcme(), standardModel],
+    ['its own', ofAcme({ own: [changed(1, strict, 100)] }), strict],
+    ['that of everybody', ofAcme({ everybody: [changed(1, strict, 100)] }), strict],
+    ['one that is to come sooner', ofEverybody(changed(1, strict, now + 9)), strict],
+  ])('to the model that it has already is none: %s', (_, state, model) => {
+    expect(decideSwitch(state, { model, ...command })).toEqual([])
+  })
+
+  test.each([
+    ['back from one that is to come', ofAcme({ own: [changed(1, strict, now + 99)] }), standardModel],
+    ['to one that is to come later', ofAcme({ own: [changed(1, strict, now + 30_001)] }), strict],
+    ['of its own, once more', ofAcme({ own: [changed(1, strict, 1), changed(2, mild, 2)] }), strict],
+  ])('is made %s', (_, state, model) => {
+    expect(targetsOf(decideSwitch(state, { model, ...command }))).toEqual([[modelId(model), now + 30_000]])
+  })
+
+  test('is refused for a moment of which not all can know, and for no proper reason, at once', () => {
+    const bad = { model: strict, ...command, effectiveAt: now + 29_999, reason: ' ' }
+    const { status, details } = refusal(() => decideSwitch(ofAcme(), bad))
+    expect([status, details?.fields?.map(({ name }) => name)]).toEqual([422, ['effective_at', 'reason']])
+    const long = { model: strict, ...command, reason: 'x'.repeat(201) }
+    expect(refusal(() => decideSwitch(ofAcme(), long))).toMatchObject({ status: 422 })
+    expect(
+      decideSwitch(ofAcme(), { ...long, reason: 'x'.repeat(200), effectiveAt: now + 30_000 }),
+    ).toHaveLength(1)
+  })
+
+  test('of an organization that does not exist is refused', () => {
+    const unknown = { ...ofAcme(), organization: undefined }
+    expect(refusal(() => decideSwitch(unknown, { model: strict, ...command }))).toMatchObject({ status: 404 })
+  })
+})
+
+describe('back', () => {
+  test.each([
+    ['to the one before', ofEverybody(changed(1, strict, 1), changed(2, mild, 2)), modelId(strict)],
+    ['to the standard model', ofEverybody(changed(1, strict, 1)), standardId],
+    [
+      'to that of everybody',
+      ofAcme({ own: [changed(1, strict, 1)], everybody: [changed(2, mild, 2)] }),
+      null,
+    ],
+    [
+      'forth again',
+      ofEverybody(changed(1, strict, 1), changed(2, mild, 2), changed(3, strict, 3)),
+      modelId(mild),
+    ],
+    [
+      'from one that is to come',
+      ofEverybody(changed(1, strict, 1), changed(2, mild, now + 99)),
+      modelId(strict),
+    ],
+  ])('leads %s', (_, state, expected) => {
+    expect(targetsOf(decideBack(state, command))).toEqual([[expected, now + 30_000]])
+  })
+
+  test('has its document again', () => {
+    const state = ofEverybody(changed(1, strict, 1), changed(2, mild, 2))
+    expect(decideBack(state, command)[0]?.event.data).toMatchObject({ document: JSON.stringify(strict) })
+  })
+
+  test('is refused where no model was before', () => {
+    const state = ofAcme({ everybody: [changed(1, strict, 1)] })
+    const error = refusal(() => decideBack(state, command))
+    expect([error.status, error.message]).toEqual([409, 'There is no earlier model to go back to.'])
+  })
+})

@@ -1,0 +1,173 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { createLogger } from '../../../infra/telemetry.ts'
+import { organizationsProjection } from '../../../projections/organizations/projection.ts'
+import { policiesProjection } from '../../../projections/policies/projection.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
+import { switchModel, switchModelBack } from '../../../services/scoring/model/commands.ts'
+import { followModels } from '../../../services/scoring/model/follow.ts'
+import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
+import { nothingLearned } from '../../../services/scoring/session/answers.ts'
+import type { SessionEvent } from '../../../services/scoring/session/state.ts'
+import { runScoring } from '../../../services/scoring/worker.ts'
+import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
+import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { noSkips } from '../../support/no-skips.ts'
+import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
+import { batch, metaOf, opened, organizationId, testSession } from './support/events.ts'
+import { desktopChrome, withParts } from './support/snapshots.ts'
+
+const codec = createCodec()
+const silent = createLogger('silent')
+// One signal and nothing that makes up for it.
+const client = withParts(desktopChrome, { automation: { globals: ['emit'] } })
+const strict: ScoringModel = {
+  ...standardModel,
+  name: 'strict',
+  caps: { ...standardModel.caps, weak: 60, trust: 0 },
+  signals: {
+    ...standardModel.signals,
+    ambiguous_driver_globals: { ...signal('ambiguous_driver_globals'), points: 55 },
+  },
+}
+
+function signal(slug: string) {
+  const found = standardModel.signals[slug]
+  if (!found) throw new Error(slug)
+  return found
+}
+
+let world: ServiceWorld
+let log: MemoryLog
+let stops: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  world = await openServiceWorld({ projections: [organizationsProjection, policiesProjection] })
+  const of = { organizationId, environment: 'live' } as const
+  const data = { organization_id: organizationId, name: 'Acme', slug: 'acme', created_at: 1 }
+  await world.append(organizationsProjection, of, { type: 'OrganizationCreated', data })
+})
+beforeEach(() => {
+  log = createMemoryLog({ now: world.base.clock })
+})
+afterEach(async () => {
+  for (const stop of stops) await stop()
+  stops = []
+  await world.pool.query(
+    'truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links, scoring.visitor_keys',
+  )
+})
+afterAll(() => world.close())
+
+const request = { organizationId, reason: 'a test' }
+let sessions = 0
+
+async function follow(some: Partial<Parameters<typeof followModels>[0]> = {}) {
+  const models = await followModels({ ...world.base, applied: world.applied, ...some })
+  stops.push(models.stop)
+  return models
+}
+
+async function scoring({ clock = world.base.clock }: { clock?: () => number } = {}) {
+  const { modelsAt } = await follow({ clock })
+  const worker = await runScoring({
+    learned: nothingLearned,
+    log,
+    codec,
+    pool: world.pool,
+    dataKeys: createMemoryDataKeys(),
+    clock,
+    network: noNetwork,
+    applied: { waitFor: async () => {} },
+    logger: silent,
+    skips: noSkips,
+    modelsAt,
+  })
+  stops.push(worker.stop)
+}
+
+async function decisionOfNew(): Promise<SessionScored> {
+  const session = testSession(`model ${sessions++}`, { client, openedAt: world.now.ms })
+  const events: SessionEvent[] = [...opened(session), batch(session)]
+  await log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
+  await log.settled()
+  const made = log.records.filter((record) => record.topic === 'tidegate.sessions.v1').map(codec.fromRecord)
+  const last = made.flatMap((event) => (event.type === 'SessionScored' ? [event.data] : [])).at(-1)
+  if (last?.session_id !== session.id) throw new Error('nothing was decided')
+  return last
+}
+
+test('the model of a decision is that of its moment, and going back is as before', async () => {
+  await scoring()
+  const before = await decisionOfNew()
+  expect(before).toMatchObject({ model: 'tidegate-4', verdict: 'human' })
+  const changed = await switchModel(world.deps, { ...request, model: strict })
+  expect(changed).toEqual({ modelId: modelId(strict), effectiveAt: world.now.ms + 30_000 })
+  expect(await switchModel(world.deps, { ...request, model: strict })).toBeUndefined()
+  world.now.ms += 29_999
+  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-4', risk_score: before.risk_score })
+  world.now.ms += 1
+  const after = await decisionOfNew()
+  expect(after).toMatchObject({ model: modelId(strict), verdict: 'inconclusive' })
+  expect(after.signals_fired.map(({ signal: slug }) => slug)).toEqual(
+    before.signals_fired.map(({ signal: slug }) => slug),
+  )
+  expect(await switchModelBack(world.deps, request)).toMatchObject({ modelId: null })
+  world.now.ms += 30_000
+  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-4', risk_score: before.risk_score })
+})
+
+test('a decision that lasts beyond the moment is of the time of its model', async () => {
+  const moment = world.now.ms + 60_000
+  const organization = { ...request, model: { ...strict, name: 'stricter' } }
+  await switchModel(world.deps, { ...organization, effectiveAt: moment })
+  // Each look at the clock takes a while.
+  await scoring({ clock: () => (world.now.ms += 5) })
+  world.now.ms = moment - 6
+  const decisions = [await decisionOfNew(), await decisionOfNew()]
+  expect(decisions.map(({ evaluated_at }) => evaluated_at)).toEqual([moment - 1, expect.any(Number)])
+  for (const { model, evaluated_at } of decisions)
+    expect(model).toBe(evaluated_at < moment ? 'tidegate-4' : modelId(organization.model))
+})
+
+test('a process that heard of nothing looks itself, before it decides by what it knows', async () => {
+  const deaf = { onChange: () => () => {} }
+  const models = await follow({ applied: deaf })
+  const everybody = { organizationId: null, reason: 'a test', model: { ...strict, name: 'of everybody' } }
+  await switchModel(world.deps, everybody)
+  const modelOf = async (at: number) => (await models.modelsAt(at, world.pool))('org_of_nobody')
+  world.now.ms += 30_000
+  const { model } = await modelOf(world.now.ms)
+  expect(modelId(model)).toBe(modelId(everybody.model))
+  expect(await modelOf(world.now.ms - 1)).toEqual({ model: standardModel, until: world.now.ms })
+})
+
+test('a model that was made from another standard is named when scoring starts', async () => {
+  const warn = vi.fn()
+  const logger = Object.assign(createLogger('silent'), { warn })
+  const old = JSON.stringify({
+    ...strict,
+    version: '3',
+    signals: { webdriver_detected: signal('webdriver_detected') },
+  })
+  const data = {
+    event_id: 'evt_old',
+    organization_id: organizationId,
+    model_id: 'mdl_0123456789ab',
+    document: old,
+    effective_at: world.now.ms,
+    reason: 'a test',
+    changed_at: world.now.ms,
+  }
+  const of = { organizationId, environment: 'live' } as const
+  await world.append(policiesProjection, of, { type: 'ScoringModelChanged', data })
+  const models = await follow({ logger })
+  expect(warn).toHaveBeenCalledExactlyOnceWith(
+    { models: ['mdl_0123456789ab'], standard: 'tidegate-4' },
+    expect.stringContaining('stay as they are'),
+  )
+  // What it does not say is as in the standard model.
+  const { model } = (await models.modelsAt(world.now.ms, world.pool))(organizationId)
+  expect(model).toEqual({ ...strict, version: '3', signals: standardModel.signals })
+})
