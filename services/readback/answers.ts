@@ -40,6 +40,7 @@ export function sessionDetail(
     device: detail.device,
     analysis_coverage: detail.analysis_coverage,
     evidence: detail.evidence,
+    scoring: { version: detail.scoring_version, model: detail.model },
     repeats: detail.repeats,
     signals_fired: detail.signals_fired.map(({ channel: _, ...signal }) => signal),
     client_telemetry: detail.client_telemetry,

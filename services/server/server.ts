@@ -30,6 +30,7 @@ import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
 import { hideVisitors } from '../scoring/erase.ts'
+import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { scoringFollows } from '../scoring/open-sessions.ts'
 import { readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
@@ -159,6 +160,7 @@ async function addRoutes(
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
     readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
+    scoringModelRoutes(app, reading)
     organizationRoutes(app, { ...core, ...accessControl })
     auditRoutes(app, { ...core, ...accessControl })
     correctionRoutes(app, { ...core, ...accessControl, visitors: linkedVisitors })

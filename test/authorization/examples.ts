@@ -91,6 +91,12 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 404,
     example: async (context) => ({ method: 'GET', url: await session(context) }),
   },
+  getScoringModel: {
+    scope: 'sessions:read',
+    success: 200,
+    elsewhere: 200,
+    example: () => ({ method: 'GET', url: '/v1/scoring/model' }),
+  },
   updateSession: {
     scope: 'sessions:update',
     success: 200,

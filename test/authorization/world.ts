@@ -41,6 +41,7 @@ import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { linkedVisitors } from '../../services/scoring/correct-visitors.ts'
 import { eraseStates, hideVisitors } from '../../services/scoring/erase.ts'
+import { scoringModelRoutes } from '../../services/scoring/model/routes.ts'
 import { createLinkExplainer } from '../../services/scoring/visitors/explain.ts'
 import { webRoutes } from '../../services/web/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
@@ -122,6 +123,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   })
   metricsRoutes(app, { projectionLags: async () => [] })
   readbackRoutes(app, { ...deps, identify: createLinkExplainer(pool) })
+  scoringModelRoutes(app, { ...deps, pool })
   organizationRoutes(app, deps)
   auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)

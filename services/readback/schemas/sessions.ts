@@ -189,6 +189,15 @@ export const sessionDetailSchema = z
       attestation: z.boolean().nullable().describe('Whether the device vouched for the app. Null for pages.'),
     }),
     evidence,
+    scoring: z
+      .strictObject({
+        version: z.string().describe('Of the signals.'),
+        model: nullableText.describe(
+          'Id of the scoring model, as of GET /v1/scoring/model; null for decisions before release 0.2.',
+        ),
+      })
+      .meta({ id: 'SessionScoring' })
+      .describe('What made the decision.'),
     repeats: repeats
       .nullable()
       .describe(

@@ -34,6 +34,8 @@ export async function startOrganizations() {
   return {
     ...world,
     app,
+    /** For routes of other services beside them. */
+    context,
     usage,
     organization,
     issue,

@@ -64,6 +64,7 @@ const detail = z.looseObject({
     identification: z.unknown().optional(),
     repeats: z.unknown().optional(),
     mark: z.unknown(),
+    scoring: z.strictObject({ version: z.string(), model: z.string().nullable() }),
     analysis_coverage: z.looseObject({ attestation: z.unknown() }),
   }),
 })
@@ -78,7 +79,8 @@ function withoutMarks(body: unknown): unknown {
 /** Added are nine integrity names, `behavior`, `identification`, `mark` and what follows. */
 function withPublishedNames(body: unknown): unknown {
   const { data, ...rest } = detail.parse(body)
-  const { behavior, evidence: _, repeats: __, identification: ___, mark: _____, ...published } = data
+  const { behavior, evidence: _, repeats: __, identification: ___, ...more } = data
+  const { mark: _____, scoring: ______, ...published } = more
   const { analysis_coverage, runtime_integrity, ...others } = published
   const { attestation: ____, ...coverage } = analysis_coverage
   expect(behavior).toBeNull()

@@ -237,6 +237,7 @@ describe('the published example', () => {
       behavior: null,
       mark: null,
       evidence: scored.evidence,
+      scoring: { version: '1', model: null },
       repeats: null,
       analysis_coverage: scored.analysis_coverage,
     })

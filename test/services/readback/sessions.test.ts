@@ -209,6 +209,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
       'device',
       'analysis_coverage',
       'evidence',
+      'scoring',
       'repeats',
       'signals_fired',
       'client_telemetry',
