@@ -72,9 +72,9 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     }
   }
 
-  const secret = (check: (principal: SecretPrincipal, request: FastifyRequest) => void) =>
+  const secret = (check: (principal: SecretPrincipal, request: FastifyRequest) => void, cost = 1) =>
     verified(secretOnly, (principal, request, reply) =>
-      then(charges.charge(principal, { reply, cost: 1 }), () => check(principal, request)),
+      then(charges.charge(principal, { reply, cost }), () => check(principal, request)),
     )
 
   // It runs before the key is verified once more, so that what is refused costs neither units nor a look-up.
@@ -84,10 +84,10 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
   }
 
   return {
-    requireSecret: (scope: EndpointScope) =>
+    requireSecret: (scope: EndpointScope, cost = 1) =>
       enforcing(
         { keyType: 'secret', scope },
-        secret((principal) => checkScope(principal, scope)),
+        secret((principal) => checkScope(principal, scope), cost),
       ),
     /** For `/v1/organizations/:organizationId` and below: the key must be that organization's own. */
     requireOwnOrganization: (scope: EndpointScope) =>

@@ -2,6 +2,7 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import type { VisitorErased } from '../../schemas/events.ts'
 import { remakeVisitor } from './apply-reassignments.ts'
 import { requestTexts } from './apply-visitors.ts'
+import { changedSession, deleteHoursOfRows, type TimedSession } from './hours.ts'
 import { readEvent } from './stored-event.ts'
 
 /** Deletes the rows of erased sessions. A visitor with other sessions is made anew of those. */
@@ -31,7 +32,11 @@ async function deleteSessions(
      select event, visitor_id from gone`,
     [sessionIds],
   )
-  await tx.query('delete from sessions where session_id = any($1)', [sessionIds])
+  const sessions = await tx.query<TimedSession>(
+    `delete from sessions s where session_id = any($1) returning ${changedSession('s')}`,
+    [sessionIds],
+  )
+  await deleteHoursOfRows(tx, sessions.rows)
   await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
   const changes = await tx.query<{ user_text: Buffer | null }>(
     'delete from client_user_changes where session_id = any($1) returning user_text',

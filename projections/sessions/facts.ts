@@ -63,7 +63,7 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     signal_points: signals.map(({ signal_score }) => signal_score),
     attribution: attributionOf(decision),
     agent: agentOf(decision),
-    page_host: page?.hostname || null,
+    page_host: page?.hostname.slice(0, maxHost) || null,
     page_path: page?.pathname.slice(0, maxPath) ?? null,
     referrer_host: request.referrer === null ? null : URL.parse(request.referrer)?.hostname || null,
     country: network.location?.country_code ?? null,
@@ -71,9 +71,9 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     network_holder: network.routing.organization,
     network: networkKindOf(network),
     ip_address: addressOf(request.ip_address),
-    browser: browser.name ?? browser.app_name,
+    browser: (browser.name ?? browser.app_name)?.slice(0, maxName) ?? null,
     browser_version: browser.major_version,
-    os: device.operating_system.name,
+    os: device.operating_system.name?.slice(0, maxName) ?? null,
     os_version: /\d+/.exec(device.operating_system.version ?? '')?.[0] ?? null,
     user_agent: request.user_agent,
     form_factor: device.form_factor,
@@ -88,9 +88,15 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
 
 // Beyond it a path is no page of which anybody counts sessions.
 const maxPath = 500
+// What is in the index: an entry has 2,700 bytes at most, and nobody can send more than fits.
+const maxHost = 253
+const maxName = 64
+const maxLabels = 8
 
 const attributionOf = ({ attribution }: SessionScored) =>
-  (attribution?.labels ?? []).map(({ kind, value }) => storable(`${kind}:${value}`))
+  (attribution?.labels ?? [])
+    .slice(0, maxLabels)
+    .map(({ kind, value }) => storable(`${kind}:${value.slice(0, maxName)}`))
 
 // What it says that it is, or leaves marks of. Nothing of it is verified.
 function agentOf({ web_bot_auth, attribution }: SessionScored): string | null {

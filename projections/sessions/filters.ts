@@ -2,6 +2,7 @@ import type { AttributionKind, MarkLabel, Verdict } from '../../schemas/events.t
 import { userTextId } from './apply-visitors.ts'
 import type { NetworkKind } from './facts.ts'
 import type { DataScope } from './scope.ts'
+import { signalCode } from './signal-codes.ts'
 
 /** What sessions are searched for. Of several values of a member either may hold; all members must. */
 export interface SessionFilters {
@@ -30,6 +31,9 @@ export interface SessionFilters {
   handed_off?: boolean[] | undefined
   mark?: (MarkLabel | 'none')[] | undefined
 }
+
+/** Whether one is of what is null once decisions have ended. */
+export const hasFacts = (filters: SessionFilters): boolean => factConditions(filters, () => '').length > 0
 
 /** Whether an index finds all sessions that meet them. */
 export function isExact({ since: _, until: __, verdict: ___, ...others }: SessionFilters): boolean {
@@ -80,8 +84,8 @@ export function factConditions(filters: SessionFilters, bind: Bind): string[] {
     ...where(filters.os, (names) => anyOf('lower(s.os)', names, bind)),
     ...where(filters.handed_off, (values) => handedOff(values)),
     ...where(filters.ip, (networks) => `s.ip_address <<= any(${bind(networks)}::inet[])`),
-    ...where(filters.attribution, (values) => overlaps('attribution', values.flatMap(ofAnyKind), bind)),
-    ...where(filters.signal, (slugs) => overlaps('signals', slugs, bind)),
+    ...where(filters.attribution, (values) => `s.attribution && ${bind(values.flatMap(ofAnyKind))}::text[]`),
+    ...where(filters.signal, (slugs) => withSignals(slugs, bind)),
   ]
 }
 
@@ -94,7 +98,8 @@ function anyOf(sql: string, values: string[], bind: Bind): string {
   return values.length === 1 ? `${sql} = ${bind(values[0])}` : `${sql} = any(${bind(values)}::text[])`
 }
 
-const overlaps = (column: string, values: string[], bind: Bind) => `s.${column} && ${bind(values)}::text[]`
+const withSignals = (slugs: string[], bind: Bind) =>
+  `(${slugs.map((slug) => `strpos(s.signal_codes, ${bind(signalCode(slug))}) > 0`).join(' or ')})`
 
 // The text's id has the scope in it and finds the rows. Upper case is lost there.
 function ofUsers(scope: DataScope, ids: string[], bind: Bind): string {

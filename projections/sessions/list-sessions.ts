@@ -127,7 +127,7 @@ async function readWindow(
        where ${conditionsOf(scope, others, bind).join(' and ')} ${newestFirst} limit $3
      ),
      ending as materialized (
-       select * from (${window} and (select count(*) from page) < $3 ${newestFirst} limit ${windowSize}) s
+       select s.session_id, s.evaluated_at from (${window} and (select count(*) from page) < $3 ${newestFirst} limit ${windowSize}) s
        ${newestFirst} offset ${windowSize - 1}
      )
      select ${sessionFields}, ending.evaluated_at::float8 as end_at, ending.session_id as end_id

@@ -19,8 +19,10 @@ import {
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
 import { type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
+import { deleteHours, sessionHours } from './hours.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
 import { analystsMigrations, sessionFactsView } from './session-facts.ts'
+import { signalCodes } from './signal-codes.ts'
 import {
   clientUserChanges,
   decisionStorage,
@@ -47,6 +49,7 @@ const tables = [
   visitorSessions,
   searchTexts,
   sessionEvents,
+  sessionHours,
 ]
 
 /** One projection, so that a session and its visitor appear together. */
@@ -112,6 +115,7 @@ function scoredWrites(scored: ScoredEvent[]): Part[] {
   return [
     ...insertRows(decisions, found.map(decisionRow)),
     { as: 'put_sessions', at: (first) => upsertSessions(found, first) },
+    deleteHours(found.map(({ data }) => data)),
     ...upsertVisitors(found),
     ...insertRows(sessionEvents, found.flatMap(sessionEventRows)),
     ...saveTexts(found.flatMap(({ texts }) => Object.values(texts))),
@@ -216,6 +220,7 @@ function sessionRow({ event, first, facts }: Latest): SessionRow {
     address_text: address.id,
     key_id: event.data.key_id,
     ...facts,
+    signal_codes: signalCodes(facts.signals ?? []),
   }
 }
 

@@ -4,6 +4,7 @@ import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { isUsedText } from './erase.ts'
 import { factNames } from './facts.ts'
+import { changedSession, deleteHoursOfRows, sessionHours, type TimedSession } from './hours.ts'
 import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
 
 // So many rows a statement, which limits how many are locked, and for how long.
@@ -43,7 +44,7 @@ export function createSessionsPrune(): Prune {
 }
 
 async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
-  const { rows } = await tx.query<{ session_id: string; is_linked: boolean }>({
+  const { rows } = await tx.query<TimedSession & { is_linked: boolean }>({
     name: 'prune-sessions',
     text: `with due as materialized (
         select old.session_id from ${scopes} cross join lateral (
@@ -54,7 +55,7 @@ async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
         ) old limit ${chunk}
       )
       delete from sessions s using due where s.session_id = due.session_id
-      returning s.session_id, exists (select from visitor_sessions l where l.organization_id = s.organization_id
+      returning ${changedSession('s')}, exists (select from visitor_sessions l where l.organization_id = s.organization_id
         and l.environment = s.environment and l.visitor_id = s.visitor_id
         and l.session_id = s.session_id) as is_linked`,
     values: limitsOf(ended, 'sessions_before'),
@@ -62,6 +63,7 @@ async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
   if (rows.length === 0) return 0
   const ids = rows.map((row) => row.session_id)
   await pruneRestOf(tx, ids)
+  await deleteHoursOfRows(tx, rows)
   // As long as its visitor stays, scoring and rebuilds open its events.
   const unlinked = rows.filter(({ is_linked }) => !is_linked)
   await endDataKeys(
@@ -81,15 +83,17 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
 }
 
 // The row stays with what lists show.
-const endFacts = (tx: Tx, sessionIds: string[]) =>
-  tx.query({
+async function endFacts(tx: Tx, sessionIds: string[]): Promise<void> {
+  const { rows } = await tx.query<TimedSession>({
     name: 'end-facts',
-    text: `update sessions set ${endedColumns.map((name) => `${name} = null`).join(', ')}
-      where session_id = any($1) and scoring_version is not null`,
+    text: `update sessions s set ${endedColumns.map((name) => `${name} = null`).join(', ')}
+      where session_id = any($1) and scoring_version is not null returning ${changedSession('s')}`,
     values: [sessionIds],
   })
+  await deleteHoursOfRows(tx, rows)
+}
 
-const endedColumns = [...factNames, 'page_text', 'agent_text', 'address_text']
+const endedColumns = [...factNames, 'signal_codes', 'page_text', 'agent_text', 'address_text']
 
 const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
   tx.query('delete from decisions where session_id = any($1)', [sessionIds])
@@ -186,6 +190,8 @@ const hasAllDecisions = (schema: string, visitor: string) =>
 
 /** A rebuild may differ in visitors that were made anew after some of their decisions had ended. */
 export const comparedRows: NonNullable<Projection['comparedRows']> = {
+  // They follow from sessions, and are made and deleted when nobody waits for it.
+  [sessionHours.name]: { always: () => 'false' },
   [visitors.name]: { ofEnded: (schema) => hasAllDecisions(schema, 't') },
   [visitorSessions.name]: { ofEnded: (schema) => hasDecisions(schema, 't') },
   [searchTexts.name]: {

@@ -15,6 +15,7 @@ import {
   type VisitorRow,
 } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
+import { aggregatesRoute } from './aggregates-route.ts'
 import { sessionDetail, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
 import { sessionsRoute } from './list-route.ts'
@@ -22,9 +23,10 @@ import type { ReadbackOptions } from './options.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
 import { sessionDetailSchema } from './schemas/sessions.ts'
 
-/** `GET /v1/sessions`, `GET` and `PATCH /v1/sessions/{sessionId}`, `GET /v1/fingerprints`, `GET /v1/fingerprints/{visitorId}`. */
+/** `GET /v1/sessions` and its aggregates, `GET` and `PATCH /v1/sessions/{sessionId}`, `GET /v1/fingerprints`, `GET /v1/fingerprints/{visitorId}`. */
 export function readbackRoutes(app: FastifyInstance, options: ReadbackOptions): void {
   sessionsRoute(app, options)
+  aggregatesRoute(app, options)
   getSessionRoute(app, options)
   updateSessionRoute(app, options)
   listFingerprintsRoute(app, options)

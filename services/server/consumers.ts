@@ -8,6 +8,7 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
+import { runRollUp } from '../../projections/sessions/roll-up.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
@@ -50,6 +51,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   undo.defer(() => stopTogether(applying))
   const pruning = roles.includes('projections') ? projections.filter(({ createPrune }) => createPrune) : []
   const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
+  if (roles.includes('projections')) pruners.push(runRollUp(core))
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
   const scoring = roles.includes('scoring') ? await startScoring(core, parts) : []

@@ -101,7 +101,8 @@ export interface CoreOptions {
 
 // A server's query without an answer by then means that the database is gone.
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
-const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000 }
+// Compiling a statement takes Postgres longer than running it, where it estimates that millions of rows may be read.
+const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000, settings: { jit: 'off' } }
 const ofCommands = { pool: 20, reads: 1 }
 
 export async function openCore(options: CoreOptions): Promise<Core> {

@@ -85,6 +85,12 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 200,
     example: () => ({ method: 'GET', url: '/v1/sessions' }),
   },
+  countSessions: {
+    scope: 'sessions:list',
+    success: 200,
+    elsewhere: 200,
+    example: () => ({ method: 'GET', url: '/v1/sessions/aggregates' }),
+  },
   getSession: {
     scope: 'sessions:read',
     success: 200,

@@ -6,6 +6,7 @@ import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { attributionKinds, type SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { createSessionsPrune } from '../../projections/sessions/prune.ts'
 import type { AttributionLabel, SessionScored, Verdict } from '../../schemas/events.ts'
 import { type ProjectionWorld, testCause } from '../support/projections.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
@@ -30,6 +31,8 @@ export interface ModelSession {
   visitor: number | null
   handedOff: boolean
   user: number | null
+  /** Its decisions have ended, and what they said is gone. */
+  isEnded: boolean
 }
 
 const oneOf = <T>(...values: T[]) => fc.constantFrom(...values)
@@ -93,39 +96,60 @@ function some<T>(...values: T[]): fc.Arbitrary<T[]> {
 
 const prefixes: Record<string, string> = { '203.0.113.0/25': '203.0.113.9', '2001:db8::/32': '2001:db8::1' }
 
-export function matches(session: ModelSession, filters: SessionFilters): boolean {
+const isAny = <T>(searched: T[] | undefined, ...has: (T | null)[]) =>
+  !searched || has.some((value) => value !== null && searched.includes(value))
+
+export const matches = (session: ModelSession, filters: SessionFilters): boolean =>
+  matchesLasting(session, filters) &&
+  (!asksFacts(filters) || (!session.isEnded && matchesFacts(session, filters)))
+
+export function matchesLasting(session: ModelSession, filters: SessionFilters): boolean {
   const { since = 0, until = Infinity, score_min = 0, score_max = 100 } = filters
-  const any = <T>(searched: T[] | undefined, ...has: (T | null)[]) =>
-    !searched || has.some((value) => value !== null && searched.includes(value))
   return (
     session.time >= since &&
     session.time < until &&
     session.score >= score_min &&
     session.score <= score_max &&
-    any(filters.verdict, session.verdict) &&
-    any(filters.signal, ...session.signals) &&
-    any(
-      filters.attribution,
-      ...session.labels,
-      ...session.labels.map((label) => label.split(':')[1] ?? ''),
-    ) &&
-    any(filters.country, session.country) &&
-    any<string>(filters.network, session.network) &&
-    any(filters.asn, session.asn) &&
-    any(
-      filters.ip?.map((ip) => prefixes[ip] ?? ip),
-      session.ip,
-    ) &&
-    any(filters.page_host, session.host) &&
-    any(filters.visitor_id, session.visitor === null ? null : visitorId(session.visitor)) &&
-    any(filters.client_user_id, session.user === null ? null : `user ${session.user}`) &&
-    any(filters.key_id, keyId(session.key)) &&
-    any(filters.browser, session.browser?.toLowerCase() ?? null) &&
-    any(filters.os, session.os.toLowerCase()) &&
-    any(filters.handed_off, session.handedOff) &&
-    any<string>(filters.mark, 'none')
+    isAny(filters.verdict, session.verdict) &&
+    isAny(filters.visitor_id, session.visitor === null ? null : visitorId(session.visitor)) &&
+    isAny(filters.client_user_id, session.user === null ? null : `user ${session.user}`) &&
+    isAny(filters.key_id, keyId(session.key)) &&
+    isAny<string>(filters.mark, 'none')
   )
 }
+
+export function asksFacts({
+  signal,
+  attribution,
+  country,
+  asn,
+  network,
+  ip,
+  ...others
+}: SessionFilters): boolean {
+  const { page_host, browser, os, handed_off } = others
+  const facts = [signal, attribution, country, asn, network, ip, page_host, browser, os, handed_off]
+  return facts.some((values) => values !== undefined)
+}
+
+const matchesFacts = (session: ModelSession, filters: SessionFilters): boolean =>
+  isAny(filters.signal, ...session.signals) &&
+  isAny(
+    filters.attribution,
+    ...session.labels,
+    ...session.labels.map((label) => label.split(':')[1] ?? ''),
+  ) &&
+  isAny(filters.country, session.country) &&
+  isAny<string>(filters.network, session.network) &&
+  isAny(filters.asn, session.asn) &&
+  isAny(
+    filters.ip?.map((ip) => prefixes[ip] ?? ip),
+    session.ip,
+  ) &&
+  isAny(filters.page_host, session.host) &&
+  isAny(filters.browser, session.browser?.toLowerCase() ?? null) &&
+  isAny(filters.os, session.os.toLowerCase()) &&
+  isAny(filters.handed_off, session.handedOff)
 
 /** Sessions of one organization in Postgres, and the same in memory. */
 export function createModel(world: ProjectionWorld, name: string) {
@@ -168,7 +192,7 @@ export function createModel(world: ProjectionWorld, name: string) {
     async decide(n: number, time: number, decided: ModelFacts): Promise<void> {
       const known = sessions.get(n)
       const handedOff = decided.handedOff || (known?.handedOff ?? false)
-      sessions.set(n, { ...decided, n, time, handedOff, user: known?.user ?? null })
+      sessions.set(n, { ...decided, n, time, handedOff, user: known?.user ?? null, isEnded: false })
       const event_id = derivedId('evt', name, String(offset + 1))
       const ids = { ...about, event_id, session_id: sessionId(n), created_at: time }
       await apply({ type: 'SessionScored', data: decisionOf(decided, { ...ids, evaluated_at: time }) })
@@ -185,6 +209,20 @@ export function createModel(world: ProjectionWorld, name: string) {
         attached_at: 1,
       }
       await apply({ type: 'ClientUserAttached', data })
+    },
+    /** Decisions from before the time end, and sessions from before the other. */
+    async end(decisions_before: number, sessions_before: number): Promise<void> {
+      for (const session of sessions.values()) {
+        if (session.time < sessions_before) sessions.delete(session.n)
+        else if (session.time < decisions_before)
+          sessions.set(session.n, { ...session, isEnded: true, handedOff: false })
+      }
+      const ended = { decisions_before, sessions_before, visitors_before: null, webhooks_before: null }
+      const prune = createSessionsPrune()
+      for (let more = true; more; )
+        await inBuild(async (tx) => {
+          more = await prune(tx, [{ organization_id: organizationId, ...ended }])
+        })
     },
     async erase(n: number): Promise<void> {
       sessions.delete(n)

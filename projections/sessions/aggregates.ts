@@ -1,0 +1,164 @@
+import type pg from 'pg'
+import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import {
+  type Counting,
+  countGroups,
+  intervals,
+  isFact,
+  rolledBy,
+  type SessionGroup,
+  type Sources,
+  type Span,
+} from './count-groups.ts'
+import { type Bind, conditionsOf, hasFacts, type SessionFilters } from './filters.ts'
+import { hourMs, hourOf } from './hours.ts'
+import type { DataScope } from './scope.ts'
+import { inScope } from './search.ts'
+
+export interface CountSessions extends Omit<Counting, 'asksFacts'> {
+  filters: SessionFilters & Span
+  /** Default: hours are read as they were rolled up where that is enough. */
+  usesHours?: boolean
+  maxRows?: number
+}
+
+export interface SessionCounts {
+  /** From when to when sessions were counted. */
+  since: number
+  until: number
+  /** Only the newest ones were counted, since there are too many to read. */
+  isPart: boolean
+  sessions: number
+  /** Those of which filters or groups ask what has ended. They are not among `sessions`. */
+  ended: number
+  distinct: Distinct
+  groups: SessionGroup[]
+}
+
+export type Distinct =
+  | { visitors: number; users: number; reason: null }
+  | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
+
+const maxRowsRead = 4_000_000
+
+/** All numbers are of one moment. */
+export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessions): Promise<SessionCounts> {
+  return transaction(pool, async (tx) => {
+    await tx.query('set transaction isolation level repeatable read, read only')
+    const { since, until } = query.filters
+    if (since >= until) return { ...nothing, since, until }
+    const asksFacts = hasFacts(query.filters) || query.groupBy.some(isFact)
+    const counting = { ...query, asksFacts }
+    const place = placeOf(await readHours(tx, scope, { since, until }), { since, until }, counting)
+    const groups = await countGroups(tx, scope, { ...counting, ...place })
+    // A session counts under each of its signals, so the groups are no sum of sessions.
+    const isList = query.groupBy.some((field) => field === 'signal' || field === 'attribution')
+    const whole = { ...counting, ...place, groupBy: [], interval: 'none' } as const
+    const all = isList ? await countGroups(tx, scope, whole) : groups
+    const distinct = await countDistinct(tx, scope, whole)
+    return { since: place.since, until, isPart: place.isPart, ...sums(all), distinct, groups }
+  })
+}
+
+const nothing = {
+  ...{ isPart: false, sessions: 0, ended: 0, groups: [] },
+  distinct: { visitors: 0, users: 0, reason: null },
+} as const
+
+function sums(groups: SessionGroup[]): Pick<SessionCounts, 'sessions' | 'ended'> {
+  const sum = (some: SessionGroup[]) => some.reduce((total, { sessions }) => total + sessions, 0)
+  const ended = groups.filter(({ kind }) => kind === 'ended')
+  return { ended: sum(ended), sessions: sum(groups) - sum(ended) }
+}
+
+/** When the oldest decision was. */
+export async function firstSession(
+  db: Db,
+  { organizationId, environment }: DataScope,
+): Promise<number | null> {
+  const { rows } = await db.query<{ first: number | null }>(
+    `select min(s.evaluated_at)::float8 as first from read.sessions s where ${inScope}`,
+    [organizationId, environment],
+  )
+  return rows[0]?.first ?? null
+}
+
+interface HourRead {
+  hour: number
+  sessions: number
+  isRolledUp: boolean
+}
+
+/** How many sessions each hour has, the newest first; hours without any are left out. */
+async function readHours(tx: Tx, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
+  const { rows } = await tx.query<HourRead>(
+    `select one.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
+       select count(*) from read.sessions s where ${inScope}
+         and s.evaluated_at >= one.begins and s.evaluated_at < one.begins + ${hourMs}::bigint))::float8 as sessions
+     from generate_series(${hourOf('$3::bigint')}, $4::bigint - 1, ${hourMs}::bigint) as one (begins)
+     left join read.session_hours h on h.organization_id = $1 and h.environment = $2 and h.hour = one.begins
+     order by one.begins desc`,
+    [scope.organizationId, scope.environment, since, until],
+  )
+  return rows.filter(({ sessions }) => sessions > 0)
+}
+
+interface Place extends Span, Sources {
+  isPart: boolean
+  /** How many sessions there are within all of it, at most. */
+  atMost: number
+}
+
+/** What is read of roll-ups and what of sessions. Where that would be too many, only the newest hours are. */
+export function placeOf(
+  hours: HourRead[],
+  { since, until }: Span,
+  counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,
+): Place {
+  const { usesHours = true, maxRows = maxRowsRead } = counting
+  const isRolled = usesHours && rolledBy(counting) !== undefined
+  const readsHour = ({ hour, isRolledUp }: HourRead) =>
+    isRolled && isRolledUp && hour >= since && hour + hourMs <= until
+  let rows = 0
+  const cut = hours.find((one) => {
+    rows += readsHour(one) ? 0 : one.sessions
+    return rows > maxRows
+  })
+  const from = cut ? Math.max(since, cut.hour + hourMs) : since
+  const within = hours.filter(({ hour }) => hour + hourMs > from)
+  const rolledUp = within.filter(readsHour).map(({ hour }) => hour)
+  const atMost = within.reduce((sum, { sessions }) => sum + sessions, 0)
+  const ranges = rangesBetween(rolledUp.toReversed(), { since: from, until })
+  return { since: from, until, isPart: cut !== undefined, atMost, rolledUp, ranges }
+}
+
+// Before the first hour, between hours that do not follow each other, and behind the last.
+function rangesBetween(hours: number[], { since, until }: Span): Span[] {
+  const begins = [since, ...hours.map((hour) => hour + hourMs)]
+  const ends = [...hours, until]
+  return begins
+    .map((begin, place) => ({ since: begin, until: ends[place] ?? until }))
+    .filter((one) => one.since < one.until)
+}
+
+const maxDistinct = { days: 7, sessions: 1_000_000 }
+
+async function countDistinct(
+  tx: Tx,
+  scope: DataScope,
+  { filters, since, until, atMost, asksFacts }: Counting & Place,
+): Promise<Distinct> {
+  if (until - since > maxDistinct.days * intervals.day)
+    return { visitors: null, users: null, reason: 'over_seven_days' }
+  if (atMost > maxDistinct.sessions) return { visitors: null, users: null, reason: 'over_a_million_sessions' }
+  const values: unknown[] = [scope.organizationId, scope.environment]
+  const bind: Bind = (value) => `$${values.push(value)}`
+  const conditions = conditionsOf(scope, { ...filters, since, until }, bind)
+  if (asksFacts) conditions.push('s.scoring_version is not null')
+  const { rows } = await tx.query<{ visitors: number; users: number }>(
+    `select count(distinct s.visitor_id)::float8 as visitors, count(distinct s.client_user_id)::float8 as users
+     from read.sessions s where ${[inScope, ...conditions].join(' and ')}`,
+    values,
+  )
+  return { visitors: rows[0]?.visitors ?? 0, users: rows[0]?.users ?? 0, reason: null }
+}

@@ -1,0 +1,139 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { invalidField } from '../../infra/errors/errors.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { single, timestamp } from '../../infra/http/schemas.ts'
+import { countSessions, firstSession, type SessionCounts } from '../../projections/sessions/aggregates.ts'
+import {
+  type GroupField,
+  groupFields,
+  type Interval,
+  intervals,
+} from '../../projections/sessions/count-groups.ts'
+import { iso } from '../../projections/sessions/decision-shape.ts'
+import type { ReadbackOptions } from './options.ts'
+import { appliedFilters, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
+
+/** Units of a request: it may read millions of sessions. */
+const cost = 5
+const defaultTop = 10
+const maxTop = 100
+const maxIntervals = 1500
+
+const query = z.object({
+  ...filterQuery,
+  interval: z
+    .enum(['none', 'minute', 'hour', 'day'])
+    .default('none')
+    .describe(`In UTC; at most ${maxIntervals} of them.`),
+  group_by: z
+    .preprocess(
+      (sent) => (sent === undefined ? [] : [sent].flat().flatMap((part) => String(part).split(','))),
+      z.array(z.enum(groupFields)).max(2),
+    )
+    .describe(
+      'Up to two fields, as `country,verdict`. A session counts under each of its signals and attributions.',
+    ),
+  top: z
+    .preprocess(
+      (value) => (typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value),
+      z.int().min(1).max(maxTop).meta({ default: defaultTop }),
+    )
+    .default(defaultTop)
+    .describe('How many of the largest groups are counted by themselves; the rest is `other`.'),
+})
+
+const count = z.int().min(0)
+const group = z
+  .strictObject({
+    start: timestamp.nullable().describe('Of the interval; null without intervals.'),
+    kind: z
+      .enum(['value', 'other', 'ended'])
+      .describe(
+        '`other`: all groups but the largest ones. `ended`: sessions whose decisions have ended, of which filters or groups ask what is gone.',
+      ),
+    values: z
+      .partialRecord(z.enum(groupFields), z.string().nullable())
+      .describe('By field; null where sessions have no value. Empty for `other` and `ended`.'),
+    sessions: count,
+  })
+  .meta({ id: 'SessionGroup' })
+
+const aggregatesSchema = z
+  .strictObject({
+    object: z.literal('session_aggregates'),
+    since: timestamp.describe('From when on sessions were counted: the first one without another time.'),
+    until: timestamp,
+    is_complete: z
+      .boolean()
+      .describe(
+        'False where there are too many sessions to read: the numbers are of the newest ones, from `since` on.',
+      ),
+    sessions: count,
+    ended: count.describe('Not among `sessions`: see `kind`.'),
+    visitors: count.nullable().describe('Distinct ones.'),
+    users: count.nullable().describe('Distinct values of client_user_id.'),
+    distinct_missing: z
+      .enum(['over_seven_days', 'over_a_million_sessions'])
+      .nullable()
+      .describe('Why there are no numbers of visitors and users.'),
+    groups: z.array(group),
+  })
+  .meta({ id: 'SessionAggregates' })
+
+/** `GET /v1/sessions/aggregates`. */
+export function aggregatesRoute(app: FastifyInstance, { pool, auth, clock }: ReadbackOptions): void {
+  endpoint(app, {
+    route: 'GET /v1/sessions/aggregates',
+    auth: auth.requireSecret('sessions:list', cost),
+    operationId: 'countSessions',
+    tag: 'Sessions',
+    summary: 'Count sessions, by time and by what their newest decisions say',
+    description: `Requires the \`sessions:list\` secret-key scope, and costs ${cost} units. Takes the filters of the list, with the same header \`X-Filters-Applied\`.`,
+    query,
+    answers: { 200: single(aggregatesSchema) },
+    errors: [422],
+    async run(request, { reply }) {
+      const { interval, group_by: groupBy, top, ...sent } = request.query
+      const scope = auth.scope(request)
+      const filters = filtersOf(sent)
+      const until = filters.until ?? clock() + 1
+      const since = filters.since ?? (await firstSession(pool, scope)) ?? until
+      requireFewIntervals(until - since, interval)
+      const counts = await countSessions(pool, scope, {
+        ...{ interval, groupBy: [...new Set(groupBy)], top },
+        filters: { ...filters, since, until },
+      })
+      reply.header(filtersHeader, appliedFilters(sent))
+      return { data: aggregatesJson(counts, groupBy) }
+    },
+  })
+}
+
+function requireFewIntervals(span: number, interval: Interval): void {
+  const length = intervals[interval]
+  if (length === null || span / length <= maxIntervals) return
+  throw invalidField({
+    name: 'interval',
+    issue: 'too_many',
+    expected: `at most ${maxIntervals} intervals between since and until`,
+  })
+}
+
+function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): z.input<typeof aggregatesSchema> {
+  const { since, until, isPart, sessions, ended, distinct, groups } = counts
+  return {
+    object: 'session_aggregates',
+    since: iso(since),
+    until: iso(until),
+    is_complete: !isPart,
+    ...{ sessions, ended, visitors: distinct.visitors, users: distinct.users },
+    distinct_missing: distinct.reason,
+    groups: groups.map(({ at, kind, values, sessions }) => ({
+      start: at === null ? null : iso(at),
+      kind,
+      values: Object.fromEntries(values.map((value, place) => [groupBy[place], value])),
+      sessions,
+    })),
+  }
+}
