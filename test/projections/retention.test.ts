@@ -65,7 +65,14 @@ function story(n: number): Story {
       attached_at: at + 3000,
     },
   }
-  const events = [decision(0), decision(1), ...(n % 3 === 0 ? [user] : [])]
+  const mark: DomainEvent = {
+    type: 'SessionMarked',
+    data: {
+      ...{ session_id: session, organization_id: organization, environment, event_id: id('evt', n * 10 + 8) },
+      ...{ mark_id: id('mrk', n), label: 'bot', reason: null, marked_at: at + 4000 },
+    },
+  }
+  const events = [decision(0), decision(1), ...(n % 3 === 0 ? [user] : []), ...(n % 4 < 2 ? [mark] : [])]
   return { session, organization, visitor, at: at + 1000, events }
 }
 
@@ -180,6 +187,10 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
         events.filter(({ type }) => type === 'ClientUserAttached'),
       )
       expect(await count('read.client_user_changes')).toBe(users.length)
+      const marks = kept.sessions.filter(({ events }) => events.some(({ type }) => type === 'SessionMarked'))
+      expect(await count('read.session_marks')).toBe(marks.length)
+      // Also of those whose decisions have ended.
+      expect(await count('read.sessions where mark_id is not null')).toBe(marks.length)
       expect(await count('read.session_events')).toBe(2 * kept.sessions.length)
       const visitors = new Set(
         stays(visitors_before).map(
