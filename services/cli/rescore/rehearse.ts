@@ -47,7 +47,7 @@ export interface Rehearsal {
   most_changed: ChangedSession[]
 }
 
-interface Models {
+export interface Models {
   tried: ScoringModel
   /** The model of an id, where it is known. */
   modelOf(id: string): ScoringModel | undefined

@@ -165,10 +165,10 @@ function sessionSection({ most_changed }: Rehearsal): Section {
   return {
     ...{ name: 'sessions', title: 'Sessions whose score changes most' },
     notes: [],
-    head: ['session', 'decided', 'before', 'after', 'mark', 'page host', 'country', 'browser'],
+    head: ['before', 'after', 'session', 'decided', 'mark', 'page host', 'country', 'browser'],
     rows: most_changed.map((one) => [
-      ...[one.session_id, one.evaluated_at, `${one.risk_score} ${one.verdict}`],
-      ...[`${one.risk_score_after} ${one.verdict_after}`, one.mark, one.page_host, one.country, one.browser],
+      ...[`${one.risk_score} ${one.verdict}`, `${one.risk_score_after} ${one.verdict_after}`],
+      ...[one.session_id, one.evaluated_at, one.mark, one.page_host, one.country, one.browser],
     ]),
   }
 }

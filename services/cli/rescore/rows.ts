@@ -1,7 +1,9 @@
 import type pg from 'pg'
 import { sessions } from '../../../projections/sessions/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { type FactRow, factFields } from './rehearse.ts'
+import { progress } from '../progress.ts'
+import { type FactRow, factFields, type Models, type Rehearsal, startRehearsal } from './rehearse.ts'
+import { numberText } from './report.ts'
 
 export interface RehearsedSessions {
   /** Epoch milliseconds of the newest decision. */
@@ -12,6 +14,23 @@ export interface RehearsedSessions {
   /** Those whose sessions are left out. */
   exceptOrganizations?: string[]
   environment?: Environment | undefined
+}
+
+/** Says on standard error how far it is. */
+export async function rehearseRows(
+  pool: pg.Pool,
+  those: RehearsedSessions,
+  models: Models,
+): Promise<Rehearsal> {
+  const rehearsal = startRehearsal(models)
+  const onProgress = progress()
+  let rows = 0
+  for await (const batch of factRows(pool, those)) {
+    for (const row of batch) rehearsal.add(row)
+    rows += batch.length
+    onProgress(`${numberText(rows)} sessions`)
+  }
+  return rehearsal.result()
 }
 
 const batchSize = 5000

@@ -1,16 +1,27 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type pg from 'pg'
+import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
+import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
 import type { Environment } from '../../../schemas/events.ts'
+import { switchModel, switchModelBack } from '../../scoring/model/commands.ts'
+import { inEffect, modelInForce } from '../../scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../scoring/model/model.ts'
-import { parseModel } from '../../scoring/model/own-model.ts'
+import { parseModel, storedModel } from '../../scoring/model/own-model.ts'
+import type { Core } from '../../server/dependencies.ts'
 import { since as sinceOf } from '../arguments.ts'
 import { withStores } from '../operator/core.ts'
-import { type CommandOutcome, type OperatorOptions, requireOrganization } from '../operator/operate.ts'
-import { progress } from '../progress.ts'
-import { type Rehearsal, startRehearsal } from './rehearse.ts'
-import { numberText, rescoreText } from './report.ts'
+import {
+  asOperator,
+  type CommandOutcome,
+  type OperatorOptions,
+  requireOrganization,
+  withCore,
+} from '../operator/operate.ts'
+import { timeText } from '../tables.ts'
+import { typed } from '../typed.ts'
+import { rescoreText } from './report.ts'
 import { rescorePage } from './report-html.ts'
-import { factRows, type RehearsedSessions } from './rows.ts'
+import { rehearseRows } from './rows.ts'
 
 export interface RescoreFlags extends OperatorOptions {
   model?: string
@@ -18,47 +29,97 @@ export interface RescoreFlags extends OperatorOptions {
   since?: number
   until?: number
   organization?: string
+  everybody?: true
   environment?: Environment
   html?: string
+  switch?: true
+  back?: true
+  at?: number
+  reason?: string
 }
 
-export function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
-  const { model: file, printModel } = flags
-  if (printModel || file === undefined) return printedModel()
-  return withStores(async ({ pool }) => rehearse(pool, parseModel(await readFile(file, 'utf8')), flags))
+export async function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
+  const tried = flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
+  if (flags.back) return withCore((core) => changeModel(core, flags))
+  if (!tried || flags.printModel) return withStores(({ pool }) => printedModel(pool, flags))
+  if (!flags.switch) return withStores(({ pool }) => rehearse(pool, tried, flags))
+  return withCore(async (core) => {
+    const rehearsed = await rehearse(core.pool, tried, flags)
+    if (!flags.json) console.log(rehearsed.text)
+    const changed = await changeModel(core, flags, tried)
+    return { data: { ...rehearsed.data, ...changed.data }, text: `\n${changed.text}` }
+  })
 }
 
-async function printedModel(): Promise<CommandOutcome> {
-  return { data: standardModel, text: modelText(standardModel) }
-}
+const organizationOf = async (
+  pool: pg.Pool,
+  { organization }: RescoreFlags,
+): Promise<OrganizationRow | undefined> =>
+  organization ? requireOrganization(pool, organization) : undefined
 
-// One line for each signal.
-const modelText = (model: ScoringModel) =>
-  JSON.stringify(model, null, 2).replace(/\{\s+"role"[^}]+\}/g, (signal) => signal.replace(/\s+/g, ' '))
+async function printedModel(pool: pg.Pool, flags: RescoreFlags): Promise<CommandOutcome> {
+  const organization = await organizationOf(pool, flags)
+  const changes = await listModelChanges(pool, organization?.id ?? null)
+  const { document } = modelInForce(changes, Date.now()).change ?? { document: null }
+  const data = document === null ? standardModel : storedModel(document)
+  // One line for each signal.
+  const text = JSON.stringify(data, null, 2).replace(/\{\s+"role"[^}]+\}/g, (one) => one.replace(/\s+/g, ' '))
+  return { data, text }
+}
 
 async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags): Promise<CommandOutcome> {
   const { since = sinceOf('7d'), until = Date.now(), environment, html } = flags
-  const organization = flags.organization && (await requireOrganization(pool, flags.organization))
-  const organizationId = organization ? organization.id : undefined
-  const rehearsal = await rescored(pool, tried, { since, until, organizationId, environment })
-  const scope = [organization ? organization.slug : 'all organizations', environment]
-    .filter(Boolean)
-    .join(', ')
-  const about = { model: modelId(tried), since, until, scope }
+  const organization = await organizationOf(pool, flags)
+  const changes = await listNewModelChanges(pool, [])
+  const exceptOrganizations = flags.everybody ? organizationsWithOwn(changes) : []
+  const those = { since, until, environment, organizationId: organization?.id, exceptOrganizations }
+  const models = knownModels(changes)
+  const rehearsal = await rehearseRows(pool, those, { tried, modelOf: (id) => models.get(id) })
+  const own = exceptOrganizations.length
+  const whose =
+    organization?.slug ?? `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
+  const about = { model: modelId(tried), since, until, scope: [whose, environment ?? []].flat().join(', ') }
   if (html) await writeFile(html, rescorePage(rehearsal, about))
   const times = { since: new Date(since).toISOString(), until: new Date(until).toISOString() }
   return { data: { ...about, ...times, ...rehearsal }, text: rescoreText(rehearsal, about) }
 }
 
-async function rescored(pool: pg.Pool, tried: ScoringModel, those: RehearsedSessions): Promise<Rehearsal> {
-  const models = new Map([[modelId(standardModel), standardModel]])
-  const rehearsal = startRehearsal({ tried, modelOf: (id) => models.get(id) })
-  const onProgress = progress()
-  let rows = 0
-  for await (const batch of factRows(pool, those)) {
-    for (const row of batch) rehearsal.add(row)
-    rows += batch.length
-    onProgress(`${numberText(rows)} sessions`)
+type Changes = Awaited<ReturnType<typeof listNewModelChanges>>
+
+// Under the id of the change, and under that which the model has since it judges signals of a later release, too.
+function knownModels(changes: Changes): Map<string, ScoringModel> {
+  const own = changes.flatMap(({ model_id: id, document }) => {
+    if (id === null || document === null) return []
+    const model = storedModel(document)
+    return [id, modelId(model)].map((name) => [name, model] as const)
+  })
+  return new Map([[modelId(standardModel), standardModel], ...own])
+}
+
+function organizationsWithOwn(changes: Changes): string[] {
+  const byOrganization = Map.groupBy(changes, ({ organization_id }) => organization_id)
+  return [...byOrganization].flatMap(([id, own]) =>
+    id === null || (inEffect(own, Infinity)?.model_id ?? null) === null ? [] : [id],
+  )
+}
+
+/** Without a model it goes back. */
+async function changeModel(core: Core, flags: RescoreFlags, model?: ScoringModel): Promise<CommandOutcome> {
+  const organization = await organizationOf(core.pool, flags)
+  const deps = asOperator(core, `rescore ${model ? '--switch' : '--back'}`)
+  const request = {
+    organizationId: organization?.id ?? null,
+    effectiveAt: flags.at,
+    reason: flags.reason ?? '',
   }
-  return rehearsal.result()
+  const changed = await (model ? switchModel(deps, { ...request, model }) : switchModelBack(deps, request))
+  if (!changed) return { data: { switched: null }, text: 'It decides already. Nothing was changed.' }
+  const { modelId: id, effectiveAt } = changed
+  const whose = organization ? ['--organization', organization.slug] : ['--everybody']
+  const back = typed('rescore', ...whose, '--back', '--reason', '...')
+  const what = `${id ?? "everybody's model"} decides for ${organization?.slug ?? 'everybody'}`
+  return {
+    data: { switched: { model_id: id, effective_at: new Date(effectiveAt).toISOString() } },
+    text: `From ${timeText(effectiveAt)} on ${what}. "${back}" returns to the one before.`,
+  }
 }

@@ -31,7 +31,7 @@ describe('the text', () => {
     expect(text).toMatch(/\+31 to \+40 +│ 1 /)
     expect(text).toContain('Too few marks for precision and recall, which take 30 of each.')
     expect(text).toMatch(/developer_tools_detected +│ 1 +│ 1 +│ 1 /)
-    expect(text).toMatch(/sid_1 +│ 2026-11-23T12:00:00Z │ 38 human │ 69 inconclusive /)
+    expect(text).toMatch(/38 human │ 69 inconclusive │ sid_1 +│ 2026-11-23T12:00:00Z /)
   })
 
   it('has nothing to say where there are no sessions', () => {
