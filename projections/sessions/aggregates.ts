@@ -39,7 +39,9 @@ export type Distinct =
   | { visitors: number; users: number; reason: null }
   | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
 
+// What can be read within the time that a statement has. Signals are not in the index, and a session has a dozen.
 const maxRowsRead = 4_000_000
+const maxRowsOfSignals = 500_000
 
 /** All numbers are of one moment. */
 export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessions): Promise<SessionCounts> {
@@ -115,7 +117,8 @@ export function placeOf(
   { since, until }: Span,
   counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,
 ): Place {
-  const { usesHours = true, maxRows = maxRowsRead } = counting
+  const readsRows = counting.groupBy.includes('signal')
+  const { usesHours = true, maxRows = readsRows ? maxRowsOfSignals : maxRowsRead } = counting
   const isRolled = usesHours && rolledBy(counting) !== undefined
   const readsHour = ({ hour, isRolledUp }: HourRead) =>
     isRolled && isRolledUp && hour >= since && hour + hourMs <= until

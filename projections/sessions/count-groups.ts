@@ -126,11 +126,14 @@ function fromHours(
   const [one, two] = groupBy.map((group) => (group === 'verdict' ? verdict : value))
   const ofVerdicts =
     filters.verdict && `and ${letter} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
-  return `select ${beginning('h.hour', interval)} as at, substr(e.entry, 2, 1) = '!' as ended,
-      ${one ?? 'null'} as one, ${two ?? 'null'} as two, sum(e.sessions) as sessions
-    from read.session_hours h cross join lateral unnest(h.${field}, h.${field}_sessions) as e (entry, sessions)
-    where h.organization_id = $1 and h.environment = $2 and h.hour = any(${bind(rolledUp)}::bigint[]) ${ofVerdicts ?? ''}
-    group by 1, 2, 3, 4`
+  // Entries are read once each, since the same ones are in many hours.
+  return `select at, substr(e.entry, 2, 1) = '!' as ended, ${one ?? 'null'} as one, ${two ?? 'null'} as two, sessions
+    from (
+      select ${beginning('h.hour', interval)} as at, e.entry, sum(e.sessions) as sessions
+      from read.session_hours h cross join lateral unnest(h.${field}, h.${field}_sessions) as e (entry, sessions)
+      where h.organization_id = $1 and h.environment = $2 and h.hour = any(${bind(rolledUp)}::bigint[]) ${ofVerdicts ?? ''}
+      group by 1, 2
+    ) e`
 }
 
 // Sessions whose facts have ended can meet no condition on these, and are counted by themselves.
@@ -151,15 +154,19 @@ function fromSessions(scope: DataScope, counting: Counting & Sources, bind: Bind
     ) read_now`
 }
 
+// With more ranges than these the statement would be as long as its plan takes.
+const fewRanges = 20
+
 function sessionsIn(ranges: Span[], bind: Bind): string {
-  const [only] = ranges
   const within = (since: string, until: string) =>
-    `(select * from read.sessions s where ${inScope} and s.evaluated_at >= ${since} and s.evaluated_at < ${until}) s`
-  if (ranges.length === 1 && only) return within(bind(only.since), bind(only.until))
+    `select * from read.sessions s where ${inScope} and s.evaluated_at >= ${since} and s.evaluated_at < ${until}`
+  // With its own times each range has its own plan, by how many sessions it has.
+  if (ranges.length > 0 && ranges.length <= fewRanges)
+    return `(${ranges.map(({ since, until }) => within(bind(since), bind(until))).join(' union all ')}) s`
   const begins = bind(ranges.map(({ since }) => since))
   const ends = bind(ranges.map(({ until }) => until))
   return `unnest(${begins}::bigint[], ${ends}::bigint[]) as span (since, until)
-    cross join lateral ${within('span.since', 'span.until')}`
+    cross join lateral (${within('span.since', 'span.until')}) s`
 }
 
 const arrays: Partial<Record<GroupField, string>> = { signal: 's.signals', attribution: 's.attribution' }

@@ -22,7 +22,7 @@ export async function call(
   return {
     status: response.statusCode,
     code: error?.code ?? null,
-    charged: response.headers['x-ratelimit-cost'] === 1 || response.headers['x-ratelimit-cost'] === '1',
+    charged: Number(response.headers['x-ratelimit-cost'] ?? 0) > 0,
     message: error?.message,
   }
 }
