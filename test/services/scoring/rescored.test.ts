@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
+import { scoreOf } from '../../../services/scoring/model/score.ts'
+import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
+import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
+import { decisionAbout, stateAfter } from './support/sessions.ts'
+import * as clients from './support/snapshots.ts'
+
+const flag = fc.constantFrom(true, false, null)
+const count = fc.integer({ min: 0, max: 60 })
+const parts = fc.record({
+  automation: fc.record({
+    globals: fc.subarray(['emit', 'callPhantom', '__pwInitScripts', 'spawn']),
+    cdp_runtime: flag,
+    electron: flag,
+  }),
+  tamper: fc.record({
+    iframe_srcdoc_proxy: flag,
+    chrome_runtime_faked: flag,
+    patched_functions: fc.subarray(['permissions.query', 'canvas.toDataURL', 'navigator.webdriver']),
+  }),
+  canvas: fc.record({ noise_detected: flag }),
+})
+const behavior = fc.record({
+  mouse: fc.record({
+    events: count,
+    moves: count,
+    clicks: count,
+    presses: count,
+    clicks_exact_center: count,
+  }),
+  keyboard: fc.record({ events: count, keys: count, rollovers: count, shiftless: fc.constantFrom(0, 0, 3) }),
+  form: fc.record({ events: count, silent_changes: count, submits: fc.constantFrom(0, 1) }),
+})
+const base = fc.constantFrom(
+  clients.desktopChrome,
+  clients.desktopFirefox,
+  clients.desktopSafari,
+  clients.androidChrome,
+  clients.headlessChrome,
+  clients.bareChromium,
+)
+const generated = fc
+  .record({ base, parts, behavior, hasInput: fc.boolean(), hasSnapshot: fc.boolean() })
+  .map(({ base, parts, behavior, hasInput, hasSnapshot }) => {
+    const client = clients.withParts(base, parts)
+    const session = testSession('rescored', { client, platform: platformOf(client) })
+    const snapshot = hasSnapshot ? client.snapshot : undefined
+    const observations = { version: 1, elapsed_ms: 500, snapshot, ...(hasInput && { behavior }) }
+    return stateAfter([...opened(session), batch(session, { observations })])
+  })
+const runs = { numRuns: 500 }
+
+it('a recorded score follows from the signals that fired and the model that the decision names', () => {
+  const verdicts = new Set<string>()
+  fc.assert(
+    fc.property(generated, (state) => {
+      const { model, signals_fired, has_snapshot, risk_score, verdict, score_breakdown } =
+        decisionAbout(state)
+      const signals = signals_fired.map(({ signal }) => signal)
+      const score = scoreOf(standardModel, { signals, hasSnapshot: has_snapshot === true })
+      expect(model).toBe(modelId(standardModel))
+      expect([score.risk, score.verdict, score.breakdown]).toEqual([risk_score, verdict, score_breakdown])
+      verdicts.add(verdict)
+    }),
+    runs,
+  )
+  expect([...verdicts].toSorted()).toEqual(['bot', 'human', 'inconclusive'])
+})
+
+it('another model decides as it says of the signals that fired by this one', () => {
+  const caps = { weak: 70, habits: 90, trust: 2, unconfirmed: 65 }
+  const other: ScoringModel = { ...standardModel, name: 'other', caps }
+  fc.assert(
+    fc.property(generated, (state) => {
+      const input = { state, network: noNetwork.lookup(state.ip_address, startedAt) }
+      const { fired, facts } = evaluate(input)
+      const rehearsed = scoreOf(other, {
+        signals: fired.map(({ slug }) => slug),
+        hasSnapshot: facts.snapshot !== null,
+      })
+      expect(evaluate(input, other).score).toEqual(rehearsed)
+    }),
+    runs,
+  )
+})
