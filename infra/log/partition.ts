@@ -1,14 +1,14 @@
-import type { NewRecord } from './port.ts'
+import type { KeyedRecord, NewRecord } from './port.ts'
 
-export interface PlacedRecord extends NewRecord {
+export type PlacedRecord<R extends KeyedRecord = NewRecord> = R & {
   partition: number
   /** When another log stored it, epoch milliseconds. */
   storedAt?: number
 }
 
-export const valueBytes = ({ value }: PlacedRecord): number => value.length
+export const valueBytes = ({ value }: KeyedRecord): number => value?.length ?? 0
 
-export const placeRecord = (record: NewRecord, partitions = 1): PlacedRecord => ({
+export const placeRecord = <R extends KeyedRecord>(record: R, partitions = 1): PlacedRecord<R> => ({
   ...record,
   partition: partitionOfKey(record.key, partitions),
 })

@@ -12,6 +12,11 @@ export interface NewRecord {
   headers: Record<string, string>
 }
 
+/** What a compacted topic takes, too: null = nothing is of the key any more. */
+export interface KeyedRecord extends Omit<NewRecord, 'value'> {
+  value: Buffer | null
+}
+
 /**
  * A place in the log. `append` gives the record's own offset; end positions and group offsets name the NEXT
  * one.
@@ -70,6 +75,8 @@ export interface TopicSpec {
   topic: Topic
   partitions: number
   retentionMs?: number
+  /** Only the newest record of a key is kept, and what it replaces is on no disk after so long. The embedded log has none. */
+  compactedWithinMs?: number
 }
 
 /**
@@ -78,7 +85,7 @@ export interface TopicSpec {
  */
 export interface EventLog<Guard = never> {
   /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
-  append(records: NewRecord[]): Promise<Position[]>
+  append(records: KeyedRecord[]): Promise<Position[]>
   /**
    * Appends the record together with rows that its guard writes. Resolves to false where they could not be written, or
    * those of another append in the same statement could not: then neither the rows nor the record are there. Absent

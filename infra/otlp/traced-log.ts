@@ -1,7 +1,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
-import type { Batch, ConsumeOptions, EventLog, LogRecord, NewRecord } from '../log/port.ts'
+import type { Batch, ConsumeOptions, EventLog, KeyedRecord, LogRecord } from '../log/port.ts'
 import { type Spans, traceparentOf } from './spans.ts'
 import type { RequestTrace } from './traced-requests.ts'
 
@@ -13,7 +13,7 @@ export function traceLog<Guard>(
   log: EventLog<Guard>,
   { spans, requests }: { spans: Spans; requests: AsyncLocalStorage<RequestTrace | undefined> },
 ): EventLog<Guard> {
-  function carrying(record: NewRecord, sends: Map<string, Span>): NewRecord {
+  function carrying<R extends KeyedRecord>(record: R, sends: Map<string, Span>): R {
     const sessionId = sessionOf(record)
     const parent = record.headers.traceparent ?? requests.getStore()?.traceparent(sessionId)
     const trace = parent ?? sessionId
@@ -24,7 +24,9 @@ export function traceLog<Guard>(
     return withParent(record, span)
   }
 
-  async function sending<T>(send: (carry: (record: NewRecord) => NewRecord) => Promise<T>): Promise<T> {
+  async function sending<T>(
+    send: (carry: <R extends KeyedRecord>(record: R) => R) => Promise<T>,
+  ): Promise<T> {
     const sends = new Map<string, Span>()
     try {
       return await send((record) => carrying(record, sends))
@@ -83,13 +85,13 @@ export function traceLog<Guard>(
 const maxAgeMs = 60 * 60 * 1000
 const isOld = ({ timestamp }: LogRecord): boolean => Date.now() - timestamp > maxAgeMs
 
-const sessionOf = ({ key }: NewRecord) => (key.startsWith('sid_') ? key : undefined)
+const sessionOf = ({ key }: KeyedRecord) => (key.startsWith('sid_') ? key : undefined)
 
-function withParent<R extends NewRecord>(record: R, span: Span): R {
+function withParent<R extends KeyedRecord>(record: R, span: Span): R {
   return { ...record, headers: { ...record.headers, traceparent: traceparentOf(span) } }
 }
 
-const sendOf = (record: NewRecord) => ({
+const sendOf = (record: KeyedRecord) => ({
   name: `send ${record.topic}`,
   kind: SpanKind.PRODUCER,
   attributes: { ...attributesOf(record), 'messaging.operation.type': 'send' },
@@ -108,7 +110,7 @@ const processOf = (record: LogRecord, group: string) => ({
 })
 
 // Names and ids: nothing that a person typed, and no address.
-function attributesOf({ topic, key, headers }: NewRecord) {
+function attributesOf({ topic, key, headers }: KeyedRecord) {
   const { event_id, event_type, organization_id, environment } = headers
   return {
     'messaging.system': 'tidegate',

@@ -1,9 +1,9 @@
 import {
   type ConsumeOptions,
   type EventLog,
+  type KeyedRecord,
   type LogRecord,
   LogUnavailable,
-  type NewRecord,
   type Position,
 } from '../../infra/log/port.ts'
 
@@ -25,8 +25,14 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
 
   const nextOffset = (topic: string) => records.filter((record) => record.topic === topic).length
 
-  function store(record: NewRecord): LogRecord {
-    const stored = { ...record, partition: 0, offset: nextOffset(record.topic), timestamp: now() }
+  function store({ value, ...record }: KeyedRecord): LogRecord {
+    const stored = {
+      ...record,
+      value: value ?? Buffer.alloc(0),
+      partition: 0,
+      offset: nextOffset(record.topic),
+      timestamp: now(),
+    }
     records.push(stored)
     return stored
   }

@@ -5,6 +5,7 @@ import { createGroupCommit } from '../../flow/group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
 import {
   backoffMs,
+  type KeyedRecord,
   type LogConsumer,
   type Position,
   type ReceivingLog,
@@ -48,7 +49,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
   const topics = createTopics(admin, options)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
-    write: (records: PlacedRecord[]) =>
+    write: (records: PlacedRecord<KeyedRecord>[]) =>
       producer.use(({ producer }) => sendBatch(producer, records, { prefix, compressionType })),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
@@ -153,6 +154,18 @@ function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
   }
 }
 
+// The brokers answered, and will not answer otherwise.
+function refused(error: Error): never {
+  const { cause } = error
+  const found =
+    cause instanceof kafkajs.KafkaJSAggregateError &&
+    cause.errors.find((one) => one instanceof kafkajs.KafkaJSProtocolError && isRefusal.test(one.type))
+  if (!(found instanceof Error)) throw error
+  throw new Error(`the brokers refuse the settings of a topic: ${found.message}`, { cause })
+}
+
+const isRefusal = /^(INVALID_CONFIG|POLICY_VIOLATION)$/
+
 function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas } = options
   const partitions = new Map<Topic, number>()
@@ -187,9 +200,9 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     }))
     // kafkajs's own wait ends with an error at a broker that does not show the topic yet, and too early at one that
     // is not its leader yet.
-    await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false }))
+    await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false })).catch(refused)
     await Promise.all(specs.map(({ topic }) => findNew(topic)))
-    ofRetention = await followRetention({ admin, prefix, specs })
+    ofRetention = [...new Set([...ofRetention, ...(await followRetention({ admin, prefix, specs }))])]
   }
 
   async function findNew(topic: Topic, failures = 0): Promise<void> {

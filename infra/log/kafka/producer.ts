@@ -1,7 +1,7 @@
 import type { Kafka, Message, PartitionerArgs, Producer, RecordMetadata } from 'kafkajs'
 import { within } from '../../timing.ts'
 import type { PlacedRecord } from '../partition.ts'
-import { LogUnavailable, type Position } from '../port.ts'
+import { type KeyedRecord, LogUnavailable, type Position } from '../port.ts'
 import { type CompressionType, numberOfType } from './compression.ts'
 
 export interface OpenProducer {
@@ -52,7 +52,7 @@ export interface SendOptions {
 
 export async function sendBatch(
   producer: Producer,
-  records: PlacedRecord[],
+  records: PlacedRecord<KeyedRecord>[],
   { prefix, compressionType }: SendOptions,
 ): Promise<Position[]> {
   const byTopic = Map.groupBy(records, (record) => record.topic)
@@ -67,7 +67,7 @@ export async function sendBatch(
   return positionsOf(records, prefix, answers)
 }
 
-const toMessage = ({ key, value, headers, partition, storedAt }: PlacedRecord): Message => ({
+const toMessage = ({ key, value, headers, partition, storedAt }: PlacedRecord<KeyedRecord>): Message => ({
   key,
   value,
   headers,
@@ -76,7 +76,11 @@ const toMessage = ({ key, value, headers, partition, storedAt }: PlacedRecord): 
 })
 
 // Kafka answers with the first offset of each partition; the records follow in the order sent.
-function positionsOf(records: PlacedRecord[], prefix: string, answers: RecordMetadata[]): Position[] {
+function positionsOf(
+  records: PlacedRecord<KeyedRecord>[],
+  prefix: string,
+  answers: RecordMetadata[],
+): Position[] {
   const next = new Map<string, number>()
   for (const { topicName, partition, baseOffset } of answers) {
     if (baseOffset === undefined || baseOffset === '-1') throw new Error('the broker gave no offset')

@@ -12,15 +12,39 @@ const hourMs = 60 * 60 * 1000
 // Some hosted brokers take no shorter ones.
 const shortestSegmentMs = 4 * hourMs
 
+interface Entry {
+  name: string
+  value: string
+}
+
 /**
  * What a topic has for its retention. A broker deletes whole segments, by their newest record: with its own, of a week,
  * the oldest records of a quiet topic would stay for a week longer.
  */
-export function retentionEntries({ retentionMs }: TopicSpec): { name: string; value: string }[] {
+export function retentionEntries({ retentionMs, compactedWithinMs }: TopicSpec): Entry[] {
+  if (compactedWithinMs !== undefined) return compactionEntries(compactedWithinMs)
   const retention = { name: 'retention.ms', value: String(retentionMs ?? -1) }
   if (retentionMs === undefined || retentionMs < 24 * hourMs) return [retention]
   const segmentMs = Math.max(shortestSegmentMs, Math.floor(retentionMs / 7))
   return [retention, { name: 'segment.ms', value: String(segmentMs) }]
+}
+
+const minuteMs = 60 * 1000
+
+/**
+ * A record is gone from the disk when its segment was rolled, cleaned and unlinked. A broker rolls and cleans when
+ * something is appended: whoever writes the topic appends to each partition at least four times within the time. What
+ * says that a key has nothing stays longer, because a reader that misses it keeps what it had.
+ */
+function compactionEntries(withinMs: number): Entry[] {
+  const times = {
+    'segment.ms': withinMs / 4,
+    'max.compaction.lag.ms': withinMs / 2,
+    'file.delete.delay.ms': Math.min(minuteMs, withinMs / 8),
+    'delete.retention.ms': withinMs * 3.5,
+  }
+  const entries = Object.entries(times).map(([name, ms]) => ({ name, value: String(Math.floor(ms)) }))
+  return [{ name: 'cleanup.policy', value: 'compact' }, ...entries]
 }
 
 type Found = Awaited<ReturnType<Admin['describeConfigs']>>['resources'][number]
@@ -53,10 +77,11 @@ async function follow(
   { spec, topic }: { spec: TopicSpec; topic: Found },
 ): Promise<string[]> {
   const entries = retentionEntries(spec)
-  if (entries.every(({ name, value }) => valueIn(topic, name) === value)) return []
+  const other = entries.find(({ name, value }) => valueIn(topic, name) !== value)
+  if (!other) return []
   const { resourceName: name } = topic
-  const is = `retention.ms is ${valueIn(topic, 'retention.ms')}`
-  if (spec.retentionMs === undefined)
+  const is = `${other.name} is ${valueIn(topic, other.name)}`
+  if (spec.retentionMs === undefined && spec.compactedWithinMs === undefined)
     return [`topic ${name}: ${is}, so it loses what is kept for ever otherwise`]
   const changes = entries.map((entry) => `${entry.name} ${entry.value}`).join(' and ')
   return admin
@@ -68,7 +93,7 @@ async function follow(
 }
 
 // The request replaces all that the topic has of its own, so that is sent along.
-function altered({ resourceName: name, configEntries }: Found, entries: { name: string; value: string }[]) {
+function altered({ resourceName: name, configEntries }: Found, entries: Entry[]) {
   const own = configEntries
     .filter(({ configSource }) => configSource === kafkajs.ConfigSource.TOPIC_CONFIG)
     .map((entry) => ({ name: entry.configName, value: entry.configValue }))

@@ -6,9 +6,9 @@ import { within } from '../../timing.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord } from '../partition.ts'
 import {
   type EventLog,
+  type KeyedRecord,
   type LogConsumer,
   LogUnavailable,
-  type NewRecord,
   type Position,
   type Topic,
 } from '../port.ts'
@@ -131,8 +131,9 @@ export async function openPostgresLog<Guard = never>(
     },
   }
 
-  function placed(record: NewRecord): PlacedRecord {
-    return placeRecord(record, topics.known(record.topic)?.partitions)
+  function placed({ value, ...record }: KeyedRecord): PlacedRecord {
+    if (value === null) throw new Error('the embedded log has no compacted topics')
+    return placeRecord({ ...record, value }, topics.known(record.topic)?.partitions)
   }
 
   async function positionsIn(topic: Topic, offset: string): Promise<Position[]> {

@@ -69,6 +69,13 @@ for (const testLog of openBothLogs()) {
     const appendAll = (topic: string, key: string, values: string[]) =>
       log.append(values.map((value) => record(topic, key, value)))
 
+    test('takes a record without a value where topics can be compacted', async () => {
+      const topic = await newTopic()
+      const appended = log.append([{ topic, key: 'a', value: null, headers: {} }])
+      if (testLog.name === 'kafka') expect(await appended).toHaveLength(1)
+      else await expect(appended).rejects.toThrow('no compacted topics')
+    })
+
     test('gives back what was appended, with its position, and counts the offsets up', async () => {
       const topic = await newTopic()
       const before = Date.now()

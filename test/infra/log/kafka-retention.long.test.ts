@@ -120,6 +120,28 @@ describe('how long topics keep their records', () => {
     expect(await configOf('ever')).toMatchObject({ 'retention.ms': String(day) })
   })
 
+  it('makes a compacted topic so that what is replaced is gone in time, and follows another time', async () => {
+    const compacted = (ms: number) => ({ topic: 'newest', partitions: 1, compactedWithinMs: ms })
+    const log = await open()
+    await log.ensureTopics([compacted(2 * day)])
+    expect(await configOf('newest')).toMatchObject({
+      'cleanup.policy': 'compact',
+      'segment.ms': String(day / 2),
+      'max.compaction.lag.ms': String(day),
+      'file.delete.delay.ms': '60000',
+      'delete.retention.ms': String(7 * day),
+    })
+    await (await open()).ensureTopics([compacted(day)])
+    await applied(async () =>
+      expect(await configOf('newest')).toMatchObject({ 'max.compaction.lag.ms': String(day / 2) }),
+    )
+  })
+
+  it('names the answer of brokers that refuse a setting', async () => {
+    const refused = (await open()).ensureTopics([{ topic: 'odd', partitions: 1, compactedWithinMs: -day }])
+    await expect(refused).rejects.toThrow('the brokers refuse the settings of a topic')
+  })
+
   it('says so where it may not change a topic, and goes on', async () => {
     await (await open()).ensureTopics([{ topic: 'refused', partitions: 1, retentionMs: 7 * day }])
     const log = await open({

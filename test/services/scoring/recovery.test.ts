@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
+import type { EventLog, KeyedRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findDecisions } from '../../../projections/sessions/queries.ts'
@@ -79,7 +79,7 @@ async function twins(): Promise<[TestSession, TestSession]> {
 /** A log whose process dies after it appended decisions of the session, before it can commit. */
 function dyingAfter({ id }: TestSession) {
   let died = false
-  const isAbout = (records: NewRecord[]) => records.some(({ key }) => key === id)
+  const isAbout = (records: KeyedRecord[]) => records.some(({ key }) => key === id)
   const dying: EventLog = {
     ...log,
     async append(records) {
