@@ -62,6 +62,12 @@ const settings = z.object({
   SCHEMA_REGISTRY_URL: z.url().optional(),
   TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
   COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
+  /** What is deleted of tidegate.facts.v1 is on no broker's disk after so long. */
+  FACTS_GONE_WITHIN_MS: z.coerce
+    .number()
+    .int()
+    .min(8000)
+    .default(48 * 60 * 60 * 1000),
   // For organizations without days of their own; not set = for ever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
   DECISION_RETENTION_DAYS: retentionDays.optional(),

@@ -48,9 +48,14 @@ export interface SchemaFile {
   schema: AvroRecord
 }
 
-/** All schemas; the versions of one event stand together, oldest first. */
-export function readSchemaFiles(): SchemaFile[] {
-  return topicFolders.flatMap((topic) =>
+/** All schemas of events; the versions of one event stand together, oldest first. */
+export const readSchemaFiles = (): SchemaFile[] => schemasIn(topicFolders)
+
+/** The schema of what is published of sessions: a copy of rows, which nothing follows from. Its oldest version is first. */
+export const readFactsSchemas = (): SchemaFile[] => schemasIn(['facts'])
+
+function schemasIn(folders: readonly string[]): SchemaFile[] {
+  return folders.flatMap((topic) =>
     readdirSync(path.join(root, topic))
       .filter((file) => file.endsWith('.avsc'))
       .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
@@ -167,7 +172,7 @@ export function generateTypes(files: SchemaFile[]): string {
 if (import.meta.main) {
   const files = readSchemaFiles()
   const idsFile = path.join(root, 'ids.json')
-  const ids = assignIds(files, JSON.parse(readFileSync(idsFile, 'utf8')))
+  const ids = assignIds([...files, ...readFactsSchemas()], JSON.parse(readFileSync(idsFile, 'utf8')))
   writeFileSync(idsFile, `${JSON.stringify(ids, null, 2)}\n`)
   writeFileSync(path.join(root, 'events.ts'), generateTypes(files))
   writeFileSync(path.join(root, '../docs/reference/observations.md'), describeObservations())

@@ -16,6 +16,7 @@ import {
   committedSchemas,
   type EventName,
   type EventSchemas,
+  factsSchema,
   lazy,
   type SchemaVersion,
 } from './event-schemas.ts'
@@ -125,7 +126,7 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     byId.set(idOf(version), { version, reader, resolver, committedId: version.id })
   }
 
-  function idOf({ key, id }: SchemaVersion): number {
+  function idOf({ key, id }: Pick<SchemaVersion, 'key' | 'id'>): number {
     const known = registered ? registered[key] : id
     if (known === undefined) throw new Error(`schema ${key} has no id`)
     return known
@@ -231,6 +232,11 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     encode,
     decode: (value: Buffer): DecodedEvent =>
       value[0] === openedFormat ? readOpened(value) : read(schemaOf(value, wireFormat), value, '').event,
+    /** The flat row of a session, which is no event and not encrypted. */
+    encodeFacts(row: object): Buffer {
+      const version = factsSchema()
+      return encodeUnder(idOf(version), version.type, row)
+    },
     // Makes the data keys that are needed to write the events. undefined = they are in memory.
     prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
       return sealing?.keys.ensure(

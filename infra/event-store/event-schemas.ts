@@ -1,7 +1,7 @@
 import avro from 'avsc'
 import { type EventTypes, eventTopics } from '../../schemas/events.ts'
-import { openedSchema, readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
-import committedIds from '../../schemas/ids.json' with { type: 'json' }
+import { openedSchema, readFactsSchemas, readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
+import committed from '../../schemas/ids.json' with { type: 'json' }
 import { createEventSealer, type EventSealer } from './sealed-event.ts'
 
 export type EventName = keyof EventTypes
@@ -23,6 +23,8 @@ export interface SchemaVersion {
  * can go back to the release before, which does not know it. The release after it takes the version away from here.
  */
 const readOnly: ReadonlySet<string> = new Set()
+
+const committedIds: Record<string, number> = committed
 
 export interface EventSchemas {
   versions: readonly SchemaVersion[]
@@ -48,9 +50,21 @@ const lastOf = (versions: SchemaVersion[]) => new Map(versions.map((version) => 
 
 export const committedSchemas = eventSchemas({ files: readSchemaFiles(), ids: committedIds, readOnly })
 
-function schemaVersion({ name, key, schema }: SchemaFile, ids: Record<string, number>): SchemaVersion {
+/** Of what is published of sessions. */
+export const factsSchema = lazy(() => {
+  const newest = readFactsSchemas().at(-1)
+  if (!newest) throw new Error('there is no schema of facts')
+  return { key: newest.key, id: idIn(committedIds, newest.key), type: typeOf(newest.schema) }
+})
+
+function idIn(ids: Record<string, number>, key: string): number {
   const id = ids[key]
   if (id === undefined) throw new Error(`schema ${key} has no id: run npm run schemas`)
+  return id
+}
+
+function schemaVersion({ name, key, schema }: SchemaFile, ids: Record<string, number>): SchemaVersion {
+  const id = idIn(ids, key)
   const type = lazy(() => typeOf(schema))
   const has = (field: string) => schema.fields.some((one) => one.name === field)
   const sealer = lazy(() =>

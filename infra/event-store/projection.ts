@@ -41,7 +41,7 @@ export interface Projection {
   /** Other views for readers, by name in `read`: the select over the schema of a build. */
   views?: Readonly<Record<string, (schema: string) => string>>
   /** Tables that no event fills, which its views or rows refer to. */
-  migrations?: Migrations
+  migrations?: Migrations[]
   /** Creates the tables with the keys that `apply` needs, unqualified: search_path is the build's own schema. */
   ddl: string
   /** Creates the indexes that only readers need; a rebuild makes them after its load. */

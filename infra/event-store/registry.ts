@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
+import { readFactsSchemas, readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
 import type { SchemaIds } from './codec.ts'
 
 export interface RegistryOptions {
@@ -26,7 +26,7 @@ export async function registerSchemas({
   url,
   logger,
   topicPrefix = '',
-  files = readSchemaFiles(),
+  files = [...readSchemaFiles(), ...readFactsSchemas()],
 }: RegistryOptions): Promise<SchemaIds> {
   const call = createCall(url)
   const bySubject = Map.groupBy(files, (file) => subjectOf(file, topicPrefix))

@@ -19,6 +19,7 @@ import {
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
 import { type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
+import { factsMigrations, factsTriggers } from './facts-notes.ts'
 import { deleteHours, sessionHours } from './hours.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
 import { analystsMigrations, sessionFactsView } from './session-facts.ts'
@@ -59,9 +60,9 @@ export const sessionsProjection: Projection = {
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   views: { session_facts: sessionFactsView },
-  migrations: analystsMigrations,
+  migrations: [analystsMigrations, factsMigrations],
   ddl: tables.map(({ ddl }) => ddl).join('') + decisionStorage + sessionApplyIndexes,
-  indexes: sessionReadIndexes,
+  indexes: sessionReadIndexes + factsTriggers,
   appliedIn: [decisions.name, clientUserChanges.name, sessionMarks.name],
   apply,
   createPrune: createSessionsPrune,

@@ -23,7 +23,14 @@ const visible = [
   ...['session_id', 'organization_id', 'environment', 'event_id', 'verdict', 'risk_score', 'phase'],
   ...['is_provisional', 'key_id', 'mark_id', 'mark', 'mark_reason', 'scoring_version'],
 ]
-const times = ['created_at', 'evaluated_at', 'handed_off_at', 'marked_at']
+export const factTimes = ['created_at', 'evaluated_at', 'handed_off_at', 'marked_at']
+
+/** The columns of `read.session_facts`, which has `evaluated_at` as a number, too. */
+export const sessionFactNames: readonly string[] = [
+  ...visible,
+  ...factTimes,
+  ...hideableFacts.filter((name) => !factTimes.includes(name)),
+]
 
 /**
  * The flat rows without what their organizations keep back, of the organizations that the reader was given. Whoever may
@@ -33,10 +40,10 @@ const times = ['created_at', 'evaluated_at', 'handed_off_at', 'marked_at']
 export function sessionFactsView(schema: string): string {
   const columns = [
     ...visible.map((name) => `s.${name}`),
-    ...times.map((name) => `${hiding(name, `to_timestamp(s.${name} / 1000.0)`)} as ${name}`),
+    ...factTimes.map((name) => `${hiding(name, `to_timestamp(s.${name} / 1000.0)`)} as ${name}`),
     's.evaluated_at as evaluated_at_ms',
     ...hideableFacts
-      .filter((name) => !times.includes(name))
+      .filter((name) => !factTimes.includes(name))
       .map((name) => `${hiding(name, sqlOf(name))} as ${name}`),
   ]
   return `select ${columns.join(', ')} from ${schema}.sessions s

@@ -5,6 +5,7 @@ import { findOrganizationBySlug } from '../../projections/organizations/queries.
 import type { Environment } from '../../schemas/events.ts'
 import type { KeyRequest } from '../organizations/checked-input.ts'
 import { changeOrganization, createOrganization, issueApiKey } from '../organizations/commands.ts'
+import { setDataPolicy } from '../organizations/data-policies.ts'
 import { decideCapability } from '../organizations/decide-organization.ts'
 import type { Core } from '../server/dependencies.ts'
 import { type DevelopmentCredentials, type EnvironmentKeys, writePrivate } from './credentials.ts'
@@ -61,6 +62,8 @@ async function completed(
   await changeOrganization(core, organizationId, (organization, at) =>
     decideCapability(organization, { capability: 'ip_rotation', enabled: true, ...at }),
   )
+  if (core.config.KAFKA_BROKERS.length > 0)
+    await setDataPolicy(core, { organizationId, changes: { facts_topic: true } })
   return {
     organization_id: organizationId,
     live: await completedKeys(live, core, { organizationId, environment: 'live' }),

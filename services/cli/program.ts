@@ -34,6 +34,10 @@ const commands: Record<string, NamedCommand> = {
     does: "Create, list, rotate and revoke an organization's API keys",
     load: async () => (await import('./operator/keys.ts')).defineKeys,
   },
+  facts: {
+    does: 'Publish rows of sessions anew on the topic of facts',
+    load: async () => (await import('./operator/facts-topic.ts')).defineFacts,
+  },
   audit: {
     does: 'Print who did what: keys, operators, people, agents and the server itself',
     load: async () => (await import('./operator/audit.ts')).defineAudit,

@@ -11,6 +11,7 @@ import { findEndedData } from '../../projections/policies/queries.ts'
 import { runRollUp } from '../../projections/sessions/roll-up.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
+import { runFactsPublisher } from '../facts/publisher.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
@@ -56,6 +57,8 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
   const scoring = roles.includes('scoring') ? await startScoring(core, parts) : []
   undo.defer(() => stopTogether(scoring))
+  const facts = hasFactsTopic(core, roles) ? [runFactsPublisher(core)] : []
+  undo.defer(() => stopTogether(facts))
   const oldCounts = 'keys that answers of months before were counted under'
   const tidying = [
     ...(roles.includes('api')
@@ -73,6 +76,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   undo.defer(() => stopTogether(sending))
   return [...applying, ...scoring, ...sending]
 }
+
+const hasFactsTopic = ({ config }: Core, roles: readonly Role[]): boolean =>
+  config.KAFKA_BROKERS.length > 0 && roles.includes('projections')
 
 export function requireNoneStopped(running: Running[]): void {
   const stopped = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.stopped)

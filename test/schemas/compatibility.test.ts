@@ -1,9 +1,12 @@
 import type { Schema } from 'avsc'
 import { expect, test } from 'vitest'
 import { compatibilityProblems } from '../../schemas/compatibility.ts'
-import { readSchemaFiles } from '../../schemas/generate.ts'
+import { readFactsSchemas, readSchemaFiles } from '../../schemas/generate.ts'
 
-const versionsByEvent = Map.groupBy(readSchemaFiles(), (file) => `${file.topic}/${file.name}`)
+const versionsByEvent = Map.groupBy(
+  [...readSchemaFiles(), ...readFactsSchemas()],
+  (file) => `${file.topic}/${file.name}`,
+)
 
 test.each([...versionsByEvent])('%s: every version reads every other', (_, files) => {
   expect(files.map((file) => file.version)).toEqual(files.map((_file, i) => i + 1))

@@ -28,6 +28,7 @@ const floors = [
     'services/collect',
     'services/corrections',
     'services/erasure',
+    'services/facts',
     'services/gate',
     'services/marks',
     'services/organizations',

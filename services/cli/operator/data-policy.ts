@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { findDataExpiration, findDataPolicy } from '../../../projections/policies/queries.ts'
 import { defaultHidden } from '../../../projections/sessions/session-facts.ts'
+import { factsTopic, prepareFactsTopic } from '../../facts/topic.ts'
 import { setDataPolicy } from '../../organizations/data-policies.ts'
 import { retentionOf as retentionDays } from '../../organizations/decide-data-policy.ts'
 import { defaultDays } from '../../organizations/retention-scheduler.ts'
@@ -20,13 +21,14 @@ interface Flags extends OperatorOptions {
   addresses?: 'full' | 'short'
   minimalMode?: 'allow' | 'refuse'
   hiddenFacts?: string[] | null
+  facts?: 'on' | 'off'
 }
 
 export function policyCommand(org: Command): void {
   organizationCommand(
     org,
     { name: 'policy', does: 'Show or set what is recorded of its visitors, and for how many days' },
-    async (core, organizationId, { addresses, minimalMode, hiddenFacts, ...flags }: Flags) => {
+    async (core, organizationId, { addresses, minimalMode, hiddenFacts, facts, ...flags }: Flags) => {
       const changes = {
         session_days: stored(flags.sessions),
         decision_days: stored(flags.decisions),
@@ -35,7 +37,10 @@ export function policyCommand(org: Command): void {
         shortens_addresses: addresses && addresses === 'short',
         allows_minimal_mode: minimalMode && minimalMode === 'allow',
         hidden_facts: hiddenFacts,
+        facts_topic: facts && facts === 'on',
       }
+      // Where it cannot be made, nothing is promised.
+      if (facts === 'on') await prepareFactsTopic(core)
       await setDataPolicy(asOperator(core, 'org policy'), { organizationId, changes })
       return policyOutcome(core, organizationId)
     },
@@ -54,6 +59,11 @@ export function policyCommand(org: Command): void {
       '--hidden-facts <columns>',
       'columns of read.session_facts that analysts do not see, separated by commas, or "none", or "default"',
       columns,
+    )
+    .option(
+      '--facts <word>',
+      'on or off: its flat rows on the Kafka topic tidegate.facts.v1',
+      wordOf('on', 'off'),
     )
     .option(...jsonFlag)
 }
@@ -96,8 +106,9 @@ async function policyOutcome({ pool, config }: Core, organizationId: string): Pr
   const addresses = policy?.shortens_addresses ? 'short' : 'full'
   const minimal = policy?.allows_minimal_mode ? 'allowed' : 'refused'
   const hidden = (policy?.hidden_facts ?? defaultHidden).join(', ') || 'nothing'
+  const published = policy?.facts_topic ? ` Its rows are on ${factsTopic}, without these.` : ''
   return {
     data,
-    text: `${table}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}. Analysts do not see ${hidden}.`,
+    text: `${table}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}. Analysts do not see ${hidden}.${published}`,
   }
 }

@@ -61,7 +61,10 @@ test('a second version is compatible, has an id of its own and changes no other'
   }
   const ids = assignIds([...files, ...seconds], committed)
   expect(ids).toMatchObject(committed)
-  expect(seconds.map(({ key }) => ids[key])).toEqual([files.length + 1, files.length + 2])
+  expect(seconds.map(({ key }) => ids[key])).toEqual([
+    Object.keys(committed).length + 1,
+    Object.keys(committed).length + 2,
+  ])
 })
 
 describe.each(events)('$type', (event) => {

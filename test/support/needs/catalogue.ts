@@ -7,6 +7,7 @@ import { startDockerDaemon } from '../docker-daemon.ts'
 import { hasContainers } from '../find-kafka.ts'
 import { createManifestCheck, findHelm } from '../helm.ts'
 import { canRunKafkaJars, kafkaJars } from '../kafka-broker.ts'
+import { pythonWithKafka } from '../python-kafka.ts'
 import { root } from '../test-projects.ts'
 import { CannotBe } from './cannot-be.ts'
 import { hasProgram, works } from './programs.ts'
@@ -86,6 +87,12 @@ export const catalogue = {
     tests: 'what the docs have in Python with cryptography',
     isHere: () => works('python3', '-c', 'import cryptography'),
     packages: ['python3', 'python3-cryptography'],
+  },
+  'python-kafka': {
+    tests: 'a reader of the topic of facts in Python',
+    isHere: () => works('python3', '-m', 'venv', '--help'),
+    packages: ['python3', 'python3-venv'],
+    make: async () => void (await pythonWithKafka()),
   },
   go: {
     tests: 'what the docs have in Go',

@@ -1,0 +1,34 @@
+import type { Config } from '../../infra/config.ts'
+import { invalid } from '../../infra/http/checked-fields.ts'
+import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
+
+/** The rows of sessions for readers without keys. It has no events, and nothing follows from it. */
+export const factsTopic = 'tidegate.facts.v1'
+
+export type FactsTopicSettings = Pick<Config, 'TOPIC_PARTITIONS' | 'FACTS_GONE_WITHIN_MS'>
+
+export const factsTopicSpec = (config: FactsTopicSettings): TopicSpec => ({
+  topic: factsTopic,
+  partitions: config.TOPIC_PARTITIONS,
+  compactedWithinMs: config.FACTS_GONE_WITHIN_MS,
+})
+
+/**
+ * Makes the topic, with its settings. ApiError: 422 on the embedded log, which has none. Rejects where the brokers refuse a
+ * setting.
+ */
+export async function prepareFactsTopic({ log, config }: TopicDeps): Promise<void> {
+  if (config.KAFKA_BROKERS.length === 0) throw invalid(onEmbeddedLog, 'organization_data_policy')
+  await log.ensureTopics([factsTopicSpec(config)])
+}
+
+interface TopicDeps {
+  log: Pick<EventLog, 'ensureTopics'>
+  config: FactsTopicSettings & Pick<Config, 'KAFKA_BROKERS'>
+}
+
+const onEmbeddedLog = {
+  name: 'facts_topic',
+  issue: 'invalid',
+  expected: 'Kafka as the log; on the embedded log there is the view read.session_facts',
+} as const
