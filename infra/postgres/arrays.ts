@@ -6,6 +6,8 @@ export interface Column<Row> {
   type: ElementType
   /** What the column is of where that is no element type: it is sent as text, and Postgres reads it. */
   cast?: string | undefined
+  /** It is sent together with all others of the row that are: an array of its own costs Postgres more than it has. */
+  isPacked?: boolean | undefined
   of: (row: Row) => Element
 }
 
@@ -16,15 +18,38 @@ export interface Unnested {
 }
 
 export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter = 1): Unnested {
-  const names = columns.map(({ name }) => name).join(', ')
-  const arrays = `unnest(${columns.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`
-  const cast = columns.map(({ name, cast }) => (cast ? `${name}::${cast}` : name)).join(', ')
+  const packed = columns.filter(({ isPacked }) => isPacked)
+  const others = columns.filter(({ isPacked }) => !isPacked)
+  const sent = packed.length === 0 ? others : [...others, packedColumn(packed)]
+  const names = [...others, ...packed].map(({ name }) => name).join(', ')
+  const arrays = `unnest(${sent.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`
+  const values = sent.map(({ type, of }) => arrayParameter(type, rows.map(of)))
+  const cast = [
+    ...others.map(({ name, cast }) => (cast ? `${name}::${cast}` : name)),
+    ...packed.map(({ type, cast = type }, i) => `packed[${i + 1}]::${cast}`),
+  ].join(', ')
+  if (cast === names) return { names, source: arrays, values }
+  const from = `${arrays} as sent (${sent.map(({ name }) => name).join(', ')})`
+  return { names, source: `(select ${cast} from ${from} ${packed.length > 0 ? readPacked : ''})`, values }
+}
+
+// Behind offset 0, because Postgres would read the text again for each of its columns.
+const readPacked = 'cross join lateral (select packed_text::text[] as packed offset 0) as texts'
+
+function packedColumn<Row>(columns: Column<Row>[]): Column<Row> {
   return {
-    names,
-    source: cast === names ? arrays : `(select ${cast} from ${arrays} as sent (${names}))`,
-    values: columns.map(({ type, of }) => arrayParameter(type, rows.map(of))),
+    name: 'packed_text',
+    type: 'text',
+    of: (row) => arrayLiteral(columns.map(({ of }) => of(row))),
   }
 }
+
+/** In Postgres's text format of arrays, section 8.15.6 of its manual. Bytes are not written so. */
+export function arrayLiteral(values: Element[]): string {
+  return `{${values.map((value) => (value === null ? 'NULL' : quoted(String(value)))).join()}}`
+}
+
+const quoted = (text: string) => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
 
 /** A statement of a `with` clause, whose parameters begin at the number that it is given. */
 export interface Part {

@@ -1,4 +1,4 @@
-import { type Column, type Element, type ElementType, type Part, unnest } from './arrays.ts'
+import { arrayLiteral, type Column, type Element, type ElementType, type Part, unnest } from './arrays.ts'
 import type { Db } from './pool.ts'
 
 export interface ColumnDefinition<T> {
@@ -73,10 +73,6 @@ export const column = {
   }),
 }
 
-// In Postgres's text format of arrays, section 8.15.6 of its manual.
-const arrayLiteral = (values: (string | number)[]): string =>
-  `{${values.map((value) => `"${String(value).replace(/["\\]/g, '\\$&')}"`).join()}}`
-
 /** Text from outside: it may have a NUL, which Postgres cannot store. */
 export function foreign(text: ColumnDefinition<string>): ColumnDefinition<string> {
   return { ...text, write: storable }
@@ -122,6 +118,8 @@ export interface TableOptions<R> {
   generated?: { after: keyof R; ddl: string }
   /** Nothing of it is in the write-ahead log, so that a crash of Postgres empties it. */
   unlogged?: boolean
+  /** Columns that are sent together (`Column.isPacked`): of a wide table those whose values are short. */
+  packed?: (keyof R)[]
   /** Storage parameters, such as `fillfactor = 70`. */
   storage?: string
   /** What follows `create index on` and the table's name. */
@@ -133,7 +131,7 @@ export function table<R extends object>(
   definitions: { [K in keyof R]: ColumnDefinition<R[K]> },
   options: TableOptions<R> = {},
 ): Table<R> {
-  const { key, generated } = options
+  const { key, generated, packed = [] } = options
   const fields = keysOf(definitions)
   const columnName = (field: keyof R) => definitions[field].name ?? String(field)
 
@@ -152,6 +150,7 @@ export function table<R extends object>(
     name: columnName(field),
     type: definitions[field].type,
     cast: definitions[field].cast,
+    isPacked: packed.includes(field),
     of: (row) => definitions[field].write(row[field]),
   })
 

@@ -11,7 +11,7 @@ import type {
   VisitorLink,
   VisitorStorage,
 } from '../../schemas/events.ts'
-import { factColumns, markColumns } from './facts.ts'
+import { factColumns, factNames, markColumns } from './facts.ts'
 
 /** The newest ones that a session's answer has, because a client can request results without end. */
 export const maxEarlierDecisions = 100
@@ -73,6 +73,7 @@ export const sessions = table(
     signal_codes: nullable(column.id()),
   },
   {
+    packed: factNames,
     // Postgres reads an index alone only for pages that were vacuumed, and the newest sessions are read most.
     storage: 'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.01',
   },

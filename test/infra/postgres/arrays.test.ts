@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { arrayParameter, type Element, type ElementType } from '../../../infra/postgres/arrays.ts'
+import {
+  arrayLiteral,
+  arrayParameter,
+  type Column,
+  type Element,
+  type ElementType,
+  unnest,
+} from '../../../infra/postgres/arrays.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 let database: TestDatabase
@@ -37,4 +44,27 @@ test('half of a surrogate pair becomes a replacement character, as in any UTF-8'
 test('a value of another type is refused before it is sent', () => {
   expect(() => arrayParameter('integer', [true])).toThrow(TypeError)
   expect(() => arrayParameter('integer', [2 ** 31])).toThrow(RangeError)
+})
+
+test('columns that are sent together arrive as those that are sent alone', async () => {
+  const texts = ['', 'a', 'NULL', '{}', '"quoted" \\ {x,y}', ' ä 漢 🙂 ', '\n\t', null]
+  const rows = texts.map((text, i) => ({
+    text,
+    number: i - 3,
+    flag: i % 2 === 0,
+    list: ['', `"${i}"`, 'a,b'],
+  }))
+  const columns: Column<(typeof rows)[number]>[] = [
+    { name: 'own', type: 'text', of: ({ text }) => text },
+    { name: 'text', type: 'text', isPacked: true, of: ({ text }) => text },
+    { name: 'number', type: 'bigint', isPacked: true, of: ({ number }) => number },
+    { name: 'last_flag', type: 'boolean', of: ({ flag }) => flag },
+    { name: 'flag', type: 'boolean', isPacked: true, of: ({ flag }) => flag },
+    { name: 'list', type: 'text', cast: 'text[]', isPacked: true, of: ({ list }) => arrayLiteral(list) },
+  ]
+  const { names, source, values } = unnest(columns, rows)
+  const { rows: read } = await database.pool.query(`select * from ${source} as t (${names})`, values)
+  expect(read).toEqual(
+    rows.map((row) => ({ ...row, own: row.text, last_flag: row.flag, number: String(row.number) })),
+  )
 })
