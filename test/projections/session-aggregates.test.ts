@@ -161,6 +161,37 @@ test(`counts are those of the sessions, read or rolled up, before and after any 
   await fc.assert(property, { seed, numRuns: amount({ few: 15, many: 200 }) })
 }, 240_000)
 
+test('whatever changes a session deletes the roll-ups of its hours, and of no other', async () => {
+  const model = createModel(world, `${seed} deleted`)
+  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  const hours = async () => {
+    const { rows } = await world.database.pool.query<{ hour: number }>(
+      `select (hour / ${hourMs})::integer as hour from read.session_hours
+       where organization_id = $1 and sessions is not null order by hour`,
+      [model.scope.organizationId],
+    )
+    return rows.map(({ hour }) => hour)
+  }
+  for (let n = 0; n < 5; n++) await model.decide(n, n * hourMs + 1, common)
+  const left: number[][] = []
+  for (const change of [
+    () => model.decide(1, 2 * hourMs + 2, common),
+    () => model.erase(3),
+    () => model.end(hourMs, 0),
+    () => model.end(hourMs, hourMs),
+  ]) {
+    await rollUp()
+    await change()
+    left.push(await hours())
+  }
+  expect(left).toEqual([
+    [0, 3, 4],
+    [0, 2, 4],
+    [2, 4],
+    [2, 4],
+  ])
+})
+
 test('hours that are counted while sessions change are never wrong', async () => {
   const model = createModel(world, `${seed} beside`)
   const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
