@@ -157,7 +157,12 @@ async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promi
   // Nobody else applies events meanwhile: one of them might not see yet that a session is erased.
   const isErasing = projection.erase !== undefined && events.some(isErasure)
   const { opening, searching } = inOneWrite(tx, () => ({
-    opening: queryAll(tx, 'begin', enterBuild(build, isErasing), lockOffsetsOf(build, batches)),
+    opening: queryAll(
+      tx,
+      'begin',
+      enterBuild(build, isErasing),
+      lockOffsetsOf(projection, { build, batches }),
+    ),
     searching: queryAll(tx, findApplied(projection, { events, build })),
   }))
   // Fails where the build was switched: its tables are gone.
@@ -175,19 +180,22 @@ function enterBuild(build: Build, isErasing: boolean): Statement {
   return { name: `enter build ${lock}`, text, values: [`${build.schema}, public`, buildLock(build)] }
 }
 
-const lockOffsetsOf = ({ projection, build }: Build, batches: EventBatch[]): Statement => ({
-  name: 'projection-lock-offsets',
-  text: lockOffsets,
+const lockOffsetsOf = (
+  { name, setting = 'null' }: Projection,
+  { build: { projection, build }, batches }: Pick<ApplyOptions, 'build' | 'batches'>,
+): Statement => ({
+  name: `${name} lock offsets`,
+  text: lockOffsets(setting),
   values: [projection, build, batches.map(({ topic }) => topic), batches.map(({ partition }) => partition)],
 })
 
-const lockOffsets = `with position as (
+const lockOffsets = (setting: string) => `with position as (
     select topic, partition, next_offset from tidegate.projection_offsets
     where projection = $1 and build = $2
       and (topic, partition) in (select * from unnest($3::text[], $4::integer[]))
     order by topic, partition for update
   )
-  select status, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
+  select status, ${setting} as setting, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
   from tidegate.projection_builds where projection = $1 and build = $2`
 
 interface Closing {

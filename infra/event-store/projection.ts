@@ -42,6 +42,8 @@ export interface Projection {
   views?: Readonly<Record<string, (schema: string) => string>>
   /** Tables that no event fills, which its views or rows refer to. */
   migrations?: Migrations[]
+  /** SQL that sets what its triggers read in a transaction that applies events, which has the build's lock by then. */
+  setting?: string
   /** Creates the tables with the keys that `apply` needs, unqualified: search_path is the build's own schema. */
   ddl: string
   /** Creates the indexes that only readers need; a rebuild makes them after its load. */

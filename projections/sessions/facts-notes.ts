@@ -26,20 +26,25 @@ export const factsNotes = table(
   { key: ['due_at', 'id'] },
 )
 
-// A trigger sees every way in which rows change, in the transaction that changes them. Where no organization has the
-// topic it reads an empty table and writes nothing. A build that is no reader's is noted by none of its changes.
+// A trigger sees every way in which rows change, in the transaction that changes them. It costs too much where no
+// organization has the topic: who applies events asks once, under the build's lock, and says so in a setting of its
+// transaction. A build that is no reader's is noted by none of its changes.
 const noteChanged = `
 create function tidegate.note_facts() returns trigger language plpgsql as $$
 begin
-  if exists (select from tidegate.facts_organizations where is_noted) and exists (
-    select from tidegate.projection_builds where schema_name = tg_table_schema and status = 'live'
-  ) then
-    insert into tidegate.facts_notes (session_id) select session_id
-      from changed join tidegate.facts_organizations using (organization_id) where is_noted;
-  end if;
+  insert into tidegate.facts_notes (session_id) select session_id
+    from changed join tidegate.facts_organizations using (organization_id)
+    where is_noted and exists (
+      select from tidegate.projection_builds where schema_name = tg_table_schema and status = 'live'
+    );
   return null;
 end $$;
 `
+
+/** Whether changes are noted in this transaction. Without it they are. */
+export const notesSetting = `set_config('tidegate.notes', case when exists (
+  select from tidegate.facts_organizations where is_noted
+) then 'on' else 'off' end, true)`
 
 export const factsMigrations: Migrations = {
   name: 'facts',
@@ -52,6 +57,7 @@ export const factsTriggers = (['insert', 'update', 'delete'] as const)
     (change) => `
   create trigger note_${change} after ${change} on sessions
     referencing ${change === 'delete' ? 'old' : 'new'} table as changed
-    for each statement execute function tidegate.note_facts();`,
+    for each statement when (current_setting('tidegate.notes', true) is distinct from 'off')
+    execute function tidegate.note_facts();`,
   )
   .join('')

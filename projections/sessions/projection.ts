@@ -19,7 +19,7 @@ import {
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
 import { type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
-import { factsMigrations, factsTriggers } from './facts-notes.ts'
+import { factsMigrations, factsTriggers, notesSetting } from './facts-notes.ts'
 import { deleteHours, sessionHours } from './hours.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
 import { analystsMigrations, sessionFactsView } from './session-facts.ts'
@@ -62,6 +62,7 @@ export const sessionsProjection: Projection = {
   views: { session_facts: sessionFactsView },
   migrations: [analystsMigrations, factsMigrations],
   ddl: tables.map(({ ddl }) => ddl).join('') + decisionStorage + sessionApplyIndexes,
+  setting: notesSetting,
   indexes: sessionReadIndexes + factsTriggers,
   appliedIn: [decisions.name, clientUserChanges.name, sessionMarks.name],
   apply,
