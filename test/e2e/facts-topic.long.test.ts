@@ -41,7 +41,8 @@ describe('the topic of facts', () => {
     })
     broker = await startKafkaBroker({
       ...{ logger: silent, folder },
-      properties: 'log.cleaner.backoff.ms=500\n',
+      // Indexes are made at their full size, and all of it is searched.
+      properties: 'log.cleaner.backoff.ms=500\nlog.index.size.max.bytes=65536\n',
     })
     const env = {
       ...{ KAFKA_BROKERS: broker.brokers, KAFKA_TOPIC_PREFIX: prefix, TOPIC_PARTITIONS: '2' },
