@@ -72,7 +72,7 @@ export interface Projection {
   /** For one who deletes what has ended from a build, beside those who apply events. Absent = nothing ends. */
   createPrune?(): Prune
   /** By table. */
-  comparedRows?: Readonly<Record<string, ComparedRows>>
+  comparedRows?: Readonly<Record<string, ComparedRows | 'not compared'>>
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number
 }

@@ -139,6 +139,7 @@ async function compare(
     const tables: TableComparison[] = []
     for (const table of projection.tables) {
       const rows = projection.comparedRows?.[table]
+      if (rows === 'not compared') continue
       tables.push(await compareTable(reader, { table, live, next, rows, ended }))
     }
     return tables

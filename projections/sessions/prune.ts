@@ -191,7 +191,8 @@ const hasAllDecisions = (schema: string, visitor: string) =>
 /** A rebuild may differ in visitors that were made anew after some of their decisions had ended. */
 export const comparedRows: NonNullable<Projection['comparedRows']> = {
   // They follow from sessions, and are made and deleted when nobody waits for it.
-  [sessionHours.name]: { always: () => 'false' },
+  // A derived copy of the rows, made beside the work.
+  [sessionHours.name]: 'not compared',
   [visitors.name]: { ofEnded: (schema) => hasAllDecisions(schema, 't') },
   [visitorSessions.name]: { ofEnded: (schema) => hasDecisions(schema, 't') },
   [searchTexts.name]: {

@@ -75,6 +75,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
     async expectEqual(live: Build, next: Build): Promise<void> {
       for (const table of projection.tables) {
         const rows = projection.comparedRows?.[table]
+        if (rows === 'not compared') continue
         const compared = await compareTable(pool(), { table, live, next, rows })
         expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
         expect(compared.equal, table).toBe(true)
