@@ -10,19 +10,23 @@ import * as clients from './support/snapshots.ts'
 
 const flag = fc.constantFrom(true, false, null)
 const count = fc.integer({ min: 0, max: 60 })
-const parts = fc.record({
-  automation: fc.record({
-    globals: fc.subarray(['emit', 'callPhantom', '__pwInitScripts', 'spawn']),
-    cdp_runtime: flag,
-    electron: flag,
+// Half of them as the browser is, so that people are among them.
+const parts = fc.oneof(
+  fc.constant({}),
+  fc.record({
+    automation: fc.record({
+      globals: fc.subarray(['emit', 'callPhantom', '__pwInitScripts', 'spawn']),
+      cdp_runtime: flag,
+      electron: flag,
+    }),
+    tamper: fc.record({
+      iframe_srcdoc_proxy: flag,
+      chrome_runtime_faked: flag,
+      patched_functions: fc.subarray(['permissions.query', 'canvas.toDataURL', 'navigator.webdriver']),
+    }),
+    canvas: fc.record({ noise_detected: flag }),
   }),
-  tamper: fc.record({
-    iframe_srcdoc_proxy: flag,
-    chrome_runtime_faked: flag,
-    patched_functions: fc.subarray(['permissions.query', 'canvas.toDataURL', 'navigator.webdriver']),
-  }),
-  canvas: fc.record({ noise_detected: flag }),
-})
+)
 const behavior = fc.record({
   mouse: fc.record({
     events: count,
