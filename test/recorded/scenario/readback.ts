@@ -15,7 +15,9 @@ export async function readback(world: World, { visits, endpoints }: Left): Promi
   await scored(world, visits)
   await sessions(world, visits)
   await clientUsers(world, visits)
+  await counts(world)
   await visitors(world, visits)
+  await marks(world, visits)
   await events(world, endpoints)
 }
 
@@ -70,6 +72,52 @@ async function sessions({ record, live, test }: World, { robin, bot, test: sam }
   await get('unknown', `sid_${'0'.repeat(26)}`)
   await get('of the earlier form', 'a'.repeat(32))
   await get('malformed', 'nonsense')
+}
+
+async function counts({ record, live }: World): Promise<void> {
+  const count = (what: string, query: string) =>
+    record({
+      name: `count sessions: ${what}`,
+      method: 'GET',
+      path: `/v1/sessions/aggregates${query}`,
+      headers: live,
+    })
+  await count('all', '')
+  await count('by verdict', '?group_by=verdict')
+  await count('by browser, of bots', '?group_by=browser&verdict=bot')
+  await count('by what cannot be', '?group_by=name')
+}
+
+async function marks(world: World, { robin, bot }: Visits): Promise<void> {
+  const { record, read, live, test } = world
+  const marking = { method: 'POST', path: '/v1/marks', headers: live }
+  const ofBot = { label: 'bot', reason: 'chargeback', session_ids: [bot.opened.sessionId] }
+  await withBodies(
+    world,
+    { name: 'mark', ...marking },
+    {
+      'nothing in it': {},
+      'no session': { label: 'bot' },
+      'unknown session': { label: 'bot', session_ids: [`sid_${'0'.repeat(26)}`] },
+      'unknown label': { ...ofBot, label: 'cat' },
+      'a sentence for a reason': { ...ofBot, reason: 'She told me.' },
+      'two ways of naming': { ...ofBot, client_user_id: 'bot' },
+    },
+  )
+  await record({ name: 'mark: by a key of the other environment', ...marking, headers: test, body: ofBot })
+  const { id } = await read({ name: 'mark: a bot', ...marking, body: ofBot })
+  await record({
+    name: 'mark: a person',
+    ...marking,
+    body: { label: 'human', session_ids: [robin.opened.sessionId] },
+  })
+  const marked = `/v1/sessions/${bot.opened.sessionId}`
+  await record({ name: 'session: marked', method: 'GET', path: marked, headers: live })
+  const remove = (what: string, headers = live) =>
+    record({ name: `delete mark: ${what}`, method: 'DELETE', path: `/v1/marks/${id}`, headers })
+  await remove('of the other environment', test)
+  await remove('of the bot')
+  await remove('again')
 }
 
 async function clientUsers(world: World, { robin, bot }: Visits): Promise<void> {
