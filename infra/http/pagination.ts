@@ -49,9 +49,8 @@ interface PageOptions<Row, More> {
 export async function loadPage<Row, More>(options: PageOptions<Row, More>) {
   const { limit, cursor, query, cursors, load, positionOf } = options
   const after = cursor ? cursors.decode(cursor, query) : undefined
-  const page = await load(after)
-  const { rows, hasMore, next } = page
-  const last = rows.at(-1)
+  const { hasMore, next, ...page } = await load(after)
+  const last = page.rows.at(-1)
   const place = next ?? (last && positionOf(last))
   const on = hasMore && place ? { next_cursor: cursors.encode(place, query) } : {}
   return { ...page, pagination: { limit, has_more: hasMore, ...on } }
