@@ -4,9 +4,8 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { unavailable } from '../errors/errors.ts'
 import { createConcurrencyLimit } from '../flow/limit.ts'
 import { type Clock, type Id, type Random, timeOrderedId } from '../ids.ts'
-import { type EventLog, LogUnavailable, type NewRecord, type Position, type Topic } from '../log/port.ts'
+import { type EventLog, type NewRecord, outcomeOf, type Position, type Topic } from '../log/port.ts'
 import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
-import { within } from '../timing.ts'
 import type { Applied } from './applied.ts'
 import { catchUp, lastBefore } from './catch-up.ts'
 import type { DomainEvent, EventCodec, EventMeta, KnownCause } from './codec.ts'
@@ -122,7 +121,7 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
   function append(records: NewRecord[], giveUp: (error: unknown) => void): Promise<Position[]> {
     return log.append(records).catch(async (error) => {
       giveUp(error)
-      await outcomeOf(error)
+      await outcomeOf(error, maxUnknownMs)
       throw error
     })
   }
@@ -154,11 +153,6 @@ function readsOf<S>({ projection, topic, key, reads = 'key', alsoReads = [] }: D
 
 // Longer than either log's write can live after it was given up, shorter than an idle transaction may last.
 const maxUnknownMs = 10_000
-
-async function outcomeOf(error: unknown): Promise<void> {
-  const settled = error instanceof LogUnavailable ? error.settled : undefined
-  if (settled) await within(settled, maxUnknownMs).catch(() => {})
-}
 
 async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
   // In one order everywhere, so that two commands with several locks cannot wait for each other.

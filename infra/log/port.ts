@@ -1,3 +1,5 @@
+import { within } from '../timing.ts'
+
 export type Topic = string
 
 export type Place = Omit<Position, 'offset'>
@@ -128,6 +130,12 @@ export class LogUnavailable extends Error {
     this.name = 'LogUnavailable'
     this.settled = options.settled
   }
+}
+
+/** Waits until it is known whether the failed write has happened, for at most `ms`. */
+export async function outcomeOf(error: unknown, ms: number): Promise<void> {
+  const settled = error instanceof LogUnavailable ? error.settled : undefined
+  if (settled) await within(settled, ms).catch(() => {})
 }
 
 /** Milliseconds to wait after this many failures in a row: 100, 200, 400 ... 5000. */

@@ -1,7 +1,8 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { userTextId } from './apply-visitors.ts'
+import { type Bind, lastingConditions } from './filters.ts'
 import type { Person } from './person.ts'
 import type { DataScope } from './scope.ts'
+import { inScope } from './search.ts'
 import { type StoredMark, sessionMarks } from './tables.ts'
 
 /** The sessions as they are now, at most `limit`. */
@@ -10,22 +11,22 @@ export async function sessionsToMark(
   scope: DataScope,
   { named, limit }: { named: Person; limit: number },
 ): Promise<string[]> {
-  const { condition, values } = conditionOf(scope, named)
+  const values: unknown[] = [scope.organizationId, scope.environment]
+  const bind: Bind = (value) => `$${values.push(value)}`
+  const conditions = [inScope, ...conditionsOfNamed(scope, named, bind)]
   const { rows } = await db.query<{ session_id: string }>(
-    `select session_id from read.sessions where organization_id = $1 and environment = $2 and ${condition}
-     order by session_id limit $3`,
-    [scope.organizationId, scope.environment, limit, ...values],
+    `select s.session_id from read.sessions s where ${conditions.join(' and ')}
+     order by s.session_id limit ${bind(limit)}`,
+    values,
   )
   return rows.map(({ session_id }) => session_id)
 }
 
-function conditionOf(scope: DataScope, named: Person): { condition: string; values: unknown[] } {
-  if ('visitorId' in named) return { condition: 'visitor_id = $4', values: [named.visitorId] }
-  if ('sessionIds' in named) return { condition: 'session_id = any($4)', values: [named.sessionIds] }
-  // The text's id has the scope in it, and upper case is lost there.
-  const { clientUserId } = named
-  const values = [userTextId(scope, clientUserId), clientUserId]
-  return { condition: 'user_text = $4 and client_user_id = $5', values }
+function conditionsOfNamed(scope: DataScope, named: Person, bind: Bind): string[] {
+  if ('sessionIds' in named) return [`s.session_id = any(${bind(named.sessionIds)})`]
+  const filters =
+    'visitorId' in named ? { visitor_id: [named.visitorId] } : { client_user_id: [named.clientUserId] }
+  return lastingConditions(scope, filters, bind)
 }
 
 /** Each session that the mark is or was on. */

@@ -7,6 +7,16 @@ import { base32Characters } from '../../infra/ids.ts'
  * where it begins. No two signals have one code; a test says so.
  */
 export function signalCode(slug: string): string {
+  const code = known.get(slug) ?? codeOf(slug)
+  if (known.size < mostKnown) known.set(slug, code)
+  return code
+}
+
+// Each decision has a dozen of the same hundred. A filter may ask for any text.
+const known = new Map<string, string>()
+const mostKnown = 1000
+
+function codeOf(slug: string): string {
   const bytes = hash('sha256', slug, 'buffer')
   return String.fromCharCode(65 + ((bytes[0] ?? 0) % 26)) + base32Characters(bytes.subarray(1, 5))
 }

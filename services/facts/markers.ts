@@ -1,4 +1,5 @@
 import type { EventLog, KeyedRecord } from '../../infra/log/port.ts'
+import { seldom } from '../../infra/timing.ts'
 import { type FactsTopicSettings, factsTopic } from './topic.ts'
 
 interface MarkerDeps {
@@ -11,18 +12,9 @@ interface MarkerDeps {
  * and cleans a partition only when something is appended to it. A marker says that its key, which is no session's, has
  * nothing, so that readers pass over it as they are.
  */
-export function createMarkers({ log, config }: MarkerDeps) {
-  let dueAt = 0
-  let records: Promise<KeyedRecord[]> | undefined
-
-  return {
-    async appendDue(): Promise<void> {
-      if (performance.now() < dueAt) return
-      records ??= markersOf(log)
-      await log.append(await records)
-      dueAt = performance.now() + config.FACTS_GONE_WITHIN_MS / 4
-    },
-  }
+export function createMarkers({ log, config }: MarkerDeps): () => Promise<unknown> {
+  const found = seldom(Infinity, () => markersOf(log))
+  return seldom(config.FACTS_GONE_WITHIN_MS / 4, async () => log.append(await found()))
 }
 
 // The same key of a partition each time, so that one of them stays.

@@ -2,9 +2,9 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
-import { type EventLog, type KeyedRecord, LogUnavailable } from '../../infra/log/port.ts'
+import { type EventLog, type KeyedRecord, outcomeOf } from '../../infra/log/port.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
-import { within } from '../../infra/timing.ts'
+import { seldom } from '../../infra/timing.ts'
 import { createMarkers } from './markers.ts'
 import {
   deleteNotes,
@@ -41,16 +41,17 @@ const unknownMs = 8000
  * that a session has no row is published twice.
  */
 export function runFactsPublisher(deps: PublisherDeps): Periodic {
-  const { pool, logger } = deps
-  const prepared = createTopic(deps)
-  const markers = createMarkers(deps)
+  const { pool, log, config, logger } = deps
+  // Made with its settings when it is first used: a broker that refuses them may have organizations without the topic.
+  const prepared = seldom(Infinity, () => log.ensureTopics([factsTopicSpec(config)]))
+  const appendMarkers = createMarkers(deps)
 
   async function work(): Promise<boolean> {
     if (!(await isTopicInUse(pool))) return false
     await prepared()
     return transaction(pool, async (tx) => {
       if (!(await tryLock(tx, 'tidegate:facts'))) return false
-      await markers.appendDue()
+      await appendMarkers()
       if (await followPolicies(tx)) return true
       const notes = await findDueNotes(tx)
       if (notes.length === 0) return noteRows(tx)
@@ -62,15 +63,6 @@ export function runFactsPublisher(deps: PublisherDeps): Periodic {
   const onError = (err: unknown) =>
     logger.warn({ err }, 'facts of sessions were not published; the next run tries again')
   return runPeriodically({ intervalMs, work, onError })
-}
-
-// Made with its settings when it is first used: a broker that refuses them may have organizations without the topic.
-function createTopic({ log, config }: PublisherDeps): () => Promise<void> {
-  let isMade = false
-  return async () => {
-    if (!isMade) await log.ensureTopics([factsTopicSpec(config)])
-    isMade = true
-  }
 }
 
 async function publish(tx: Tx, deps: PublisherDeps, notes: Note[]): Promise<void> {
@@ -95,8 +87,7 @@ async function append(log: EventLog, facts: Map<string, Buffer>, ids: string[]):
     await log.append(ids.map((key) => recordOf(key, facts.get(key))))
   } catch (error) {
     // It would overtake what is published next.
-    const settled = error instanceof LogUnavailable ? error.settled : undefined
-    if (settled) await within(settled, unknownMs).catch(() => {})
+    await outcomeOf(error, unknownMs)
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
-import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
+import { type DecidedEvent, eventAbout } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { Person } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
@@ -80,7 +80,6 @@ function aboutSession(session_id: string, { scope }: MarkCommand) {
 }
 
 function decided(event: Extract<DomainEvent, { type: 'SessionMarked' | 'SessionUnmarked' }>): DecidedEvent {
-  const { organization_id: organizationId, environment, event_id: eventId } = event.data
   const now = 'marked_at' in event.data ? event.data.marked_at : event.data.unmarked_at
-  return decidedEvent(event, { organizationId, environment, eventId, now })
+  return eventAbout(event.data, event, { eventId: event.data.event_id, now })
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import { runPeriodically } from '../../infra/flow/periodic.ts'
+import { followProjection } from '../../infra/event-store/follow.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { allowingMinimalMode } from '../../projections/policies/queries.ts'
 import type { AllowsMinimal } from './session/facts.ts'
@@ -16,26 +16,15 @@ export interface MinimalMode {
   stop(): Promise<void>
 }
 
-const everyMs = 15_000
-
 /** Follows which organizations allow it. Resolves when that is known, so that no start judges their sessions wrongly. */
-export async function followMinimalMode({ pool, applied, logger }: MinimalModeOptions): Promise<MinimalMode> {
-  const read = async () => new Set(await allowingMinimalMode(pool))
-  let allowing = await read()
-  const following = runPeriodically({
-    intervalMs: everyMs,
-    async work() {
-      allowing = await read()
-      return false
+export async function followMinimalMode({ pool, ...deps }: MinimalModeOptions): Promise<MinimalMode> {
+  let allowing = new Set<string>()
+  const { stop } = await followProjection(deps, {
+    projection: 'policies',
+    what: 'data policies',
+    async read() {
+      allowing = new Set(await allowingMinimalMode(pool))
     },
-    onError: (err) => logger.warn({ err }, 'data policies were not read; the next poll tries again'),
   })
-  const stopListening = applied.onChange('policies', following.wake)
-  return {
-    allowsMinimal: (organizationId) => allowing.has(organizationId),
-    async stop() {
-      stopListening()
-      await following.stop()
-    },
-  }
+  return { allowsMinimal: (organizationId) => allowing.has(organizationId), stop }
 }

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import type pg from 'pg'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
+import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { switchModel, switchModelBack } from '../../scoring/model/commands.ts'
 import { inEffect, modelInForce } from '../../scoring/model/in-force.ts'
@@ -80,7 +81,7 @@ async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags)
     organization?.slug ?? `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
   const about = { model: modelId(tried), since, until, scope: [whose, environment ?? []].flat().join(', ') }
   if (html) await writeFile(html, rescorePage(rehearsal, about))
-  const times = { since: new Date(since).toISOString(), until: new Date(until).toISOString() }
+  const times = { since: iso(since), until: iso(until) }
   return { data: { ...about, ...times, ...rehearsal }, text: rescoreText(rehearsal, about) }
 }
 
@@ -119,7 +120,7 @@ async function changeModel(core: Core, flags: RescoreFlags, model?: ScoringModel
   const back = typed('rescore', ...whose, '--back', '--reason', '...')
   const what = `${id ?? "everybody's model"} decides for ${organization?.slug ?? 'everybody'}`
   return {
-    data: { switched: { model_id: id, effective_at: new Date(effectiveAt).toISOString() } },
+    data: { switched: { model_id: id, effective_at: iso(effectiveAt) } },
     text: `From ${timeText(effectiveAt)} on ${what}. "${back}" returns to the one before.`,
   }
 }

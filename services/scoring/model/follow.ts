@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import { runPeriodically } from '../../../infra/flow/periodic.ts'
+import { followProjection } from '../../../infra/event-store/follow.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
@@ -24,7 +24,6 @@ interface KnownChange extends ModelChange {
   model: ScoringModel
 }
 
-const everyMs = 15_000
 // A change takes effect 30 seconds after it was decided, at the earliest.
 const staleMs = 20_000
 
@@ -58,24 +57,13 @@ export async function followModels({ pool, applied, logger, clock }: FollowOptio
     }
   }
 
-  await read(pool)
+  const following = { projection: 'policies', what: 'scoring models', read: () => read(pool) }
+  const { stop } = await followProjection({ applied, logger }, following)
   logOld(
     logger,
     [...known.changes.values()].flatMap((changes) => changes.at(-1) ?? []),
   )
-  const following = runPeriodically({
-    intervalMs: everyMs,
-    work: () => read(pool).then(() => false),
-    onError: (err) => logger.warn({ err }, 'scoring models were not read; the next poll tries again'),
-  })
-  const stopListening = applied.onChange('policies', following.wake)
-  return {
-    modelsAt,
-    async stop() {
-      stopListening()
-      await following.stop()
-    },
-  }
+  return { modelsAt, stop }
 }
 
 function currentModel(

@@ -7,6 +7,7 @@ import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
+import { iso } from '../../../projections/sessions/decision-shape.ts'
 import { type InForce, modelInForce, modelToCome } from './in-force.ts'
 import { modelId, type ScoringModel, scoringModel, standardModel } from './model.ts'
 import { storedModel } from './own-model.ts'
@@ -74,7 +75,7 @@ export function scoringModelRoutes(
 }
 
 function json({ id, model, effectiveAt }: KnownModel): z.output<typeof described> {
-  const effective_at = effectiveAt === null ? null : new Date(effectiveAt).toISOString()
+  const effective_at = effectiveAt === null ? null : iso(effectiveAt)
   const is_standard = id === modelId(standardModel)
   return { object: 'scoring_model', id, is_standard, effective_at, document: model }
 }
