@@ -20,6 +20,7 @@ const ids = [
   'service_id',
   'visitor_id',
   'engine_family',
+  'model_id',
 ]
 
 test.each(causedNames)('%s is about what one of its ids names, and nothing else of it', (type) => {
@@ -30,6 +31,10 @@ test.each(causedNames)('%s is about what one of its ids names, and nothing else 
     if (event.type === 'RecordSkipped') {
       const { skipped_topic, skipped_partition } = event.data
       named.push(`${skipped_topic}/${skipped_partition}`)
+    }
+    if (event.type === 'ScoringModelChanged') {
+      const { model_id, organization_id } = event.data
+      if (model_id === null && organization_id === null) named.push('everybody')
     }
     expect(named).toContain(subjectOf(event))
   })
