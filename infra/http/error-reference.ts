@@ -4,8 +4,10 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 import { escapeHtml } from '../text.ts'
+import { themeStyle } from './theme.ts'
 
-const style = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
+const ownStyle = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
+const style = themeStyle + ownStyle
 
 const groups = [
   { title: 'Authentication', id: 'auth', prefixes: ['auth.'] },

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { themeStyle } from '../../../infra/http/theme.ts'
 import { escapeHtml } from '../../../infra/text.ts'
 import { movedOf, totalAfter, totalBefore, verdicts } from './moves.ts'
 import { fields, type Rehearsal } from './rehearse.ts'
 import { type About, numberText, type Section, scoreSteps, sectionsOf, summaryOf, titleOf } from './report.ts'
 
-const style = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
+const ownStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
+const style = themeStyle + ownStyle
 
 /** One page that loads nothing and runs nothing. Each plot has its numbers in a table below it. */
 export function rescorePage(rehearsal: Rehearsal, about: About): string {
