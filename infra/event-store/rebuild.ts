@@ -155,9 +155,10 @@ async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx)
     // First without the lock, so that little is left to do under it.
     await loader.waitFor(await liveOffsets(pool, filling))
     return transaction(pool, async (tx) => {
+      // Waits for the batches that are being applied, however long they take, and goes before later ones.
+      await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
       // A reader that holds one view and waits for another gets its turn before Postgres calls it a deadlock.
       await tx.query(`set local lock_timeout = '500ms'`)
-      await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
       const positions = await liveOffsets(tx, filling)
       await withinPause(loader.waitFor(positions))
       return work(tx)

@@ -94,10 +94,7 @@ type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never
 
 async function checked(plan: Plan): Promise<void> {
   const model = createModel(world, `${seed} ${run++}`)
-  for (const [n, { time, facts, user }] of plan.there.entries()) {
-    await model.decide(n, time, facts)
-    if (user) await model.attach(n, user)
-  }
+  await model.begin(plan.there)
   const before = [...model.sessions.values()].filter((session) => matches(session, plan.filters))
   const { seen, altered } = await walk(model, plan)
   expect(new Set(seen).size).toBe(seen.length)

@@ -151,11 +151,20 @@ const matchesFacts = (session: ModelSession, filters: SessionFilters): boolean =
   isAny(filters.os, session.os.toLowerCase()) &&
   isAny(filters.handed_off, session.handedOff)
 
+type ModelEvent = Extract<DomainEvent, { type: 'SessionScored' | 'ClientUserAttached' }>
+
+interface Begun {
+  time: number
+  facts: ModelFacts
+  user?: number | null
+}
+
 /** Sessions of one organization in Postgres, and the same in memory. */
 export function createModel(world: ProjectionWorld, name: string) {
   const organizationId = derivedId('org', name)
   const sessions = new Map<number, ModelSession>()
   let offset = 0
+  let events = 0
   const sessionId = (n: number) => derivedId('sid', name, String(n))
   const about = { organization_id: organizationId, environment: 'live' } as const
 
@@ -169,18 +178,35 @@ export function createModel(world: ProjectionWorld, name: string) {
     })
   }
 
-  async function apply(
-    event: Extract<DomainEvent, { type: 'SessionScored' | 'ClientUserAttached' }>,
-  ): Promise<void> {
-    const meta = {
-      eventId: derivedId('evt', name, String(++offset)),
-      time: 1,
-      organizationId,
-      environment: null,
-    }
-    const position = { topic: 'any', partition: 0, offset }
+  function placed(event: ModelEvent) {
+    const meta = { eventId: event.data.event_id, time: 1, organizationId, environment: null }
+    const position = { topic: 'any', partition: 0, offset: ++offset }
     const { value } = world.codec.toCausedRecord(event, meta, testCause)
-    await inBuild((tx) => applyNew(tx, sessionsProjection, [{ ...event, meta, value, position }]))
+    return { ...event, meta, value, position }
+  }
+
+  const apply = (events: ModelEvent[]): Promise<void> =>
+    inBuild((tx) => applyNew(tx, sessionsProjection, events.map(placed)))
+
+  const newIds = (n: number) => ({
+    ...about,
+    event_id: derivedId('evt', name, String(++events)),
+    session_id: sessionId(n),
+  })
+
+  function decided(n: number, time: number, decided: ModelFacts): ModelEvent {
+    const known = sessions.get(n)
+    const handedOff = decided.handedOff || (known?.handedOff ?? false)
+    sessions.set(n, { ...decided, n, time, handedOff, user: known?.user ?? null, isEnded: false })
+    const ids = { ...newIds(n), created_at: time, evaluated_at: time }
+    return { type: 'SessionScored', data: decisionOf(decided, ids) }
+  }
+
+  function attached(n: number, user: number): ModelEvent {
+    const known = sessions.get(n)
+    if (known) sessions.set(n, { ...known, user })
+    const data = { ...newIds(n), client_user_id: `user ${user}`, attached_at: 1 }
+    return { type: 'ClientUserAttached', data }
   }
 
   return {
@@ -189,27 +215,16 @@ export function createModel(world: ProjectionWorld, name: string) {
     sessionId,
     inBuild,
     /** The session is decided, for the first time or anew. */
-    async decide(n: number, time: number, decided: ModelFacts): Promise<void> {
-      const known = sessions.get(n)
-      const handedOff = decided.handedOff || (known?.handedOff ?? false)
-      sessions.set(n, { ...decided, n, time, handedOff, user: known?.user ?? null, isEnded: false })
-      const event_id = derivedId('evt', name, String(offset + 1))
-      const ids = { ...about, event_id, session_id: sessionId(n), created_at: time }
-      await apply({ type: 'SessionScored', data: decisionOf(decided, { ...ids, evaluated_at: time }) })
-    },
-    async attach(n: number, user: number): Promise<void> {
-      const known = sessions.get(n)
-      if (known) sessions.set(n, { ...known, user })
-      const event_id = derivedId('evt', name, String(offset + 1))
-      const data = {
-        ...about,
-        event_id,
-        session_id: sessionId(n),
-        client_user_id: `user ${user}`,
-        attached_at: 1,
-      }
-      await apply({ type: 'ClientUserAttached', data })
-    },
+    decide: (n: number, time: number, facts: ModelFacts) => apply([decided(n, time, facts)]),
+    attach: (n: number, user: number) => apply([attached(n, user)]),
+    /** Sessions 0, 1, 2 and so on are decided and attached in one batch, which takes a fraction of the time. */
+    begin: (there: Begun[]) =>
+      apply(
+        there.flatMap(({ time, facts, user }, n) => [
+          decided(n, time, facts),
+          ...(user ? [attached(n, user)] : []),
+        ]),
+      ),
     /** Decisions from before the time end, and sessions from before the other. */
     async end(decisions_before: number, sessions_before: number): Promise<void> {
       for (const session of sessions.values()) {
