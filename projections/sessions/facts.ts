@@ -71,7 +71,7 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     network_holder: network.routing.organization,
     network: networkKindOf(network),
     ip_address: addressOf(request.ip_address),
-    browser: (browser.name ?? browser.app_name)?.slice(0, maxName) ?? null,
+    browser: (withoutMaker(browser.name) ?? browser.app_name)?.slice(0, maxName) ?? null,
     browser_version: browser.major_version,
     os: device.operating_system.name?.slice(0, maxName) ?? null,
     os_version: /\d+/.exec(device.operating_system.version ?? '')?.[0] ?? null,
@@ -92,6 +92,9 @@ const maxPath = 500
 const maxHost = 253
 const maxName = 64
 const maxLabels = 8
+
+// Chromium's client hints say "Google Chrome" where its user agent says "Chrome".
+const withoutMaker = (name: string | null) => name?.replace(/^(Google|Microsoft|Mozilla) /, '')
 
 const attributionOf = ({ attribution }: SessionScored) =>
   (attribution?.labels ?? [])

@@ -120,6 +120,20 @@ test('texts of a client that Postgres cannot store are stored without what it re
   ])
 })
 
+test('a browser is found by its name, whether client hints or the user agent told it', async () => {
+  const names = ['Google Chrome', 'Chrome', 'Microsoft Edge', 'Samsung Internet']
+  const browsers = names.map((name) => ({
+    ...{ name, version: '1', major_version: '1', engine: 'blink', app_name: null },
+  }))
+  await model.given(
+    ...browsers.map((browser, n) =>
+      scored({ session_id: id('sid', n + 1), event_id: id('evt', n + 1), browser }),
+    ),
+  )
+  const rows = await model.rows('sessions')
+  expect(rows.map(({ browser }) => browser)).toEqual(['Chrome', 'Chrome', 'Edge', 'Samsung Internet'])
+})
+
 test('an analyst sees what the policy of the organization shows', async () => {
   await model.given(scored({ session_id: id('sid', 1), request }))
   const look = () =>
