@@ -25,9 +25,10 @@ export default defineConfig({
     isolate: false,
     // Most of them wait for servers.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 10_000 } },
+    // Long, because a slow machine is no failure: only what is broken waits for them.
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     // The summary at the end has only the first line of an error: it says what was there instead.
     chaiConfig: { truncateThreshold: 400 },
     projects: projectNames.map((name) => ({

@@ -297,14 +297,14 @@ describe('the operator commands', () => {
     expect(withdrawn).toMatchObject({ code: 0, stderr: '' })
     expect(withdrawn.stdout).toMatch(/│ acme-mail │ org_\w+ +│ live +│ active │ no +│ Acme Mail │ https:/)
     expect(await shown()).toMatchObject({ branding: { verified: false } })
-  }, 30_000)
+  })
 
   it('say what is missing when no server keeps the read models', async () => {
     await cluster.kill(0)
     const { text, error } = await refused('org', 'suspend', slug)
     expect(text).toContain('`projections`')
     expect(error).toMatchObject({ code: 'service.unavailable', retryable: true })
-  }, 30_000)
+  })
 })
 
 function fail(): never {

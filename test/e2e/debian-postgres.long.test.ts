@@ -76,7 +76,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     await writeFile(other, createAuthority('Other').ca)
     const { code, stderr } = await cli(['org', 'list'], as('serving-user', other))
     expect([code, stderr]).toEqual([1, expect.stringMatching(/unable to verify|unable to get/)])
-  }, 30_000)
+  })
 
   it.each([['serve', '--roles', 'api'], ['migrate']])(
     'is not connected to by sslmode=require without its authority, and the hint says how: %s',
@@ -95,7 +95,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
 
   it('scores a session and shows it', async () => {
     await readSession(await openSession())
-  }, 30_000)
+  })
 
   it('prints what was recorded to who may only read, without master keys', async () => {
     const url = urlOf(postgres.url, 'serving-user')
@@ -118,7 +118,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     const { partition, offset } = first.position
     const ofPlace = await print('--partition', String(partition), '--offset', String(offset), '--limit', '1')
     expect(ofPlace).toEqual([first])
-  }, 30_000)
+  })
 
   it('lets analysts read the flat rows, and says where a role or an organization is missing', async () => {
     const analysts = (...args: string[]) => cli(['migrate', ...args], as('tidegate'))

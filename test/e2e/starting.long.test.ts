@@ -75,7 +75,7 @@ it('is not waited for longer than LOG_WAIT_MS says, and the hint names the setti
   expect(code).toBe(1)
   const lines = stdout.split('\n').filter((line) => line.includes('"fatal"'))
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ hint: expect.stringMatching(/KAFKA_BROKERS/) })
-}, 30_000)
+})
 
 describe('METRICS_PORT', () => {
   it('moves /metrics away from the port that others reach, and a second process is refused it', async () => {

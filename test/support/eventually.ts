@@ -5,10 +5,13 @@ export interface EventuallyOptions {
   intervalMs?: number
 }
 
+// Long, because a slow machine is no failure: only what is broken waits for it.
+const defaultTimeoutMs = 30_000
+
 /** Retries `check` until it passes and returns what it returned; throws its last error when the time is up. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 20 }: EventuallyOptions = {},
+  { timeoutMs = defaultTimeoutMs, intervalMs = 20 }: EventuallyOptions = {},
 ): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {

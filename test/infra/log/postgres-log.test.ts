@@ -67,7 +67,7 @@ test('a write whose answer was lost says that its fate is open, and when it is n
   expect(await nextOffset()).toBe((before ?? 0) + 1)
   await remote.close()
   await proxy.close()
-}, 40_000)
+})
 
 async function waitingWrites(): Promise<number> {
   const { rows } = await database.pool.query(
@@ -135,7 +135,7 @@ test('tells other processes of new records only where one consumes', async () =>
     .toBe(1)
   await alone.close()
   await listener.close()
-}, 30_000)
+})
 
 test('a group goes on past records that expired before it read them', async () => {
   const { pool, url, drop } = await createTestDatabase()

@@ -149,4 +149,4 @@ test('a mark is on as many sessions as may be, and of two that delete it at once
   const response = await mark({ label: 'bot', visitor_id: id('vid', 3) })
   expectError(response, 'request.validation_failed')
   expect(response.body.error.details.fields[0]).toMatchObject({ name: 'visitor_id', issue: 'too_large' })
-}, 30_000)
+})

@@ -176,7 +176,7 @@ describe('once Postgres has lost the keys', () => {
     letGo()
     await pickedUp(signup)
     expect(world.sentTo(signup.id)).toHaveLength(2)
-  }, 20_000)
+  })
 
   test('two processes at once replace it once', async () => {
     const signup = await approved(owner)
