@@ -65,6 +65,8 @@ export interface ConsumeOptions {
   handle: (batches: Batch[]) => Promise<ReadOn[] | undefined>
   /** About how many records one call gets. Default 1000. */
   maxRecords?: number
+  /** Nobody goes on from where it ended: the group's offsets are not stored. Default: they are. */
+  keepsNoOffsets?: boolean
   onError?: (error: unknown, position?: Position) => void
 }
 
@@ -98,6 +100,11 @@ export interface EventLog<Guard = never> {
   /** The first record of each partition that the retention has left, or where the next will be. */
   firstPositions(topic: Topic): Promise<Position[]>
   endPositions(topic: Topic): Promise<Position[]>
+  /**
+   * The first record of each partition that was stored at that time (epoch milliseconds) or later, or where the next will
+   * be. Records that are appended at once may be a little out of order.
+   */
+  positionsSince(topic: Topic, time: number): Promise<Position[]>
   /** The next offsets that the group has committed; none where it has not. */
   committed(group: string, topics: Topic[]): Promise<Position[]>
   /** Another log has another one, also a log that was made anew in the same place. */

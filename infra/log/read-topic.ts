@@ -9,16 +9,16 @@ import {
   type Topic,
 } from './port.ts'
 
-interface ReadingOptions {
+export interface ReadingOptions {
   log: EventLog
   topic: Topic
-  // The offset that a partition is read from. Default: its first record.
+  /** The offset that a partition is read from. Default: its first record. */
   from?: (partition: number) => number
-  // Only these partitions are read. Default: all.
+  /** Only these partitions are read. Default: all. */
   isRead?: (place: Place) => boolean
-  // Gets each record once, in the order of its partition. What it throws ends the reading.
+  /** Gets each record once, in the order of its partition. What it throws ends the reading. */
   handle: (batches: Batch[]) => Promise<void> | void
-  // Nobody waits for new records: where there are none, no consumer is started. Default: false.
+  /** Nobody waits for new records: where there are none, no consumer is started. Default: false. */
   endsThere?: boolean
 }
 
@@ -72,6 +72,7 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   const consumer = await log.consume({
     group: `tidegate.reading.${randomBytes(6).toString('hex')}`,
     topics: [topic],
+    keepsNoOffsets: true,
     startOffset: async (_topic, partition) =>
       isRead({ topic, partition }) ? startOf(partition) : offsetIn(ends, partition),
     // The consumer tries again: the first group of a new Kafka waits for its coordinator.

@@ -112,6 +112,9 @@ export interface ConnectionOptions {
   settings?: Record<string, string | number>
 }
 
+/** Settings of connections whose writes Postgres refuses. */
+export const readOnly = { default_transaction_read_only: 'on' }
+
 export const connectTimeoutMs = 5000
 
 // The locks of a client whose machine or network vanished are freed within about ten seconds.

@@ -32,6 +32,8 @@ export interface DecisionSources {
 interface DecidingAt extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
+  /** Whether a decision is looked for. Any other is noted without its verdict. Default: all are. */
+  isRequested?: ((trigger: Trigger) => boolean) | undefined
 }
 
 interface Deciding {
@@ -45,7 +47,7 @@ interface Deciding {
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
 export function startDecisions(
   known: Map<string, SessionState>,
-  { network, now, modelOf = alwaysStandard, ...sources }: DecidingAt,
+  { network, now, modelOf = alwaysStandard, isRequested = () => true, ...sources }: DecidingAt,
 ): Deciding {
   const changed = new Map<string, SessionState>()
   const decisions: Decision[] = []
@@ -59,6 +61,10 @@ export function startDecisions(
     if (state !== before) changed.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
     if (!trigger) return
+    if (!isRequested(trigger)) {
+      changed.set(id, withDecision(state, trigger, state.verdict))
+      return
+    }
     const { model, until: modelUntil } = modelOf(state.organization_id)
     const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources }, model)
     const { verdict } = evaluation.score
@@ -143,7 +149,7 @@ function batch(
   return { decisionId, reason, final: false, onlyOnChange: reason === 'changed', at: event.received_at }
 }
 
-function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
+function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict | null): SessionState {
   const final = state.final || trigger.final
   return {
     ...state,

@@ -197,6 +197,7 @@ interface LogOptions extends Pick<Core, 'config' | 'pool' | 'logger'> {
   /** What the embedded log stores with records. */
   storedWith?: DataKeys['storedWith']
   guardedBy?: typeof claimsAsGuards
+  isReadOnly?: boolean
 }
 
 export async function openLog({ config, logger, ...embedded }: LogOptions): Promise<EventLog<Claim>> {

@@ -99,6 +99,11 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     },
     firstPositions: async (topic) => [{ topic, partition: 0, offset: 0 }],
     endPositions: async (topic) => [{ topic, partition: 0, offset: nextOffset(topic) }],
+    positionsSince: async (topic, time) => {
+      const mine = records.filter((record) => record.topic === topic)
+      const offset = mine.find(({ timestamp }) => timestamp >= time)?.offset ?? mine.length
+      return [{ topic, partition: 0, offset }]
+    },
     partitionOf: async () => 0,
     ensureTopics: async () => {},
     check: async () => checkUp(),

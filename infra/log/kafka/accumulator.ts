@@ -93,7 +93,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
   function settle({ fetched, batch }: Piece, chosen: ReadOn | undefined): void {
     const { topic, partition } = fetched.payload.batch
     const last = batch.records.at(-1)?.offset ?? 0
-    commits.add({ topic, partition, offset: chosen?.offset ?? last + 1 })
+    if (!options.keepsNoOffsets) commits.add({ topic, partition, offset: chosen?.offset ?? last + 1 })
     if (chosen) {
       consumer.seek({ topic, partition, offset: String(chosen.offset) })
       if (chosen.failed) retryLater(fetched.payload)

@@ -96,6 +96,14 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
 
     endPositions: (topic) => positionsIn(topic, 'high'),
 
+    async positionsSince(topic, time) {
+      const found = await admin.use((connected) =>
+        connected.fetchTopicOffsetsByTimestamp(prefix + topic, time),
+      )
+      const positions = found.map(({ partition, offset }) => ({ topic, partition, offset: Number(offset) }))
+      return positions.sort((a, b) => a.partition - b.partition)
+    },
+
     async committed(group, names) {
       const query = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
       const found = await admin.use((connected) => connected.fetchOffsets(query))

@@ -128,6 +128,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   }
 
   async function commit(): Promise<void> {
+    if (options.keepsNoOffsets) return
     const changed = readings.flatMap((reading): Position[] =>
       reading.uncommitted === undefined ? [] : [{ ...placeOf(reading), offset: reading.uncommitted }],
     )
@@ -140,7 +141,9 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   function msToWait(): number {
     const now = performance.now()
     const backOffs = readings.flatMap(({ notBefore }) => (notBefore > now ? [notBefore - now] : []))
-    const commits = readings.some(({ uncommitted }) => uncommitted !== undefined) ? [nextCommit - now] : []
+    const isToCommit =
+      !options.keepsNoOffsets && readings.some(({ uncommitted }) => uncommitted !== undefined)
+    const commits = isToCommit ? [nextCommit - now] : []
     return Math.max(0, Math.min(standByMs, ...backOffs, ...commits))
   }
 

@@ -34,6 +34,8 @@ export interface PostgresLogOptions<Guard = never> {
   guardedBy?: (guards: Guard[]) => Part[]
   /** Default: they are deleted while the log is open. */
   keepsExpired?: boolean
+  /** The log has to be there: nothing is made or deleted, and Postgres refuses every write. */
+  isReadOnly?: boolean
 }
 
 /** Beside those of its pool: the writer's, and the session and the listener of a process that consumes. */
@@ -47,10 +49,11 @@ const offsetRows = z.array(z.object({ partition: z.number(), offset: z.coerce.nu
 export async function openPostgresLog<Guard = never>(
   options: PostgresLogOptions<Guard>,
 ): Promise<EventLog<Guard>> {
-  const { pool, url, logger, schema = 'tidegate_log', storedWith, guardedBy, keepsExpired = false } = options
-  await createLogSchema(pool, schema)
+  const { pool, url, logger, schema = 'tidegate_log', storedWith, guardedBy, isReadOnly = false } = options
+  const { keepsExpired = isReadOnly } = options
+  if (!isReadOnly) await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
-  const session = createSession({ url, schema, onLost: () => feed.wakeAll() })
+  const session = createSession({ url, schema, isReadOnly, onLost: () => feed.wakeAll() })
   const tail = createTail()
   const feed = createFeed({ pool, url, schema, logger, session, tail })
   const writer = openWriter({ url, schema, onWritten: feed.appended, storedWith, guardedBy })
@@ -89,14 +92,16 @@ export async function openPostgresLog<Guard = never>(
       return registered
     },
 
-    firstPositions: (topic) =>
-      positionsIn(
-        topic,
-        `coalesce((select min("offset") from ${schema}.records r where r.topic = p.topic and r.partition = p.partition),
-          next_offset)`,
-      ),
+    firstPositions: (topic) => positionsIn(topic, firstOffset(schema)),
 
     endPositions: (topic) => positionsIn(topic, 'next_offset'),
+
+    async positionsSince(topic, time) {
+      const { rows } = await within(pool.query(sinceText(schema), [topic, time]), timeoutMs).catch(
+        unavailable,
+      )
+      return offsetRows.parse(rows).map((row) => ({ topic, ...row }))
+    },
 
     async committed(group, names) {
       const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
@@ -150,6 +155,21 @@ export async function openPostgresLog<Guard = never>(
     await session.close()
   }
 }
+
+const firstOffset = (schema: string) => `coalesce((select min("offset") from ${schema}.records r
+  where r.topic = p.topic and r.partition = p.partition), next_offset)`
+
+// Halves what is left of each partition, because no index has times.
+const sinceText = (schema: string) => `with recursive searched (partition, low, high) as (
+    select partition, ${firstOffset(schema)}, next_offset from ${schema}.partitions p where topic = $1
+    union all
+    select partition, case when is_older then middle + 1 else low end, case when is_older then high else middle end
+    from searched cross join lateral (select (low + high) / 2 as middle) half cross join lateral (
+      select coalesce((select stored_at < $2 from ${schema}.records r
+        where r.topic = $1 and r.partition = searched.partition and r."offset" >= middle
+        order by r."offset" limit 1), false) as is_older
+    ) found where low < high
+  ) select partition, low as "offset" from searched where low = high order by 1`
 
 const placesOf = ({ topic, partitions }: TopicInfo) =>
   Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))

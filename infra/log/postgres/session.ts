@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { z } from 'zod'
-import { connectionConfig, type Db } from '../../postgres/pool.ts'
+import { connectionConfig, type Db, readOnly } from '../../postgres/pool.ts'
 import type { LogRecord, Position, Topic } from '../port.ts'
 import type { Limits } from './tail.ts'
 
 export interface SessionOptions {
   url: string
   schema: string
+  isReadOnly: boolean
   onLost: () => void
 }
 
@@ -19,7 +20,7 @@ const offsetRows = z.array(z.object({ topic: z.string(), partition: z.number(), 
  * The connection through which a process consumes. It holds the advisory lock of each group that this process works
  * for, and all reads and commits of those groups go through it. When the process dies, connection and locks end.
  */
-export function createSession({ url, schema, onLost }: SessionOptions) {
+export function createSession({ schema, onLost, ...options }: SessionOptions) {
   const owners = new Map<string, symbol>()
   let connection: Promise<pg.Client> | undefined
   // Counts connections: what was known under an earlier one may belong to another process by now.
@@ -36,7 +37,7 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
 
   function open(): Promise<pg.Client> {
     if (connection) return connection
-    const opening = connect(url, schema)
+    const opening = connect({ schema, ...options })
     connection = opening
     opening.then(
       (client) => client.once('end', () => lost(opening)),
@@ -144,13 +145,13 @@ export function createSession({ url, schema, onLost }: SessionOptions) {
 
 export type Session = ReturnType<typeof createSession>
 
-async function connect(url: string, schema: string): Promise<pg.Client> {
+async function connect({ url, schema, isReadOnly }: Omit<SessionOptions, 'onLost'>): Promise<pg.Client> {
   const config = connectionConfig({
     url,
     applicationName: 'tidegate consumer',
     queryTimeoutMs: 10_000,
     // A committed offset may be lost in a crash of Postgres: records then come again.
-    settings: { synchronous_commit: 'off' },
+    settings: { synchronous_commit: 'off', ...(isReadOnly && readOnly) },
   })
   const client = new pg.Client(config)
   client.on('error', () => {})

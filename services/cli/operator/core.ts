@@ -3,9 +3,8 @@ import path from 'node:path'
 import { type Config, readConfig } from '../../../infra/config.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
-import type { EventCodec } from '../../../infra/event-store/codec.ts'
-import { createDataKeys } from '../../../infra/event-store/data-keys.ts'
-import { createPool } from '../../../infra/postgres/pool.ts'
+import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
+import { createPool, readOnly } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
@@ -28,28 +27,40 @@ export async function openOperatorCore(): Promise<Core> {
   })
 }
 
+export type Stores = Pick<Core, 'config' | 'pool' | 'log' | 'codec' | 'logger'> & {
+  /** Without the master keys there are none. */
+  dataKeys: DataKeys | undefined
+}
+
+interface StoreOptions {
+  opensKeys?: boolean
+  /** Postgres refuses every write. */
+  isReadOnly?: boolean
+}
+
 /**
  * Opens the log and the database of the settings as they are: makes nothing, and needs no master keys but to open what is
  * encrypted.
  */
 export async function withStores<T>(
-  work: (stores: Pick<Core, 'config' | 'pool' | 'log' | 'logger'> & { codec: EventCodec }) => Promise<T>,
-  { opensKeys = false }: { opensKeys?: boolean } = {},
+  work: (stores: Stores) => Promise<T>,
+  { opensKeys = false, isReadOnly = false }: StoreOptions = {},
 ): Promise<T> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const url = await databaseUrlOf(config)
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
   await using stack = new AsyncDisposableStack()
-  const pool = createPool({ url, applicationName: 'tidegate command' })
+  const settings = isReadOnly ? readOnly : {}
+  const pool = createPool({ url, applicationName: 'tidegate command', settings })
   stack.defer(() => pool.end())
   await refusePooler(pool)
-  const log = await openLog({ config, pool, url, logger })
+  const log = await openLog({ config, pool, url, logger, isReadOnly })
   stack.defer(() => log.close())
   const random = createRandom()
   const keyring = opensKeys ? createKeyring(await masterKeysOf(config)) : undefined
-  const sealing = keyring && { random, keys: createDataKeys({ pool, random, clock: Date.now, keyring }) }
-  const codec = await openCodec(config, { logger, sealing })
-  return await work({ config, pool, log, codec, logger })
+  const dataKeys = keyring && createDataKeys({ pool, random, clock: Date.now, keyring })
+  const codec = await openCodec(config, { logger, sealing: dataKeys && { random, keys: dataKeys } })
+  return await work({ config, pool, log, codec, dataKeys, logger })
 }
 
 async function masterKeysOf(config: Config): Promise<string> {

@@ -3,7 +3,6 @@ import type pg from 'pg'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
-import type { Environment } from '../../../schemas/events.ts'
 import { switchModel, switchModelBack } from '../../scoring/model/commands.ts'
 import { inEffect, modelInForce } from '../../scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../scoring/model/model.ts'
@@ -20,19 +19,17 @@ import {
 } from '../operator/operate.ts'
 import { timeText } from '../tables.ts'
 import { typed } from '../typed.ts'
+import { knownModels } from './conditions.ts'
 import { rescoreText } from './report.ts'
 import { rescorePage } from './report-html.ts'
 import { rehearseRows } from './rows.ts'
+import { rehearseUpdate, type UpdateFlags } from './update.ts'
 
-export interface RescoreFlags extends OperatorOptions {
+export interface RescoreFlags extends OperatorOptions, UpdateFlags {
   model?: string
+  observations?: true
   printModel?: true
-  since?: number
-  until?: number
-  organization?: string
   everybody?: true
-  environment?: Environment
-  html?: string
   switch?: true
   back?: true
   at?: number
@@ -40,6 +37,7 @@ export interface RescoreFlags extends OperatorOptions {
 }
 
 export async function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
+  if (flags.observations) return rehearseUpdate(flags)
   const tried = flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
   if (flags.back) return withCore((core) => changeModel(core, flags))
   if (!tried || flags.printModel) return withStores(({ pool }) => printedModel(pool, flags))
@@ -79,23 +77,17 @@ async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags)
   const own = exceptOrganizations.length
   const whose =
     organization?.slug ?? `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
-  const about = { model: modelId(tried), since, until, scope: [whose, environment ?? []].flat().join(', ') }
+  const scope = [whose, environment ?? []].flat().join(', ')
+  const about = { tried: `Model ${modelId(tried)}`, since, until, scope }
   if (html) await writeFile(html, rescorePage(rehearsal, about))
   const times = { since: iso(since), until: iso(until) }
-  return { data: { ...about, ...times, ...rehearsal }, text: rescoreText(rehearsal, about) }
+  return {
+    data: { model: modelId(tried), scope, ...times, ...rehearsal },
+    text: rescoreText(rehearsal, about),
+  }
 }
 
 type Changes = Awaited<ReturnType<typeof listNewModelChanges>>
-
-// Under the id of the change, and under that which the model has since it judges signals of a later release, too.
-function knownModels(changes: Changes): Map<string, ScoringModel> {
-  const own = changes.flatMap(({ model_id: id, document }) => {
-    if (id === null || document === null) return []
-    const model = storedModel(document)
-    return [id, modelId(model)].map((name) => [name, model] as const)
-  })
-  return new Map([[modelId(standardModel), standardModel], ...own])
-}
 
 function organizationsWithOwn(changes: Changes): string[] {
   const byOrganization = Map.groupBy(changes, ({ organization_id }) => organization_id)

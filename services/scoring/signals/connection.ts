@@ -24,6 +24,7 @@ export const protocolSignals = signals({
   kept_id_of_another_device: {
     name: 'Id of another device',
     looksBack: true,
+    unrecorded: 'other_sessions',
     looksAt:
       'the continuity id or resume token was issued to a device of another system, and none of graphics, canvas, sound and fonts is the same',
     falsePositives: 'a browser profile that was moved to a computer of another system',

@@ -44,6 +44,29 @@ export function withHistory(
   return scored(facts, signalCatalogue.filter(fires), own.model)
 }
 
+interface Recorded extends Pick<Facts, 'repeats'> {
+  /** The signals that fired. */
+  fired: ReadonlySet<string>
+}
+
+/**
+ * The same evidence with what a decision of the session recorded of others. Signals that look at what no event has fire as
+ * they did, whatever their rules are now.
+ */
+export function asRecorded({ facts: own, model }: Evaluation, { fired, repeats }: Recorded): Evaluation {
+  const facts = { ...own, repeats, answers: answersAsRecorded(own, fired) }
+  const fires = (signal: Signal) => (signal.unrecorded ? fired.has(signal.slug) : signal.fires(facts))
+  return scored(facts, signalCatalogue.filter(fires), model)
+}
+
+// Whether the engine answered as the claimed one, which signals about the session itself look at, too: a page whose engine
+// did not has a signal that says so, and any other client has one where its headers name another browser.
+function answersAsRecorded({ answers, platform }: Facts, fired: Recorded['fired']): Facts['answers'] {
+  if (fired.has('engine_contradicted')) return { ...answers, engine: 'otherwise' }
+  const isUnproven = fired.has(platform === 'web' ? 'engine_unproven' : 'user_agent_header_mismatch')
+  return { ...answers, engine: isUnproven ? 'unknown' : 'as_claimed' }
+}
+
 function scored(facts: Facts, signals: Signal[], model: ScoringModel): Evaluation {
   const fired = judgedBy(model, signals)
   const score = scoreOf(model, {

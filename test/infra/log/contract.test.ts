@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type {
   Batch,
   ConsumeOptions,
@@ -114,6 +114,34 @@ for (const testLog of openBothLogs()) {
       expect(ends.map((end) => end.offset)).toEqual(
         [0, 1, 2, 3].map((p) => (p === position?.partition ? 1 : 0)),
       )
+    })
+
+    test('since a time, a partition begins with its first record that is as new, or where the next will be', async () => {
+      const topic = await newTopic()
+      const [first] = await appendAll(topic, 'a', ['1', '2', '3'])
+      const stored = Date.now()
+      await vi.waitUntil(() => Date.now() > stored, { interval: 1 })
+      const time = Date.now()
+      const [next] = await appendAll(topic, 'a', ['4', '5'])
+      const since = async (at: number) =>
+        (await log.positionsSince(topic, at)).find(({ partition }) => partition === next?.partition)
+      expect(await log.positionsSince(topic, 0)).toEqual(
+        [0, 1, 2, 3].map((partition) => ({ topic, partition, offset: 0 })),
+      )
+      expect(await since(0)).toEqual(first)
+      expect(await since(time)).toEqual(next)
+      expect(await since(Date.now() + 60_000)).toEqual({ ...next, offset: 5 })
+    })
+
+    test('a group that keeps no offsets has none', async () => {
+      const topic = await newTopic()
+      const group = unique('keeps-none')
+      const seen = collector()
+      await log.append([record(topic, 'a', '1')])
+      await consuming({ group, topics: [topic], keepsNoOffsets: true, handle: seen.handle }, () =>
+        eventually(() => expect(seen.values()).toEqual(['1'])),
+      )
+      expect(await log.committed(group, [topic])).toEqual([])
     })
 
     test('a topic keeps its partitions when it is asked for again', async () => {

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { type FactRow, startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
+import type { FactRow } from '../../../../services/cli/rescore/compare.ts'
+import { startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
 import { rescoreText } from '../../../../services/cli/rescore/report.ts'
 import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
 
 const about = {
-  ...{ model: 'mdl_0123456789ab', scope: 'acme, live' },
+  ...{ tried: 'Model mdl_0123456789ab', scope: 'acme, live' },
   ...{ since: Date.UTC(2026, 10, 16), until: Date.UTC(2026, 10, 23) },
 }
 const tried = modelWith({ developer_tools_detected: 70 })
