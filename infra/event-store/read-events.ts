@@ -13,8 +13,8 @@ export interface EventSource {
 }
 
 interface Reading extends Pick<ReadingOptions, 'topic' | 'from' | 'isRead'>, Pick<Decoding, 'types'> {
-  // Other records are passed over undecoded. Default: all are read.
-  isSelected?: (record: LogRecord) => boolean
+  // Which of one partition's next records are read. Others are passed over undecoded. Default: all are.
+  select?: (records: LogRecord[]) => LogRecord[]
   // Of a topic whose keys are ids of sessions: they are looked up first, so that nothing is decoded twice.
   dataKeys?: Pick<DataKeys, 'load'> | undefined
   handle: (events: RecordedEvent[]) => Promise<void> | void
@@ -34,8 +34,8 @@ async function read(
   source: EventSource & Omit<Reading, 'handle'>,
   { topic, partition, records }: Batch,
 ): Promise<RecordedEvent[]> {
-  const { isSelected = () => true, dataKeys } = source
-  const selected = records.filter(isSelected)
+  const { select, dataKeys } = source
+  const selected = select ? select(records) : records
   await dataKeys?.load([...new Set(selected.map(({ key }) => key))])
   const { events, end, poison } = await decodeRecords(source, selected)
   if (!poison) return events

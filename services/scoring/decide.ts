@@ -32,25 +32,51 @@ export interface DecisionSources {
 interface DecidingAt extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
-  /** Whether a decision is looked for. Any other is noted without its verdict. Default: all are. */
-  isRequested?: ((trigger: Trigger) => boolean) | undefined
 }
 
-interface Deciding {
+interface Folding {
   /** By session id. */
   changed: Map<string, SessionState>
-  decisions: Decision[]
   /** `traceparent`: the trace that the event belongs to. */
   apply(event: SessionEvent, traceparent?: string): void
 }
 
+interface Deciding extends Folding {
+  decisions: Decision[]
+}
+
+interface DecisionRequest {
+  state: SessionState
+  trigger: Trigger
+  traceparent: string | undefined
+}
+
+/** Returns the verdict that the session has from then on, null where it does not matter; undefined = nothing is decided. */
+type Decide = (request: DecisionRequest) => Verdict | null | undefined
+
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
 export function startDecisions(
   known: Map<string, SessionState>,
-  { network, now, modelOf = alwaysStandard, isRequested = () => true, ...sources }: DecidingAt,
+  { network, now, modelOf = alwaysStandard, ...sources }: DecidingAt,
 ): Deciding {
-  const changed = new Map<string, SessionState>()
   const decisions: Decision[] = []
+
+  function decide({ state, trigger, traceparent }: DecisionRequest): Verdict | undefined {
+    const { model, until: modelUntil } = modelOf(state.organization_id)
+    const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources }, model)
+    const { verdict } = evaluation.score
+    // What others did is counted for decisions only, so both verdicts are of what the session says itself.
+    if (trigger.onlyOnChange && verdict === state.verdict) return undefined
+    const hashes = hashesOf(evaluation.facts)
+    decisions.push({ state, trigger, traceparent, evaluation, modelUntil, hashes })
+    return verdict
+  }
+  return { decisions, ...foldSessions(known, decide) }
+}
+
+/** The same, with decisions that somebody else makes. */
+export function foldSessions(known: Map<string, SessionState>, decide: Decide): Folding {
+  const changed = new Map<string, SessionState>()
 
   function apply(event: SessionEvent, traceparent?: string): void {
     const id = event.data.session_id
@@ -60,21 +86,10 @@ export function startDecisions(
     const state = evolve(before, event)
     if (state !== before) changed.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
-    if (!trigger) return
-    if (!isRequested(trigger)) {
-      changed.set(id, withDecision(state, trigger, state.verdict))
-      return
-    }
-    const { model, until: modelUntil } = modelOf(state.organization_id)
-    const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources }, model)
-    const { verdict } = evaluation.score
-    // What others did is counted for decisions only, so both verdicts are of what the session says itself.
-    if (trigger.onlyOnChange && verdict === state.verdict) return
-    const hashes = hashesOf(evaluation.facts)
-    decisions.push({ state, trigger, traceparent, evaluation, modelUntil, hashes })
-    changed.set(id, withDecision(state, trigger, verdict))
+    const verdict = trigger && decide({ state, trigger, traceparent })
+    if (trigger && verdict !== undefined) changed.set(id, withDecision(state, trigger, verdict))
   }
-  return { apply, changed, decisions }
+  return { apply, changed }
 }
 
 export const idleAfterMs = 30 * 60 * 1000

@@ -86,23 +86,36 @@ export function startComparison(modelOf: FindModel) {
   return { add, result }
 }
 
-const mostCached = 100_000
+export interface Evidence {
+  /** Slugs of all that fired. */
+  signals: string[]
+  hasSnapshot: boolean
+}
 
-/** Scores by the model. The same signals fire together again and again, so most scores were computed before. */
+/** What a model makes of the signals. */
 export function scorer(model: ScoringModel) {
-  const compute = (slugs: string, hasSnapshot: boolean) => {
-    const signals = slugs === '' ? [] : slugs.split(' ')
+  const compute = cached(({ signals, hasSnapshot }) => {
     const unknownSignals = signals.filter((signal) => !Object.hasOwn(model.signals, signal))
     const { risk, verdict } = scoreOf(model, { signals, hasSnapshot })
     return { signals, unknownSignals, risk, verdict }
-  }
-  const cache = new Map<string, ReturnType<typeof compute>>()
-  return (slugs: string, hasSnapshot: boolean) => {
-    const key = `${hasSnapshot} ${slugs}`
-    const score = cache.get(key) ?? compute(slugs, hasSnapshot)
-    if (cache.size >= mostCached) cache.clear()
-    cache.set(key, score)
-    return score
+  })
+  return (slugs: string, hasSnapshot: boolean) => compute({ signals: slugsIn(slugs), hasSnapshot })
+}
+
+/** Of slugs with spaces between them. */
+export const slugsIn = (text: string): string[] => (text === '' ? [] : text.split(' '))
+
+const mostCached = 100_000
+
+/** Remembers results. The same signals fire together again and again, so most were computed before. */
+export function cached<T>(compute: (evidence: Evidence) => T): (evidence: Evidence) => T {
+  const known = new Map<string, { result: T }>()
+  return (evidence) => {
+    const key = `${evidence.hasSnapshot} ${evidence.signals.join(' ')}`
+    const found = known.get(key) ?? { result: compute(evidence) }
+    if (known.size >= mostCached) known.clear()
+    known.set(key, found)
+    return found.result
   }
 }
 

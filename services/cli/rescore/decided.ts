@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { LogRecord } from '../../../infra/log/port.ts'
 import { sessionFacts } from '../../../projections/sessions/facts.ts'
 import type { MarkLabel, SessionScored } from '../../../schemas/events.ts'
 import type { RecordedDecision } from './judge.ts'
@@ -9,6 +10,24 @@ export const decidedTypes: ReadonlySet<string> = new Set([
   'SessionMarked',
   'SessionUnmarked',
 ])
+
+/**
+ * The last decision about each session among the records that is of the time and the organization, with all that is no
+ * decision. Nothing provisional follows a final one, so what is left out does not count.
+ */
+export function newestDecisions(records: LogRecord[], those: RehearsedSessions): LogRecord[] {
+  const decisions = records.filter(
+    ({ headers }) => headers.event_type === 'SessionScored' && isOf(headers, those),
+  )
+  const newest = new Set(new Map(decisions.map((record) => [record.key, record])).values())
+  return records.filter((record) => record.headers.event_type !== 'SessionScored' || newest.has(record))
+}
+
+// The time of a decision is when its session was evaluated.
+function isOf(headers: LogRecord['headers'], { since, until, organizationId }: RehearsedSessions): boolean {
+  const time = Number(headers.event_time)
+  return time >= since && time < until && [undefined, headers.organization_id].includes(organizationId)
+}
 
 interface Mark {
   id: string

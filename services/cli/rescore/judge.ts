@@ -1,9 +1,8 @@
 import type { Network, Repeats } from '../../../schemas/events.ts'
-import { startDecisions } from '../../scoring/decide.ts'
+import { foldSessions } from '../../scoring/decide.ts'
 import type { ScoringModel } from '../../scoring/model/model.ts'
-import { nothingLearned } from '../../scoring/session/answers.ts'
-import type { SessionEvent } from '../../scoring/session/state.ts'
-import { asRecorded } from '../../scoring/signals/evaluate.ts'
+import type { SessionEvent, SessionState } from '../../scoring/session/state.ts'
+import { evaluateAsRecorded } from '../../scoring/signals/evaluate.ts'
 import type { FactRow } from './compare.ts'
 
 /** The newest final decision about a session. */
@@ -42,27 +41,32 @@ export interface Replay {
 }
 
 /** Decides as scoring does, with what the decision recorded of others. */
-export function startReplay(recorded: RecordedDecision, { model, allowsMinimal }: Conditions): Replay {
-  const { decisionId, openedAt, network, repeats, row } = recorded
-  const { apply, decisions } = startDecisions(new Map(), {
-    ...{ now: row.evaluated_at, learned: nothingLearned, allowsMinimal: () => allowsMinimal },
-    network: { missing: [], lookup: () => ({ ...network, sources: [] }) },
-    modelOf: () => ({ model, until: Infinity }),
-    isRequested: (trigger) => trigger.decisionId === decisionId,
-  })
+export function startReplay(recorded: RecordedDecision, conditions: Conditions): Replay {
+  let outcome: Judged | NotJudged | undefined
   let isWhole: boolean | undefined
+  const { apply } = foldSessions(new Map(), ({ state, trigger }) => {
+    if (trigger.decisionId !== recorded.decisionId) return null
+    outcome = state.created_at === recorded.openedAt ? judged(state, recorded, conditions) : 'incomplete'
+    return null
+  })
 
   return {
     apply(event) {
       isWhole ??= event.type === 'SessionOpened'
       if (!isWhole) return 'expired'
       apply(event)
-      const [decision] = decisions
-      if (!decision) return undefined
-      if (decision.state.created_at !== openedAt) return 'incomplete'
-      const fired = new Set(row.signals.split(' '))
-      const { score, fired: now } = asRecorded(decision.evaluation, { fired, repeats })
-      return { model, signals: now.map(({ slug }) => slug), risk: score.risk, verdict: score.verdict }
+      return outcome
     },
   }
+}
+
+function judged(
+  state: SessionState,
+  { row, network, repeats }: RecordedDecision,
+  { model, allowsMinimal }: Conditions,
+): Judged {
+  const input = { state, network: { ...network, sources: [] }, allowsMinimal: () => allowsMinimal }
+  const fired = new Set(row.signals.split(' '))
+  const { score, fired: now } = evaluateAsRecorded(input, model, { fired, repeats })
+  return { model, signals: now.map(({ slug }) => slug), risk: score.risk, verdict: score.verdict }
 }

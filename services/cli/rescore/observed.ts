@@ -1,7 +1,16 @@
 import type { ScoringModel } from '../../scoring/model/model.ts'
+import { scoreOf } from '../../scoring/model/score.ts'
 import { signalCatalogue } from '../../scoring/signals/catalogue.ts'
 import type { Unrecorded } from '../../scoring/signals/signal.ts'
-import { type ComparedDecisions, type FindModel, increment, scorer, startComparison } from './compare.ts'
+import {
+  type ComparedDecisions,
+  cached,
+  type Evidence,
+  type FindModel,
+  increment,
+  slugsIn,
+  startComparison,
+} from './compare.ts'
 import type { Judged, NotJudged, RecordedDecision } from './judge.ts'
 
 interface AsFired {
@@ -30,7 +39,7 @@ export function startObserved(modelOf: FindModel) {
 
   function add({ row }: RecordedDecision, { model, ...after }: Judged): void {
     comparison.add(row, after)
-    const before = row.signals === '' ? [] : row.signals.split(' ')
+    const before = slugsIn(row.signals)
     for (const signal of without(after.signals, before)) increment(changed.newly, signal)
     for (const signal of without(before, after.signals)) increment(changed.noLonger, signal)
     hanging.add(model, { signals: after.signals, hasSnapshot: row.has_snapshot === true })
@@ -53,27 +62,18 @@ export function startObserved(modelOf: FindModel) {
 
 const without = (some: string[], others: string[]) => some.filter((one) => !others.includes(one))
 
-interface Evidence {
-  signals: string[]
-  hasSnapshot: boolean
-}
-
 /** Counts whose verdicts hang on signals that fire as they did. */
 function startHanging() {
-  const scorers = new Map<ScoringModel, ReturnType<typeof scorer>>()
+  const finders = new Map<ScoringModel, ReturnType<typeof hangingBy>>()
   const fired = new Map<string, number>()
   const bySignal = new Map<string, number>()
   const sessions = { learned_answers: 0, other_sessions: 0 }
 
-  function add(model: ScoringModel, { signals, hasSnapshot }: Evidence): void {
-    const score = scorers.get(model) ?? scorer(model)
-    scorers.set(model, score)
-    const verdictOf = (slugs: readonly string[]) => score(slugs.join(' '), hasSnapshot).verdict
-    const verdict = verdictOf(signals)
-    // Answers are part of a snapshot.
-    const possible = unrecorded.filter(({ kind }) => hasSnapshot || kind === 'other_sessions')
-    const hangsOn = possible.filter(({ slug }) => verdictOf(toggled(signals, slug)) !== verdict)
-    for (const { slug } of unrecorded) if (signals.includes(slug)) increment(fired, slug)
+  function add(model: ScoringModel, evidence: Evidence): void {
+    const find = finders.get(model) ?? hangingBy(model)
+    finders.set(model, find)
+    const hangsOn = find(evidence)
+    for (const { slug } of unrecorded) if (evidence.signals.includes(slug)) increment(fired, slug)
     for (const { slug } of hangsOn) increment(bySignal, slug)
     for (const kind of new Set(hangsOn.map((one) => one.kind))) sessions[kind]++
   }
@@ -92,3 +92,13 @@ function startHanging() {
 
 const toggled = (signals: string[], slug: string) =>
   signals.includes(slug) ? signals.filter((one) => one !== slug) : [...signals, slug]
+
+function hangingBy(model: ScoringModel): (evidence: Evidence) => typeof unrecorded {
+  return cached(({ signals, hasSnapshot }) => {
+    const verdictOf = (slugs: string[]) => scoreOf(model, { signals: slugs, hasSnapshot }).verdict
+    const verdict = verdictOf(signals)
+    // Answers are part of a snapshot.
+    const possible = unrecorded.filter(({ kind }) => hasSnapshot || kind === 'other_sessions')
+    return possible.filter(({ slug }) => verdictOf(toggled(signals, slug)) !== verdict)
+  })
+}

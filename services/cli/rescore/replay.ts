@@ -7,7 +7,7 @@ import { eventTopics } from '../../../schemas/events.ts'
 import { isSessionEvent, type SessionEvent } from '../../scoring/session/state.ts'
 import { progress } from '../progress.ts'
 import { type KnownConditions, readConditions } from './conditions.ts'
-import { decidedTypes, gatherDecided } from './decided.ts'
+import { decidedTypes, gatherDecided, newestDecisions } from './decided.ts'
 import { type RecordedDecision, type Replay, startReplay } from './judge.ts'
 import { startObserved } from './observed.ts'
 import type { Rehearsal } from './rehearse.ts'
@@ -97,11 +97,9 @@ interface Deciding {
 
 async function readDecided({ dataKeys, ...source }: ObservationSource, { part, starts, those }: Deciding) {
   const decided = gatherDecided(those)
-  const { organizationId } = those
   await readEvents(source, {
     ...{ ...readingOf(eventTopics.SessionScored, part, starts), types: decidedTypes, dataKeys },
-    isSelected: ({ key, headers }) =>
-      isOf(part, key) && (organizationId === undefined || headers.organization_id === organizationId),
+    select: (records) => newestDecisions(records, those).filter(({ key }) => isOf(part, key)),
     handle: (events) => events.forEach(decided.add),
   })
   return decided.result()
@@ -120,7 +118,7 @@ async function replayAll({ dataKeys, ...source }: ObservationSource, replaying: 
   const starts = await source.log.positionsSince(eventTopics.BatchReceived, replays.oldest - marginMs)
   await readEvents(source, {
     ...{ ...readingOf(eventTopics.BatchReceived, replaying.part, starts), dataKeys },
-    isSelected: ({ key }) => replays.isWaiting(key),
+    select: (records) => records.filter(({ key }) => replays.isWaiting(key)),
     handle: (events) => events.filter(isSessionEvent).forEach(replays.apply),
   })
   replays.end()
@@ -171,7 +169,7 @@ function withProgress(observed: Observed): Observed {
     add(recorded, judged) {
       observed.add(recorded, judged)
       sessions++
-      show(`${numberText(sessions)} sessions`)
+      if (sessions % 100 === 0) show(`${numberText(sessions)} sessions`)
     },
   }
 }

@@ -76,7 +76,7 @@ export const noAnswers: AnswerFacts = {
   ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown', toQuestions: [] },
 }
 
-interface AnswersInput {
+export interface AnswersInput {
   snapshot: Snapshot
   document: DocumentState
   agent: Agent
@@ -110,7 +110,8 @@ export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): 
   return isSameText(own, mac)
 }
 
-function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['proof'] {
+/** Whether the snapshot answers its document. */
+export function proofOf({ proofs }: Pick<Snapshot, 'proofs'>, document: DocumentState): AnswerFacts['proof'] {
   const { challenge, timing_nonce: timingNonce } = document
   // A document whose opening was forgotten has nothing to compare with.
   if (challenge === '') return 'keyed'

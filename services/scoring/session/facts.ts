@@ -4,7 +4,14 @@ import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Platform, Repeats } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
-import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
+import {
+  type AnswerFacts,
+  type AnswersInput,
+  judgeAnswers,
+  type LearnedAnswers,
+  noAnswers,
+  nothingLearned,
+} from './answers.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './state.ts'
@@ -56,6 +63,8 @@ export interface FactsInput {
   state: SessionState
   network: AddressNetwork
   learned?: LearnedAnswers
+  /** Default: by what was learned. */
+  judge?: (input: AnswersInput) => AnswerFacts
   /** Only `tidegate dev` has one. */
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
@@ -66,7 +75,7 @@ export interface FactsInput {
 
 export function readFacts(input: FactsInput): Facts {
   const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = nobody } = input
-  const { visitorSessions = 0, repeats = null, near = null } = input
+  const { judge = judgeAnswers, visitorSessions = 0, repeats = null, near = null } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
@@ -83,7 +92,7 @@ export function readFacts(input: FactsInput): Facts {
     document,
     answers:
       snapshot && document
-        ? judgeAnswers({
+        ? judge({
             ...{ snapshot, document, agent, userAgent, learned, simulationKey },
             ...{ environment: state.environment, organizationId: state.organization_id },
             sessionId: state.session_id,

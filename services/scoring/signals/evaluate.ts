@@ -1,6 +1,8 @@
 import { type ModelSignal, type ScoringModel, standardModel } from '../model/model.ts'
 import { type Score, scoreOf } from '../model/score.ts'
+import { type AnswerFacts, type AnswersInput, noAnswers, proofOf } from '../session/answers.ts'
 import { type Facts, type FactsInput, readFacts } from '../session/facts.ts'
+import type { SessionState } from '../session/state.ts'
 import { type Signal, signalCatalogue } from './catalogue.ts'
 
 /** A signal that fired, with what the model says of it. */
@@ -50,21 +52,28 @@ interface Recorded extends Pick<Facts, 'repeats'> {
 }
 
 /**
- * The same evidence with what a decision of the session recorded of others. Signals that look at what no event has fire as
- * they did, whatever their rules are now.
+ * By the session's own observations and what a decision of it recorded of others. Signals that look at what no event has
+ * fire as they did, whatever their rules are now.
  */
-export function asRecorded({ facts: own, model }: Evaluation, { fired, repeats }: Recorded): Evaluation {
-  const facts = { ...own, repeats, answers: answersAsRecorded(own, fired) }
+export function evaluateAsRecorded(
+  { state, network, allowsMinimal }: Pick<FactsInput, 'state' | 'network' | 'allowsMinimal'>,
+  model: ScoringModel,
+  { fired, repeats }: Recorded,
+): Evaluation {
+  const judge = ({ snapshot, document }: AnswersInput): AnswerFacts => ({
+    ...{ ...noAnswers, proof: proofOf(snapshot, document), engine: engineAsRecorded(state, fired) },
+  })
+  const facts = readFacts({ state, network, allowsMinimal, repeats, judge })
   const fires = (signal: Signal) => (signal.unrecorded ? fired.has(signal.slug) : signal.fires(facts))
   return scored(facts, signalCatalogue.filter(fires), model)
 }
 
-// Whether the engine answered as the claimed one, which signals about the session itself look at, too: a page whose engine
-// did not has a signal that says so, and any other client has one where its headers name another browser.
-function answersAsRecorded({ answers, platform }: Facts, fired: Recorded['fired']): Facts['answers'] {
-  if (fired.has('engine_contradicted')) return { ...answers, engine: 'otherwise' }
+// Signals about the session itself look at it, too. A page whose engine did not answer as the claimed one has a signal that
+// says so, and any other client has one where its headers name another browser.
+function engineAsRecorded({ platform }: SessionState, fired: Recorded['fired']): AnswerFacts['engine'] {
+  if (fired.has('engine_contradicted')) return 'otherwise'
   const isUnproven = fired.has(platform === 'web' ? 'engine_unproven' : 'user_agent_header_mismatch')
-  return { ...answers, engine: isUnproven ? 'unknown' : 'as_claimed' }
+  return isUnproven ? 'unknown' : 'as_claimed'
 }
 
 function scored(facts: Facts, signals: Signal[], model: ScoringModel): Evaluation {

@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { Repeats } from '../../../schemas/events.ts'
+import { standardModel } from '../../../services/scoring/model/model.ts'
 import type { LearnedAnswers } from '../../../services/scoring/session/answers.ts'
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
-import { asRecorded, evaluate, withHistory } from '../../../services/scoring/signals/evaluate.ts'
+import { evaluate, evaluateAsRecorded, withHistory } from '../../../services/scoring/signals/evaluate.ts'
 import { givenSessions, key } from '../cli/rescore/given-sessions.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { slugs, stateAfter } from './support/sessions.ts'
@@ -62,7 +63,7 @@ test('what a decision recorded is all that is needed of others to find the same 
       const state = { ...web, ...of }
       const live = withHistory(evaluate({ state, network, learned, simulationKey }), history)
       const fired = new Set(slugs(live))
-      const again = asRecorded(evaluate({ state, network }), { fired, repeats: history.repeats })
+      const again = evaluateAsRecorded({ state, network }, standardModel, { fired, repeats: history.repeats })
       expect({ fired: slugs(again), score: again.score }).toEqual({ fired: slugs(live), score: live.score })
       for (const slug of fired) seen.add(slug)
     }),

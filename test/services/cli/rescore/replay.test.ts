@@ -164,6 +164,22 @@ describe('not judged is', () => {
     expect(await notJudged(partly)).toMatchObject({ judged: 296, moved: 0, expired: 4 })
   })
 
+  it('what was decided when scoring had forgotten how it began', async () => {
+    const one = sessions[2]
+    const later = await without(() => false)
+    // As if the log had kept more of it than scoring knew.
+    const opening = log.records.find((record) => record.key === one?.id && typeOf(record) === 'SessionOpened')
+    const earlier = one?.events[0]?.data
+    if (!opening || !earlier || !('opened_at' in earlier)) throw new Error('no opening')
+    const moved = recordOf({
+      type: 'SessionOpened',
+      data: { ...earlier, opened_at: startedAt - 5 },
+    } as SessionEvent)
+    const at = later.records.findIndex((record) => record.value.equals(opening.value))
+    later.records.splice(at, 1, { ...opening, ...moved })
+    expect(await notJudged(later)).toMatchObject({ judged: 299, incomplete: 1 })
+  })
+
   it('what the log has no reason for', async () => {
     const unasked = await without((record) => record.key === gone[1] && typeOf(record) === 'ResultRequested')
     expect(await notJudged(unasked)).toMatchObject({ judged: 299, incomplete: 1 })
