@@ -274,7 +274,7 @@ describe('behaviour', () => {
     const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
     const before = batches()
     await page.mouse.move(50, 50, { steps: 5 })
-    await eventually(async () => expect(batches()).toBe(before + 1), { timeoutMs: 5000 })
+    await eventually(async () => expect(batches()).toBe(before + 1))
   })
 
   test('a page that comes back from the back/forward cache goes on with its document', async () => {
@@ -285,7 +285,7 @@ describe('behaviour', () => {
     const before = batches()
     await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })), undefined`)
     await page.mouse.move(80, 60, { steps: 5 })
-    await eventually(async () => expect(batches()).toBeGreaterThan(before), { timeoutMs: 5000 })
+    await eventually(async () => expect(batches()).toBeGreaterThan(before))
     expect(ofSession(sessionId).filter(({ type }) => type === 'DocumentOpened')).toHaveLength(1)
   })
 
@@ -297,6 +297,6 @@ describe('behaviour', () => {
     await page.mouse.move(50, 50, { steps: 5 })
     const before = ofSession(sessionId).length
     await page.goto('about:blank')
-    await eventually(async () => expect(ofSession(sessionId).length).toBe(before + 1), { timeoutMs: 5000 })
+    await eventually(async () => expect(ofSession(sessionId).length).toBe(before + 1))
   })
 })
