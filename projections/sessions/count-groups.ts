@@ -75,7 +75,8 @@ export async function countGroups(
   const bind: Bind = (value) => `$${values.push(value)}`
   const field = rolledBy(counting)
   const hours = field && counting.rolledUp.length > 0 ? [fromHours(counting, field, bind)] : []
-  const parts = [...hours, fromSessions(scope, counting, bind)]
+  const parts = counting.ranges.length > 0 ? [...hours, fromSessions(scope, counting, bind)] : hours
+  if (parts.length === 0) return []
   const { rows } = await tx.query<SessionGroup>(
     `with counted as (
        select at, ended, one, two, sum(sessions) as sessions from (${parts.join(' union all ')}) part group by 1, 2, 3, 4
@@ -163,10 +164,11 @@ function sessionsIn(ranges: Span[], bind: Bind): string {
   // With its own times each range has its own plan, by how many sessions it has.
   if (ranges.length > 0 && ranges.length <= fewRanges)
     return `(${ranges.map(({ since, until }) => within(bind(since), bind(until))).join(' union all ')}) s`
+  // Their rows are looked for by each range, which the offset holds the planner to.
   const begins = bind(ranges.map(({ since }) => since))
   const ends = bind(ranges.map(({ until }) => until))
   return `unnest(${begins}::bigint[], ${ends}::bigint[]) as span (since, until)
-    cross join lateral (${within('span.since', 'span.until')}) s`
+    cross join lateral (${within('span.since', 'span.until')} offset 0) s`
 }
 
 const arrays: Partial<Record<GroupField, string>> = { signal: 's.signals', attribution: 's.attribution' }

@@ -108,9 +108,14 @@ function ofVerdicts({ after, filters }: SessionsQuery, bind: Bind): string {
   return `(${each.join(' union all ')})`
 }
 
+/** A page of a frequent value is full within so many sessions. */
+const newestRead = 5000
+
 /**
  * One statement, so that the window's end is of the same moment as its rows: a session that moved in between would let
- * the end lie behind sessions that were not read. The end is looked for where the page is short only.
+ * the end lie behind sessions that were not read. Where the newest sessions of the window do not fill the page, its end
+ * is looked for, and what is between is read by the index with the conditions, which is twice as fast as reading the
+ * window as a subquery.
  */
 async function readWindow(
   db: Db,
@@ -118,17 +123,27 @@ async function readWindow(
   { limit, after, filters, windowSize = 250_000 }: SessionsQuery,
 ): Promise<SessionsPage> {
   const { values, bind } = parameters(scope, limit)
-  const place = [inScope, ...before(after, bind), ...timeConditions(filters, bind)]
   const { since: _, until: __, ...others } = filters
-  const window = `select * from read.sessions s where ${place.join(' and ')}`
+  const place = [inScope, ...before(after, bind), ...timeConditions(filters, bind)].join(' and ')
+  const conditions = conditionsOf(scope, others, bind).join(' and ')
+  const isShort = '(select count(*) from newest) < $3'
+  const lowest = (column: string) => `(select ${column} from ending)`
   const { rows } = await db.query<ListedSession & WindowEnd>(
-    `with page as materialized (
-       select s.session_id, s.evaluated_at from (${window} ${newestFirst} limit ${windowSize}) s
-       where ${conditionsOf(scope, others, bind).join(' and ')} ${newestFirst} limit $3
+    `with newest as materialized (
+       select s.session_id, s.evaluated_at from (
+         select * from read.sessions s where ${place} ${newestFirst} limit ${Math.min(newestRead, windowSize)}
+       ) s where ${conditions} ${newestFirst} limit $3
      ),
      ending as materialized (
-       select s.session_id, s.evaluated_at from (${window} and (select count(*) from page) < $3 ${newestFirst} limit ${windowSize}) s
-       ${newestFirst} offset ${windowSize - 1}
+       select s.session_id, s.evaluated_at from read.sessions s where ${place} and ${isShort}
+       ${newestFirst} limit 1 offset ${windowSize - 1}
+     ),
+     page as materialized (
+       select * from newest where not ${isShort}
+       union all
+       (select s.session_id, s.evaluated_at from read.sessions s where ${place} and ${conditions} and ${isShort}
+         and (s.evaluated_at, s.session_id) >= (coalesce(${lowest('evaluated_at')}, 0), coalesce(${lowest('session_id')}, ''))
+        ${newestFirst} limit $3)
      )
      select ${sessionFields}, ending.evaluated_at::float8 as end_at, ending.session_id as end_id
      from (values (1)) as one left join ending on true
