@@ -38,20 +38,28 @@ export const sessionFactNames: readonly string[] = [
  * view, and rights on it stay.
  */
 export function sessionFactsView(schema: string): string {
-  const columns = [
-    ...visible.map((name) => `s.${name}`),
-    ...factTimes.map((name) => `${hiding(name, `to_timestamp(s.${name} / 1000.0)`)} as ${name}`),
-    's.evaluated_at as evaluated_at_ms',
-    ...hideableFacts
-      .filter((name) => !factTimes.includes(name))
-      .map((name) => `${hiding(name, sqlOf(name))} as ${name}`),
-  ]
-  return `select ${columns.join(', ')} from ${schema}.sessions s
+  return `select ${columnsAs(hiding)} from ${schema}.sessions s
     left join tidegate.hidden_facts() as policy on policy.organization_id = s.organization_id
     cross join lateral (select coalesce(policy.hidden, ${arrayOf(defaultHidden)}) as columns) as hidden
     where (select has_table_privilege(current_user, 'tidegate.analysts'::regclass, 'select')
         or exists (select from tidegate.analysts where organization_id = '' and ${isReader}))
       or s.organization_id in (select organization_id from tidegate.analysts where ${isReader})`
+}
+
+/** The same rows, with what organizations keep back. */
+export const openedSessionFacts = (schema: string): string =>
+  `select ${columnsAs((_name, sql) => sql)} from ${schema}.sessions s`
+
+function columnsAs(visibleAs: (name: string, sql: string) => string): string {
+  const columns = [
+    ...visible.map((name) => `s.${name}`),
+    ...factTimes.map((name) => `${visibleAs(name, `to_timestamp(s.${name} / 1000.0)`)} as ${name}`),
+    's.evaluated_at as evaluated_at_ms',
+    ...hideableFacts
+      .filter((name) => !factTimes.includes(name))
+      .map((name) => `${visibleAs(name, sqlOf(name))} as ${name}`),
+  ]
+  return columns.join(', ')
 }
 
 const isReader = `role in (select rolname from pg_roles where pg_has_role(current_user, oid, 'member'))`

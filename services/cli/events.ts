@@ -94,7 +94,7 @@ function lineOf(
 ) {
   try {
     const event = codec.fromRecord(record)
-    return !type || event.type === type ? printable(event, open) : undefined
+    return !type || event.type === type ? readableEvent(event, open) : undefined
   } catch (error) {
     if (type) return undefined
     const { topic, partition, offset, value } = record
@@ -106,7 +106,11 @@ function lineOf(
   }
 }
 
-function printable({ type, meta, position, data, cause, unreadable }: RecordedEvent, open: boolean) {
+/** The event as it is printed; `open` = the keys of what is encrypted were looked up. */
+export function readableEvent(
+  { type, meta, position, data, cause, unreadable }: RecordedEvent,
+  open: boolean,
+) {
   const readable = unreadable !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
   const members = Object.entries({ ...readable, ...cause })
     .filter(([, value]) => value !== undefined)

@@ -90,6 +90,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Leave a record out that cannot be read, list those that were, and move to Kafka',
     load: async () => (await import('./log.ts')).defineLog,
   },
+  export: {
+    does: 'Write flat rows of sessions, or events of a topic, into files of Parquet, JSON lines or CSV',
+    load: async () => (await import('./export/command.ts')).defineExport,
+  },
   events: {
     does: 'Print the events of a topic as JSON lines, oldest first within a partition',
     load: async () => (await import('./events.ts')).defineEvents,

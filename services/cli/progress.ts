@@ -9,3 +9,41 @@ export function progress(): (line: string) => void {
     console.error(line)
   }
 }
+
+const barEveryMs = 200
+const cells = 30
+
+/**
+ * Draws on standard error how much of `total` is done and how long the rest may take. Draws nothing where that is no
+ * terminal. `end` takes the bar away.
+ */
+export function progressBar(total: number, { out = process.stderr, clock = Date.now } = {}) {
+  const startedAt = clock()
+  let drawnAt = startedAt
+  let done = 0
+  return {
+    add(count: number): void {
+      done += count
+      if (!out.isTTY || clock() - drawnAt < barEveryMs) return
+      drawnAt = clock()
+      out.write(`\r\x1b[K${barText(done, { total, seconds: (drawnAt - startedAt) / 1000 })}`)
+    },
+    end(): void {
+      if (out.isTTY) out.write('\r\x1b[K')
+    },
+  }
+}
+
+/** `[######......]  50 %, 12 s left`. */
+export function barText(done: number, { total, seconds }: { total: number; seconds: number }): string {
+  const share = Math.min(1, done / Math.max(1, total))
+  const filled = Math.round(share * cells)
+  const percent = `${Math.floor(share * 100)} %`.padStart(5)
+  const left = share > 0 ? `, ${durationText((seconds * (1 - share)) / share)} left` : ''
+  return `[${'#'.repeat(filled).padEnd(cells, '.')}] ${percent}${left}`
+}
+
+function durationText(seconds: number): string {
+  if (seconds < 60) return `${Math.ceil(seconds)} s`
+  return seconds < 3600 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
+}

@@ -4,6 +4,7 @@ import { developmentDatabases } from '../../../infra/local/development.ts'
 import { findChromium } from '../chromium.ts'
 import { findDocker } from '../docker.ts'
 import { startDockerDaemon } from '../docker-daemon.ts'
+import { pythonWithDuckDb } from '../duckdb.ts'
 import { hasContainers } from '../find-kafka.ts'
 import { createManifestCheck, findHelm } from '../helm.ts'
 import { canRunKafkaJars, kafkaJars } from '../kafka-broker.ts'
@@ -93,6 +94,12 @@ export const catalogue = {
     isHere: () => works('python3', '-m', 'venv', '--help'),
     packages: ['python3', 'python3-venv'],
     make: async () => void (await pythonWithKafka()),
+  },
+  'python-duckdb': {
+    tests: 'exports in DuckDB',
+    isHere: () => works('python3', '-m', 'venv', '--help'),
+    packages: ['python3', 'python3-venv'],
+    make: async () => void (await pythonWithDuckDb()),
   },
   go: {
     tests: 'what the docs have in Go',

@@ -1,0 +1,62 @@
+import { zstdCompressSync } from 'node:zlib'
+import { fileWriter, ParquetWriter } from 'hyparquet-writer'
+import type { ColumnKind, ExportColumn, ExportRow } from './columns.ts'
+
+/** A file of Parquet, in which each call of `add` is a row group. It is whole once `finish` was called. */
+export function parquetFile(file: string, columns: ExportColumn[]) {
+  const writer = new ParquetWriter({
+    writer: fileWriter(file),
+    schema: [{ name: 'root', num_children: columns.length }, ...columns.flatMap(elementsOf)],
+    codec: 'ZSTD',
+    compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
+  })
+  return {
+    add(rows: readonly ExportRow[]): void {
+      if (rows.length === 0) return
+      writer.write({
+        columnData: columns.map(({ name, type }) => ({
+          name,
+          data: rows.map((row) => valueIn(type, row[name] ?? null)),
+          // A whole document is no bound that helps to find one.
+          statistics: type !== 'json',
+        })),
+        rowGroupSize: rows.length,
+      })
+    },
+    finish: (): void => void writer.finish(),
+  }
+}
+
+function valueIn(type: ColumnKind, value: unknown): unknown {
+  if (value === null) return null
+  if (type === 'bigint') return BigInt(Number(value))
+  return type === 'time' ? new Date(Number(value)) : value
+}
+
+type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number]
+
+const text: Partial<SchemaElement> = { type: 'BYTE_ARRAY', converted_type: 'UTF8' }
+const integer: Partial<SchemaElement> = { type: 'INT32' }
+
+// By the older names of types, which every reader knows; by the newer ones DuckDB reads a time with a zone.
+const leaves: Record<ColumnKind, Partial<SchemaElement>> = {
+  text,
+  integer,
+  bigint: { type: 'INT64' },
+  boolean: { type: 'BOOLEAN' },
+  time: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
+  json: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+  texts: text,
+  integers: integer,
+}
+
+// A list has three levels, so that null and an empty one differ (parquet-format, "LogicalTypes.md", lists).
+function elementsOf({ name, type }: ExportColumn): SchemaElement[] {
+  const leaf = leaves[type]
+  if (type !== 'texts' && type !== 'integers') return [{ ...leaf, name, repetition_type: 'OPTIONAL' }]
+  return [
+    { name, repetition_type: 'OPTIONAL', converted_type: 'LIST', num_children: 1 },
+    { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+    { ...leaf, name: 'element', repetition_type: 'OPTIONAL' },
+  ]
+}
