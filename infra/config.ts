@@ -33,6 +33,13 @@ const settings = z.object({
   HOST: z.string().default('127.0.0.1'),
   /** Not set = /metrics is on PORT. */
   METRICS_PORT: z.coerce.number().int().min(1).max(65535).optional(),
+  /** Set = the role api serves the schemas of events there, as a Schema Registry does. */
+  SCHEMAS_PORT: z.coerce.number().int().min(1).max(65535).optional(),
+  /** Not set = everybody who reaches the port may read them. */
+  SCHEMAS_AUTH: z
+    .string()
+    .regex(/^[^:]+:.+$/s, { error: 'expected user:password' })
+    .optional(),
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: optionalText,
@@ -133,6 +140,7 @@ const secretNames = [
   'DATABASE_URL',
   'KAFKA_SASL_PASSWORD',
   'OTEL_EXPORTER_OTLP_HEADERS',
+  'SCHEMAS_AUTH',
   'SCHEMA_REGISTRY_URL',
   'TIDEGATE_MASTER_KEYS',
 ] as const

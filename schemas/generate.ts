@@ -1,7 +1,8 @@
-// Writes schemas/events.ts from the .avsc files, and docs/reference/observations.md, and gives new schemas their id in
+// Writes schemas/events.ts from the .avsc files, and docs/reference/events.md and observations.md, and gives new schemas their id in
 // schemas/ids.json. Run by `npm run schemas`; a test fails when the result on disk is stale.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { describeEvents } from './describe-events.ts'
 import { describeObservations } from './describe-observations.ts'
 
 const root = import.meta.dirname
@@ -176,4 +177,5 @@ if (import.meta.main) {
   writeFileSync(idsFile, `${JSON.stringify(ids, null, 2)}\n`)
   writeFileSync(path.join(root, 'events.ts'), generateTypes(files))
   writeFileSync(path.join(root, '../docs/reference/observations.md'), describeObservations())
+  writeFileSync(path.join(root, '../docs/reference/events.md'), describeEvents(files))
 }

@@ -13,10 +13,12 @@ import type { Random } from '../ids.ts'
 import type { LogRecord, NewRecord, Position } from '../log/port.ts'
 import type { DataKeys } from './data-keys.ts'
 import {
+  committedIds,
   committedSchemas,
   type EventName,
   type EventSchemas,
   factsSchema,
+  idIn,
   lazy,
   type SchemaVersion,
 } from './event-schemas.ts'
@@ -230,6 +232,8 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
 
   return {
     encode,
+    /** The id that records carry of the schema `topic/Name.v1`. Throws where there is no such schema. */
+    schemaId: (key: string): number => idOf({ key, id: idIn(committedIds, key) }),
     decode: (value: Buffer): DecodedEvent =>
       value[0] === openedFormat ? readOpened(value) : read(schemaOf(value, wireFormat), value, '').event,
     /** The flat row of a session, which is no event and not encrypted. */

@@ -24,7 +24,7 @@ export interface SchemaVersion {
  */
 const readOnly: ReadonlySet<string> = new Set()
 
-const committedIds: Record<string, number> = committed
+export const committedIds: Record<string, number> = committed
 
 export interface EventSchemas {
   versions: readonly SchemaVersion[]
@@ -57,7 +57,8 @@ export const factsSchema = lazy(() => {
   return { key: newest.key, id: idIn(committedIds, newest.key), type: typeOf(newest.schema) }
 })
 
-function idIn(ids: Record<string, number>, key: string): number {
+/** Throws where there is no such schema. */
+export function idIn(ids: Record<string, number>, key: string): number {
   const id = ids[key]
   if (id === undefined) throw new Error(`schema ${key} has no id: run npm run schemas`)
   return id

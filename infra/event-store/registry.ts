@@ -29,14 +29,15 @@ export async function registerSchemas({
   files = [...readSchemaFiles(), ...readFactsSchemas()],
 }: RegistryOptions): Promise<SchemaIds> {
   const call = createCall(url)
-  const bySubject = Map.groupBy(files, (file) => subjectOf(file, topicPrefix))
+  const bySubject = Map.groupBy(files, (file) => registrySubject(file, topicPrefix))
   const subjects = [...bySubject].map(([subject, versions]) => registerSubject(call, subject, versions))
   const ids: SchemaIds = Object.fromEntries((await Promise.all(subjects)).flat())
   logger.info({ schemas: Object.keys(ids).length }, 'schemas are registered')
   return ids
 }
 
-const subjectOf = ({ topic, name }: SchemaFile, prefix: string): string =>
+/** Under the topic and the name, because a topic carries several kinds of events (TopicRecordNameStrategy). */
+export const registrySubject = ({ topic, name }: SchemaFile, prefix: string): string =>
   `${prefix}tidegate.${topic}.v1-tidegate.${topic}.${name}`
 
 // Versions one after the other, oldest first: the registry checks each against those before it.

@@ -28,6 +28,8 @@ import { createConsentKeys, ownOrganizationId } from '../organizations/consent-k
 import { organizationRoutes } from '../organizations/routes.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
 import { readbackRoutes } from '../readback/routes.ts'
+import { createSchemasApp } from '../schemas/routes.ts'
+import { servedSchemas } from '../schemas/served.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
 import { hideVisitors } from '../scoring/erase.ts'
 import { scoringModelRoutes } from '../scoring/model/routes.ts'
@@ -94,6 +96,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const demo = await prepare?.(core, publicUrl)
     const metrics = config.METRICS_PORT === undefined ? undefined : fastify()
     undo.defer(() => metrics?.close())
+    const schemas = openSchemas(core, roles)
+    undo.defer(() => schemas?.close())
     const { app, counters } = await createHttp(core, {
       publicUrl,
       running,
@@ -108,6 +112,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => app.close())
     if (metrics)
       await listen(metrics, { port: config.METRICS_PORT ?? 0, host: config.HOST, setting: 'METRICS_PORT' })
+    if (schemas)
+      await listen(schemas, { port: config.SCHEMAS_PORT ?? 0, host: config.HOST, setting: 'SCHEMAS_PORT' })
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
     const stop = async () => {
@@ -120,6 +126,13 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
+}
+
+// A port of its own, because its callers are inside and its errors have another form.
+function openSchemas({ config, codec }: Core, roles: readonly Role[]): FastifyInstance | undefined {
+  if (config.SCHEMAS_PORT === undefined || !roles.includes('api')) return undefined
+  const schemas = servedSchemas(codec.schemaId, config.KAFKA_TOPIC_PREFIX)
+  return createSchemasApp({ schemas, credentials: config.SCHEMAS_AUTH })
 }
 
 async function warnOfLog({ log, logger }: Core): Promise<void> {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { describeEvents } from '../../schemas/describe-events.ts'
 import { describeObservations } from '../../schemas/describe-observations.ts'
 import { assignIds, generateTypes, readFactsSchemas, readSchemaFiles } from '../../schemas/generate.ts'
 import ids from '../../schemas/ids.json' with { type: 'json' }
@@ -20,6 +21,13 @@ test('docs/reference/observations.md is what `npm run schemas` writes, and says 
   const rows = page.match(/^\| `.*$/gm) ?? []
   expect(rows.length).toBeGreaterThan(150)
   expect(rows.filter((row) => !/^\| `\w+` \| [^|]{4,} \| [^|]{5,} \|$/.test(row))).toEqual([])
+})
+
+test('docs/reference/events.md is what `npm run schemas` writes, and has every event', () => {
+  const page = readFileSync(path.join(root, 'docs/reference/events.md'), 'utf8')
+  expect(page).toBe(describeEvents(files))
+  const rows = [...page.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
+  expect(rows.sort()).toEqual([...new Set(files.map(({ name }) => name))].sort())
 })
 
 test('every schema has one id of its own, and no schema that had one is gone', () => {

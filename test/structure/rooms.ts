@@ -33,7 +33,7 @@ const floors = [
     'services/marks',
     'services/organizations',
     'services/readback',
-  ].concat(['services/scoring', 'services/web', 'services/webhooks']),
+  ].concat(['services/schemas', 'services/scoring', 'services/web', 'services/webhooks']),
   ['services/server'],
   ['services/cli'],
 ]

@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
-const folder = path.join(root, '.cache/python-kafka')
-const libraries = ['fastavro==1.13.1', 'confluent-kafka==2.16.1']
+const folder = path.join(root, '.cache/python-confluent')
+const libraries = ['confluent-kafka[avro,schemaregistry]==2.16.1']
 
 /** A Python that reads topics and Avro, as the docs tell a reader to have it. Rejects where PyPI cannot be reached. */
 export async function pythonWithKafka(): Promise<string> {

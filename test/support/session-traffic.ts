@@ -30,13 +30,15 @@ interface TrafficOptions {
   atOnce: number
   /** No answer at all is what a killed server gives: it is counted, and tried again as by any client. */
   allowsNoAnswer?: boolean
+  /** Where a session comes from, for servers that trust who sends it. */
+  address?: (index: number) => string
 }
 
 const retry = { attempts: 40, delayMs: 250, wait: (ms: number) => delay(Math.min(ms, 1000)) }
 
 /** Whole sessions by the reference client, which tries again what was refused for now. */
 export function startTraffic(options: TrafficOptions): Traffic {
-  const { seed, sessions, atOnce } = options
+  const { seed, sessions, atOnce, address } = options
   const state = { next: 0, isStopped: false }
   const waiting = new Map<() => void, number>()
   const traffic: Pick<Traffic, 'finished' | 'givenUp' | 'answers' | 'failed'> = {
@@ -59,7 +61,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     const client = createCollectClient({
       ...{ endpoint: '', publishableKey: options.publishableKey, sdk: plan.sdk, page: plan.page, retry },
       ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
-      fetch: counting(headersOf(plan)),
+      fetch: counting({ ...headersOf(plan), ...(address && { 'x-forwarded-for': address(index) }) }),
     })
     const { sessionId } = await client.open()
     for (const batch of plan.batches) await client.sendBatch(batch)

@@ -44,6 +44,8 @@ const most = [
   'networkPolicy.enabled=true',
   'networkPolicy.ingressFrom[0].namespaceSelector.matchLabels.name=ingress-nginx',
   'networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring',
+  'schemas.enabled=true',
+  'networkPolicy.schemasFrom[0].namespaceSelector.matchLabels.name=analysts',
   'affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1',
   'affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey=zone',
 ]
@@ -176,7 +178,7 @@ describe('the chart', () => {
 
   it('replaces the roles in the order of docs/operate/production.md, each after all pods of the one before', async () => {
     const page = await readFile(path.join(root, 'docs/operate/production.md'), 'utf8')
-    const [, listed = ''] = /^4\. Replace one role after the other: ([^.]*)\./m.exec(page) ?? []
+    const [, listed = ''] = /^\d+\. Replace one role after the other: ([^.]*)\./m.exec(page) ?? []
     const order = [...listed.matchAll(/`(\w+)`/g)].map(([, role]) => String(role))
     expect(order.toSorted()).toEqual(allRoles.toSorted())
     const headless = new Map(
@@ -216,22 +218,40 @@ describe('the chart', () => {
       },
     })
     for (const service of answering(all))
-      expect(service.spec).toMatchObject({ ports: [{ name: 'http' }, { name: 'metrics', port: 9464 }] })
+      expect(service.spec).toMatchObject({
+        ports: expect.arrayContaining([
+          expect.objectContaining({ name: 'http' }),
+          expect.objectContaining({ name: 'metrics', port: 9464 }),
+        ]),
+      })
     for (const deployment of ofKind(all, 'Deployment'))
       expect(containerOf(deployment).env).toContainEqual({ name: 'METRICS_PORT', value: '9464' })
     expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('metrics')
     expect(ofKind(little, 'ServiceMonitor')).toEqual([])
   })
 
+  it('serves schemas from pods of api alone, inside the cluster, where that is switched on', () => {
+    const serving = (manifests: Manifest[]) =>
+      ofKind(manifests, 'Deployment').filter((one) =>
+        containerOf(one).env.some(({ name }) => name === 'SCHEMAS_PORT'),
+      )
+    const component = serving(all).map((one) => podOf(one).metadata.labels['app.kubernetes.io/component'])
+    expect(component).toEqual(['api'])
+    expect(serving(little)).toEqual([])
+    expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('schemas')
+  })
+
   it('lets who is named reach the pods, and nobody else', () => {
     const of = (name: string) => [{ namespaceSelector: { matchLabels: { name } } }]
-    const [metrics, open] = ofKind(all, 'NetworkPolicy').map(({ spec }) => spec)
+    const [metrics, open, schemas] = ofKind(all, 'NetworkPolicy').map(({ spec }) => spec)
     expect(metrics?.ingress).toEqual([{ ports: [{ port: 'metrics' }], from: of('monitoring') }])
     expect(metrics?.podSelector).not.toHaveProperty('matchExpressions')
     expect(open?.ingress).toEqual([{ ports: [{ port: 'http' }], from: of('ingress-nginx') }])
     expect(open?.podSelector).toMatchObject({
       matchExpressions: [{ key: 'app.kubernetes.io/component', values: ['collect', 'gate', 'api'] }],
     })
+    expect(schemas?.ingress).toEqual([{ ports: [{ port: 'schemas' }], from: of('analysts') }])
+    expect(schemas?.podSelector).toMatchObject({ matchLabels: { 'app.kubernetes.io/component': 'api' } })
     expect(ofKind(little, 'NetworkPolicy')).toEqual([])
   })
 

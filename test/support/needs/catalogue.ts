@@ -90,7 +90,7 @@ export const catalogue = {
     packages: ['python3', 'python3-cryptography'],
   },
   'python-kafka': {
-    tests: 'a reader of the topic of facts in Python',
+    tests: 'readers of topics in Python',
     isHere: () => works('python3', '-m', 'venv', '--help'),
     packages: ['python3', 'python3-venv'],
     make: async () => void (await pythonWithKafka()),
@@ -101,6 +101,7 @@ export const catalogue = {
     packages: ['python3', 'python3-venv'],
     make: async () => void (await pythonWithDuckDb()),
   },
+  kcat: { tests: 'what kcat shows of topics', isHere: () => hasProgram('kcat'), packages: ['kcat'] },
   go: {
     tests: 'what the docs have in Go',
     isHere: () => works('go', 'version'),

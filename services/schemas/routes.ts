@@ -1,0 +1,119 @@
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { isSameText } from '../../infra/crypto/same-text.ts'
+import type { ServedSchema } from './served.ts'
+
+interface SchemasOptions {
+  schemas: ServedSchema[]
+  /** `user:password` of basic authentication; undefined = everybody who reaches the port may read. */
+  credentials: string | undefined
+}
+
+// As Confluent's Schema Registry names its errors (docs.confluent.io, "Schema Registry API Reference").
+const failures = {
+  unauthorized: { status: 401, error_code: 401, message: 'User and password are missing or wrong.' },
+  path: { status: 404, error_code: 404, message: 'HTTP 404 Not Found' },
+  subject: { status: 404, error_code: 40401, message: 'There is no such subject.' },
+  version: { status: 404, error_code: 40402, message: 'The subject has no such version.' },
+  schema: { status: 404, error_code: 40403, message: 'There is no schema with this id.' },
+  readOnly: { status: 405, error_code: 405, message: 'Schemas can be read here, and not be changed.' },
+  invalidVersion: {
+    status: 422,
+    error_code: 42202,
+    message: 'The version has to be a number from 1 on, or latest.',
+  },
+  internal: { status: 500, error_code: 50001, message: 'The schema could not be read.' },
+}
+
+class SchemasFailure extends Error {
+  readonly kind: keyof typeof failures
+  constructor(kind: keyof typeof failures) {
+    super(kind)
+    this.kind = kind
+  }
+}
+
+/** The calls of a Schema Registry that those who read records make. Nothing can be written. */
+export function createSchemasApp({ schemas, credentials }: SchemasOptions): FastifyInstance {
+  const app = fastify()
+  app.addHook('onRequest', async ({ method, headers }) => {
+    if (!mayRead(credentials, headers.authorization)) throw new SchemasFailure('unauthorized')
+    if (method !== 'GET' && method !== 'HEAD') throw new SchemasFailure('readOnly')
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    reply.type('application/vnd.schemaregistry.v1+json')
+  })
+  app.setNotFoundHandler((_request, reply) => refuse(reply, 'path'))
+  app.setErrorHandler((error, _request, reply) =>
+    refuse(reply, error instanceof SchemasFailure ? error.kind : 'internal'),
+  )
+  installationRoutes(app)
+  idRoutes(app, schemas)
+  subjectRoutes(app, schemas)
+  return app
+}
+
+function mayRead(credentials: string | undefined, authorization = ''): boolean {
+  if (credentials === undefined) return true
+  const [, sent = ''] = /^basic +(\S+)$/i.exec(authorization) ?? []
+  return isSameText(credentials, Buffer.from(sent, 'base64').toString())
+}
+
+function refuse(reply: FastifyReply, kind: keyof typeof failures): FastifyReply {
+  const { status, ...body } = failures[kind]
+  if (kind === 'unauthorized') reply.header('www-authenticate', 'Basic realm="schemas"')
+  return reply.code(status).send(body)
+}
+
+function installationRoutes(app: FastifyInstance): void {
+  const compatibility = async () => ({ compatibilityLevel: 'FULL_TRANSITIVE' })
+  app.get('/', async () => ({}))
+  app.get('/mode', async () => ({ mode: 'READONLY' }))
+  app.get('/config', compatibility)
+  app.get('/config/:subject', compatibility)
+  app.get('/schemas/types', async () => ['AVRO'])
+}
+
+// Whatever subject the query names: an id has one schema.
+function idRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
+  const ofId = ({ id }: { id: string }) => {
+    const found = schemas.find((one) => String(one.id) === id)
+    if (!found) throw new SchemasFailure('schema')
+    return found
+  }
+  type OfId = { Params: { id: string } }
+  app.get<OfId>('/schemas/ids/:id', async ({ params }) => ({ schema: ofId(params).schema }))
+  app.get<OfId>('/schemas/ids/:id/schema', async ({ params }) => ofId(params).schema)
+  app.get<OfId>('/schemas/ids/:id/subjects', async ({ params }) => [ofId(params).subject])
+  app.get<OfId>('/schemas/ids/:id/versions', async ({ params }) => {
+    const { subject, version } = ofId(params)
+    return [{ subject, version }]
+  })
+}
+
+function subjectRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
+  const bySubject = Map.groupBy(schemas, ({ subject }) => subject)
+  const ofSubject = (subject: string) => {
+    const versions = bySubject.get(subject)
+    if (!versions) throw new SchemasFailure('subject')
+    return versions
+  }
+  const ofVersion = ({ subject, version }: { subject: string; version: string }) => {
+    const versions = ofSubject(subject)
+    if (!/^(latest|-1|[1-9]\d{0,8})$/.test(version)) throw new SchemasFailure('invalidVersion')
+    const isLatest = version === 'latest' || version === '-1'
+    const found = versions.at(isLatest ? -1 : Number(version) - 1)
+    if (!found) throw new SchemasFailure('version')
+    return found
+  }
+  type OfSubject = { Params: { subject: string } }
+  type OfVersion = { Params: { subject: string; version: string } }
+  app.get('/subjects', async () => [...bySubject.keys()].sort())
+  app.get<OfSubject>('/subjects/:subject/versions', async ({ params }) =>
+    ofSubject(params.subject).map(({ version }) => version),
+  )
+  app.get<OfVersion>('/subjects/:subject/versions/:version', async ({ params }) => ofVersion(params))
+  app.get<OfVersion>(
+    '/subjects/:subject/versions/:version/schema',
+    async ({ params }) => ofVersion(params).schema,
+  )
+}

@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { freePort } from '../../infra/local/free-port.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import { codeBlock } from '../support/code-block.ts'
+import { eventually } from '../support/eventually.ts'
+import { writeMmdb } from '../support/mmdb.ts'
+import { needs } from '../support/needs.ts'
+import { pythonWithKafka } from '../support/python-kafka.ts'
+import { startTraffic } from '../support/session-traffic.ts'
+
+const { describe, it } = needs('kafka', 'python-kafka', 'kcat')
+const run = promisify(execFile)
+const sessions = 24
+const patient = { timeoutMs: 90_000, intervalMs: 500 }
+const credentials = 'reader:pass:word'
+
+interface Group {
+  start: string
+  values: { asn: string | null; verdict: string }
+  sessions: number
+}
+
+// Somebody who has no more than the page does what it says.
+describe('docs/guide/analysts.md on a live installation', () => {
+  let folder: string
+  let cluster: Cluster
+  let env: NodeJS.ProcessEnv
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-analysts-'))
+    const asns = path.join(folder, 'asn.mmdb')
+    await writeMmdb(asns, 'GeoLite2-ASN', {
+      '0.0.0.0/1': { autonomous_system_number: 64500, autonomous_system_organization: 'One' },
+      '128.0.0.0/1': { autonomous_system_number: 64501, autonomous_system_organization: 'Two' },
+    })
+    const port = String(await freePort())
+    const settings = { SCHEMAS_PORT: port, SCHEMAS_AUTH: credentials }
+    cluster = await startCluster({
+      ...{ log: 'kafka', processes: 1 },
+      env: { ...settings, TRUSTED_PROXIES: '127.0.0.0/8', ASN_MMDB: asns },
+    })
+    await cluster.operate('org', 'policy', cluster.owner.slug, '--facts', 'on')
+    env = {
+      ...process.env,
+      ...{ KAFKA_BROKERS: cluster.settings.KAFKA_BROKERS, SCHEMAS_URL: `http://127.0.0.1:${port}` },
+      ...{ KAFKA_TOPIC_PREFIX: cluster.settings.KAFKA_TOPIC_PREFIX, SCHEMAS_AUTH: credentials },
+    }
+    const traffic = startTraffic({
+      baseUrl: () => cluster.baseUrls[0] ?? '',
+      publishableKey: cluster.owner.publishable.key,
+      ...{ seed: 'analysts', sessions, atOnce: 4 },
+      address: (index) => (index % 3 === 0 ? '8.8.8.10' : '203.0.113.10'),
+    })
+    await traffic.done
+    expect(traffic.givenUp).toEqual([])
+  }, 240_000)
+  afterAll(async () => {
+    await cluster?.stop()
+    if (folder) await rm(folder, { recursive: true, force: true })
+  })
+
+  async function countsOfApi(): Promise<string[]> {
+    const url = '/v1/sessions/aggregates?group_by=asn,verdict&interval=hour&top=100'
+    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
+    const answer = await cluster.fetch(0, url, { headers })
+    const { data }: { data: { sessions: number; groups: Group[] } } = JSON.parse(await answer.text())
+    expect(data.sessions).toBe(sessions)
+    return data.groups
+      .map(({ start, values, sessions: n }) =>
+        [values.asn ?? 'None', start.slice(0, 13), values.verdict, n].join(' '),
+      )
+      .sort()
+  }
+
+  const lines = (text: string) => text.trim().split('\n').sort()
+
+  it('Python with a schema registry client counts as the API does', async () => {
+    const python = await pythonWithKafka()
+    const script = await codeBlock('guide/analysts.md', 'analysts.py')
+    const ofApi = await countsOfApi()
+    expect(new Set(ofApi.map((line) => line.split(' ')[0])).size).toBe(2)
+    await eventually(async () => {
+      const { stdout } = await run(python, ['-c', script], { env, timeout: 60_000 })
+      expect(lines(stdout)).toEqual(await countsOfApi())
+    }, patient)
+  }, 240_000)
+
+  it('kcat shows as many keys with a value as there are sessions', async () => {
+    const script = await codeBlock('guide/analysts.md', 'analysts.sh')
+    await eventually(async () => {
+      const { stdout } = await run('sh', ['-c', script], { env, timeout: 60_000 })
+      expect(Number(stdout)).toBe(sessions)
+    }, patient)
+  }, 240_000)
+})
