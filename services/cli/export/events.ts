@@ -43,6 +43,9 @@ export async function eventParts(
 // Records that are appended at once may be a little out of order.
 const outOfOrderMs = 60_000
 
+// An event may have some hundred KB.
+const together = 2000
+
 interface Writing {
   source: EventSource
   folder: string
@@ -87,6 +90,7 @@ function startParts(writing: Writing, parts: ExportPart[]) {
     writer ??= await openPart(path.join(folder, part.file), {
       format: manifest.format,
       columns: eventColumns,
+      together,
     })
     return writer
   }

@@ -20,12 +20,16 @@ interface Writing {
 /** What a file is called until it is whole. */
 export const unfinished = (file: string): string => `${file}.part`
 
-// A row group of Parquet. Rows of it are in memory.
-const rowsTogether = 10_000
+interface PartOptions {
+  format: ExportFormat
+  columns: ExportColumn[]
+  /** So many rows, which are in memory meanwhile, are written at once: a row group of Parquet. */
+  together: number
+}
 
 export async function openPart(
   file: string,
-  { format, columns }: { format: ExportFormat; columns: ExportColumn[] },
+  { format, columns, together }: PartOptions,
 ): Promise<PartWriter> {
   const writing = await opened[format](unfinished(file), columns)
   let waiting: ExportRow[] = []
@@ -34,7 +38,7 @@ export async function openPart(
     async add(rows) {
       waiting = waiting.concat(rows)
       count += rows.length
-      if (waiting.length < rowsTogether) return
+      if (waiting.length < together) return
       await writing.add(waiting)
       waiting = []
     },

@@ -64,7 +64,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function written(format: ExportFormat, some: ExportRow[] = rows): Promise<string> {
   const file = path.join(folder, `rows.${format}`)
-  const part = await openPart(file, { format, columns })
+  const part = await openPart(file, { format, columns, together: 10_000 })
   for (let i = 0; i < some.length; i += 7000) await part.add(some.slice(i, i + 7000))
   expect(await part.finish()).toBe(some.length)
   return file
