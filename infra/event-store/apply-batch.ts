@@ -11,7 +11,7 @@ import {
   type Tx,
 } from '../postgres/pool.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
-import { type Build, buildLock, saveBuildOffsets } from './builds.ts'
+import { type Build, buildLock, ownHome, saveBuildOffsets } from './builds.ts'
 import { type RecordedEvent, sessionOf } from './codec.ts'
 import { isErasure } from './erased.ts'
 import { dueOf, type EventBatch, EventFailed } from './event-batch.ts'
@@ -89,7 +89,7 @@ async function applyFresh(
   const sessions = new Set([...erased, ...named])
   if (erasures.length > 0) {
     await tx.query(
-      `insert into tidegate.erased_sessions (projection, build, session_id)
+      `insert into ${build.home}.erased_sessions (projection, build, session_id)
        select $1, $2, unnest($3::text[]) on conflict do nothing`,
       [build.projection, build.build, named],
     )
@@ -132,10 +132,10 @@ function findApplied({ name, appliedIn, erase }: Projection, { events, build }: 
   if (!erase || !build) return { name: `${name} applied`, text: applied, values: [ids] }
   const sessions = [...new Set(events.flatMap((event) => sessionOf(event) ?? []))]
   const values = [ids, build.projection, build.build, sessions]
-  return { name: `${name} applied or erased`, text: `${applied} union all ${findErased}`, values }
+  return { name: `${name} applied or erased`, text: `${applied} union all ${findErased(build.home)}`, values }
 }
 
-const findErased = `select session_id from tidegate.erased_sessions
+const findErased = (home: string) => `select session_id from ${home}.erased_sessions
   where projection = $2 and build = $3 and session_id = any($4::text[])`
 
 const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
@@ -182,21 +182,21 @@ function enterBuild(build: Build, isErasing: boolean): Statement {
 
 const lockOffsetsOf = (
   { name, setting = 'null' }: Projection,
-  { build: { projection, build }, batches }: Pick<ApplyOptions, 'build' | 'batches'>,
+  { build: { home, projection, build }, batches }: Pick<ApplyOptions, 'build' | 'batches'>,
 ): Statement => ({
   name: `${name} lock offsets`,
-  text: lockOffsets(setting),
+  text: lockOffsets(setting, home),
   values: [projection, build, batches.map(({ topic }) => topic), batches.map(({ partition }) => partition)],
 })
 
-const lockOffsets = (setting: string) => `with position as (
-    select topic, partition, next_offset from tidegate.projection_offsets
+const lockOffsets = (setting: string, home: string) => `with position as (
+    select topic, partition, next_offset from ${home}.projection_offsets
     where projection = $1 and build = $2
       and (topic, partition) in (select * from unnest($3::text[], $4::integer[]))
     order by topic, partition for update
   )
   select status, ${setting} as setting, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
-  from tidegate.projection_builds where projection = $1 and build = $2`
+  from ${home}.projection_builds where projection = $1 and build = $2`
 
 interface Closing {
   build: Build
@@ -209,7 +209,8 @@ interface Closing {
 async function close(tx: Tx, { build, writes, moved, subjects }: Closing): Promise<void> {
   const payloads = encodeNotifications({ projection: build.projection, next: moved, subjects })
   const notify = { name: 'notify applied', text: notifyApplied, values: [appliedChannel, payloads] }
-  const ending = moved.length > 0 && build.status === 'live' ? [notify, 'commit'] : ['commit']
+  const isFollowed = build.status === 'live' && build.home === ownHome
+  const ending = moved.length > 0 && isFollowed ? [notify, 'commit'] : ['commit']
   await runAndEnd(tx, [...writes, ...saveBuildOffsets(build, moved)], ending)
 }
 

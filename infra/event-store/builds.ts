@@ -6,46 +6,67 @@ import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { column, constrained, type RowOf, saveRows, table } from '../postgres/table.ts'
 import type { Projection } from './projection.ts'
 
-const builds = table(
-  'tidegate.projection_builds',
-  {
-    projection: column.text(),
-    build: column.integer(),
-    version: column.integer(),
-    status: constrained(
-      column.text<'building' | 'live' | 'retired'>(),
-      "check (status in ('building', 'live', 'retired'))",
-    ),
-    schema: { ...column.text(), name: 'schema_name' },
-  },
-  { key: ['projection', 'build'] },
-)
+/** The schema that has the bookkeeping of read models. Views of users have one each, which they may write. */
+export const ownHome = 'tidegate'
 
-const offsets = table(
-  'tidegate.projection_offsets',
-  {
-    projection: column.text(),
-    build: column.integer(),
-    topic: column.text(),
-    partition: column.integer(),
-    next_offset: column.bigint(),
-  },
-  { key: ['projection', 'build', 'topic', 'partition'], storage: 'fillfactor = 50' },
-)
+const createBookkeeping = (home: string) => ({
+  builds: table(
+    `${home}.projection_builds`,
+    {
+      projection: column.text(),
+      build: column.integer(),
+      version: column.integer(),
+      status: constrained(
+        column.text<'building' | 'live' | 'retired'>(),
+        "check (status in ('building', 'live', 'retired'))",
+      ),
+      schema: { ...column.text(), name: 'schema_name' },
+    },
+    { key: ['projection', 'build'] },
+  ),
+  offsets: table(
+    `${home}.projection_offsets`,
+    {
+      projection: column.text(),
+      build: column.integer(),
+      topic: column.text(),
+      partition: column.integer(),
+      next_offset: column.bigint(),
+    },
+    { key: ['projection', 'build', 'topic', 'partition'], storage: 'fillfactor = 50' },
+  ),
+  erasedSessions: table(
+    `${home}.erased_sessions`,
+    { projection: column.text(), build: column.integer(), session_id: column.id() },
+    { key: ['projection', 'build', 'session_id'] },
+  ),
+})
 
-const erasedSessions = table(
-  'tidegate.erased_sessions',
-  { projection: column.text(), build: column.integer(), session_id: column.id() },
-  { key: ['projection', 'build', 'session_id'] },
-)
+const ofReadModels = createBookkeeping(ownHome)
+
+function bookkeepingDdl(home: string): string {
+  const { builds, offsets, erasedSessions } = createBookkeeping(home)
+  return `${ddlOf(builds, offsets, erasedSessions)}
+    create unique index one_live_build on ${home}.projection_builds (projection) where status = 'live'`
+}
 
 const buildMigrations: Migrations = {
   name: 'projections',
   create: `create extension if not exists pg_trgm schema tidegate;
     create schema if not exists read;
-    ${ddlOf(builds, offsets, erasedSessions)}
-    create unique index one_live_build on tidegate.projection_builds (projection) where status = 'live'`,
+    ${bookkeepingDdl(ownHome)}`,
 }
+
+/** Makes the home of a projection that has one of its own, and its first build there. */
+export function migrateHome(pool: pg.Pool, projection: Projection): Promise<Build> {
+  const home = homeOf(projection)
+  return transaction(pool, async (tx) => {
+    await runMigrations(tx, [{ name: 'projections', schema: home, create: bookkeepingDdl(home) }])
+    return firstBuild(tx, projection)
+  })
+}
+
+export const homeOf = ({ home = ownHome }: Pick<Projection, 'home'>): string => home
 
 /**
  * Makes what every projection needs and the first build of each. Any number of processes may run it at once.
@@ -63,7 +84,7 @@ export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build
 }
 
 async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
-  const live = await liveBuild(tx, projection.name)
+  const live = await liveBuild(tx, projection.name, homeOf(projection))
   if (live) return live
   const build = await createBuild(tx, projection, 'building')
   await createIndexes(tx, projection, build)
@@ -72,13 +93,15 @@ async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
 }
 
 /** One set of a projection's tables, in a Postgres schema of its own. At most one build of a projection is live. */
-export type Build = RowOf<typeof builds>
+export type Build = RowOf<typeof ofReadModels.builds> & { home: string }
 
-export const buildColumns = builds.select('projection_builds')
+/** What a query of builds selects. */
+export const buildColumns = (home: string): string =>
+  `${ofReadModels.builds.select('projection_builds')}, '${home}' as home`
 
-export async function liveBuild(db: Db, projection: string): Promise<Build | undefined> {
+export async function liveBuild(db: Db, projection: string, home = ownHome): Promise<Build | undefined> {
   const { rows } = await db.query<Build>(
-    `select ${buildColumns} from tidegate.projection_builds where projection = $1 and status = 'live'`,
+    `select ${buildColumns(home)} from ${home}.projection_builds where projection = $1 and status = 'live'`,
     [projection],
   )
   return rows[0]
@@ -93,11 +116,12 @@ export function buildLock({ projection, schema, status }: Build): string {
 }
 
 export async function createBuild(tx: Tx, projection: Projection, status: Build['status']): Promise<Build> {
+  const home = homeOf(projection)
   const { rows } = await tx.query<Build>(
-    `insert into tidegate.projection_builds (projection, build, version, status, schema_name)
+    `insert into ${home}.projection_builds (projection, build, version, status, schema_name)
      select $1, next, $2, $3, $1 || '_b' || next
-     from (select coalesce(max(build), 0) + 1 as next from tidegate.projection_builds where projection = $1) as latest
-     returning ${buildColumns}`,
+     from (select coalesce(max(build), 0) + 1 as next from ${home}.projection_builds where projection = $1) as latest
+     returning ${buildColumns(home)}`,
     [projection.name, projection.version, status],
   )
   const [build] = rows
@@ -122,19 +146,22 @@ const useExtension = `
   from pg_extension join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'`
 
 export async function makeLive(tx: Tx, projection: Projection, build: Build): Promise<void> {
+  const { home } = build
+  const readers = home === ownHome ? 'read' : home
+  if (home !== ownHome) await tx.query(useSchema(build))
   // One after the other: a single statement would meet the rows as they lie on disk, and two would be live.
   await tx.query(
-    `update tidegate.projection_builds set status = 'retired' where projection = $1 and status = 'live'`,
+    `update ${home}.projection_builds set status = 'retired' where projection = $1 and status = 'live'`,
     [build.projection],
   )
   await tx.query(
-    `update tidegate.projection_builds set status = 'live' where projection = $1 and build = $2`,
+    `update ${home}.projection_builds set status = 'live' where projection = $1 and build = $2`,
     [build.projection, build.build],
   )
   for (const table of projection.tables)
-    await pointView(tx, `read.${table}`, `as select * from ${build.schema}.${table}`)
+    await pointView(tx, `${readers}.${table}`, `as select * from ${build.schema}.${table}`)
   for (const [name, selectOver] of Object.entries(projection.views ?? {}))
-    await pointView(tx, `read.${name}`, `with (security_barrier) as ${selectOver(build.schema)}`)
+    await pointView(tx, `${readers}.${name}`, `with (security_barrier) as ${selectOver(build.schema)}`)
 }
 
 // Views that others made over it, and rights on it, stay. Throws what is in the way where columns went.
@@ -175,23 +202,23 @@ const isOtherColumns = (error: unknown) => error instanceof Error && 'code' in e
 /** Drops the build's tables and offsets; its record stays, so that its number is not used again. */
 export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   await tx.query(`drop schema if exists ${build.schema} cascade`)
-  await tx.query(`delete from tidegate.projection_offsets where projection = $1 and build = $2`, [
+  await tx.query(`delete from ${build.home}.projection_offsets where projection = $1 and build = $2`, [
     build.projection,
     build.build,
   ])
-  await tx.query(`delete from tidegate.erased_sessions where projection = $1 and build = $2`, [
+  await tx.query(`delete from ${build.home}.erased_sessions where projection = $1 and build = $2`, [
     build.projection,
     build.build,
   ])
   await tx.query(
-    `update tidegate.projection_builds set status = 'retired' where projection = $1 and build = $2`,
+    `update ${build.home}.projection_builds set status = 'retired' where projection = $1 and build = $2`,
     [build.projection, build.build],
   )
 }
 
-export async function buildOffsets(db: Db, { projection, build }: Build): Promise<Position[]> {
+export async function buildOffsets(db: Db, { home, projection, build }: Build): Promise<Position[]> {
   const { rows } = await db.query<Position>(
-    `select topic, partition, next_offset::float8 as "offset" from tidegate.projection_offsets
+    `select topic, partition, next_offset::float8 as "offset" from ${home}.projection_offsets
      where projection = $1 and build = $2 order by topic, partition`,
     [projection, build],
   )
@@ -210,24 +237,25 @@ export async function liveOffsets(db: Db, projection: string): Promise<Position[
 }
 
 /** Writes where the build goes on in each partition. */
-export function saveBuildOffsets({ projection, build }: Build, next: Position[]): Part[] {
+export function saveBuildOffsets({ home, projection, build }: Build, next: Position[]): Part[] {
   const rows = next.map(({ offset: next_offset, ...place }) => ({ projection, build, ...place, next_offset }))
+  const { offsets } = home === ownHome ? ofReadModels : createBookkeeping(home)
   return saveRows(offsets, rows)
 }
 
 export async function openPartition(
   db: Db,
-  { projection, build }: Build,
+  { home, projection, build }: Build,
   { topic, partition }: Omit<Position, 'offset'>,
 ): Promise<number> {
   const values = [projection, build, topic, partition]
   await db.query(
-    `insert into tidegate.projection_offsets (projection, build, topic, partition, next_offset)
+    `insert into ${home}.projection_offsets (projection, build, topic, partition, next_offset)
      values ($1, $2, $3, $4, 0) on conflict do nothing`,
     values,
   )
   const { rows } = await db.query<{ next: number }>(
-    `select next_offset::float8 as next from tidegate.projection_offsets
+    `select next_offset::float8 as next from ${home}.projection_offsets
      where projection = $1 and build = $2 and topic = $3 and partition = $4`,
     values,
   )
@@ -235,7 +263,7 @@ export async function openPartition(
 }
 
 export async function findBuild(db: Db, projection: Projection): Promise<Build> {
-  const build = await liveBuild(db, projection.name)
+  const build = await liveBuild(db, projection.name, homeOf(projection))
   if (build?.version === projection.version) return build
   throw new Error(
     `projection ${projection.name}: the live build has version ${build?.version ?? 'none'}, this program has ` +

@@ -50,6 +50,10 @@ export interface EventConsumerOptions extends Decoding {
   clock?: () => number
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number | undefined
+  /** As of the log: who may write nothing to it stores its offsets elsewhere. */
+  keepsNoOffsets?: boolean
+  /** Told whenever an event stops its partition, with what is wrong. Default: a line in the log. */
+  onStopped?: ((at: Position, error: unknown) => void) | undefined
   startOffset?: (topic: Topic, partition: number) => Promise<number>
   /**
    * Applies all of the batches or none, and returns where each partition goes on: behind its end, or where the stored
@@ -128,6 +132,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     topics,
     types,
     ...(maxRecords === undefined ? {} : { maxRecords }),
+    keepsNoOffsets: options.keepsNoOffsets ?? false,
     startOffset,
     handle,
     onError: partitions.warn,
@@ -151,7 +156,7 @@ interface Progress extends Place {
 
 /** How far each partition is, and in which mode. */
 function createPartitions(
-  { who, logger }: Pick<EventConsumerOptions, 'who' | 'logger'>,
+  { who, logger, onStopped }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped'>,
   clock: () => number,
 ) {
   const known = new Map<string, Progress>()
@@ -178,8 +183,10 @@ function createPartitions(
     const message = `${who} stands still at ${topic}/${partition} offset ${offset}`
     const err = new Error(message, { cause: error })
     // It is tried again and again; one line says so.
-    if (progressOf(at).mode.name !== 'stopped') logger.error({ err, consumer: who, ...at }, message)
+    if (!onStopped && progressOf(at).mode.name !== 'stopped')
+      logger.error({ err, consumer: who, ...at }, message)
     change(at, { kind: 'stopped', error }, offset)
+    onStopped?.(at, error)
   }
 
   function noteOne(result: Result): void {

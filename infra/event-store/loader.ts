@@ -68,6 +68,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     logger,
     skips,
     maxRecords,
+    keepsNoOffsets: projection.home !== undefined,
     startOffset: (topic, partition) => openPartition(pool, build, { topic, partition }),
     apply,
   })

@@ -34,6 +34,8 @@ export interface Projection {
   /** Counts up when tables or handlers change; a new version is built from offset 0 beside the live one. */
   version: number
   topics: Topic[]
+  /** The schema that has its bookkeeping and its views for readers. Absent = Tidegate's own, `tidegate` and `read`. */
+  home?: string
   /** Types of the events that it reads of its topics; others are passed over undecoded. Absent = all. */
   types?: ReadonlySet<string>
   /** Tables that readers see as views `read.<table>`; compared after a rebuild. */

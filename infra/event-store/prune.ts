@@ -85,7 +85,7 @@ function createStep(projection: Projection): Prune {
     const build = await findBuild(tx, projection)
     await lockShared(tx, build)
     // Readers were switched while it waited.
-    if ((await liveBuild(tx, projection.name))?.build !== build.build) return true
+    if ((await liveBuild(tx, projection.name, build.home))?.build !== build.build) return true
     if (current?.build !== build.build) {
       const prune = projection.createPrune?.()
       if (!prune) return false

@@ -12,6 +12,7 @@ import {
   createBuild,
   createIndexes,
   dropBuild,
+  homeOf,
   liveBuild,
   makeLive,
 } from './builds.ts'
@@ -56,7 +57,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
     const started = performance.now()
     const { pool, projection } = options
-    const live = await liveBuild(pool, projection.name)
+    const live = await liveBuild(pool, projection.name, homeOf(projection))
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
@@ -207,7 +208,7 @@ async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: ()
     ])
     if (!rows[0]?.locked) throw new Error(`another rebuild of ${projection.name} is running`)
     try {
-      await dropUnfinished(pool, projection.name)
+      await dropUnfinished(pool, projection)
       return await work()
     } finally {
       await holder.query('select pg_advisory_unlock($1)', [key])
@@ -217,11 +218,12 @@ async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: ()
   }
 }
 
-async function dropUnfinished(pool: pg.Pool, projection: string): Promise<void> {
+async function dropUnfinished(pool: pg.Pool, projection: Projection): Promise<void> {
+  const home = homeOf(projection)
   const { rows } = await pool.query<Build>(
-    `select ${buildColumns} from tidegate.projection_builds
+    `select ${buildColumns(home)} from ${home}.projection_builds
      where projection = $1 and status = 'building'`,
-    [projection],
+    [projection.name],
   )
   for (const build of rows) await transaction(pool, (tx) => dropBuild(tx, build))
 }

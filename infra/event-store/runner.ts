@@ -5,7 +5,7 @@ import type { Applied } from './applied.ts'
 import { applyBatches } from './apply-batch.ts'
 import { type Build, findBuild, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { consumeEvents, type PartitionStatus } from './consumer.ts'
+import { consumeEvents, type EventConsumerOptions, type PartitionStatus } from './consumer.ts'
 import type { EventBatch } from './event-batch.ts'
 import type { Projection } from './projection.ts'
 import type { Skips } from './skips.ts'
@@ -15,9 +15,11 @@ export interface RunnerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
-  applied: Applied
+  applied: Pick<Applied, 'advance' | 'onAdvance'>
   logger: Logger
   skips: Pick<Skips, 'has'>
+  /** Told whenever an event stops its partition. Default: a line in the log. */
+  onStopped?: EventConsumerOptions['onStopped']
 }
 
 export interface RunningProjection {
@@ -27,7 +29,7 @@ export interface RunningProjection {
 
 /** Keeps the live build of a projection up to date with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
-  const { projection, log, pool, codec, applied, logger, skips } = options
+  const { projection, log, pool, codec, applied, logger, skips, onStopped } = options
   let build: Build | undefined
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
@@ -58,6 +60,8 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     logger,
     skips,
     gatherMs: projection.gatherMs,
+    onStopped,
+    keepsNoOffsets: projection.home !== undefined,
     startOffset,
     apply,
   })

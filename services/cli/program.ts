@@ -70,6 +70,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Build a read model anew beside the live one, compare the two, then switch',
     load: async () => (await import('./rebuild.ts')).defineRebuild,
   },
+  project: {
+    does: 'Fill tables of your own from the events, by a file that says how',
+    load: async () => (await import('./project/command.ts')).defineProject,
+  },
   rescore: {
     does: 'Try a changed scoring model on recorded sessions, then decide by it or by the one before',
     load: async () => (await import('./rescore/command.ts')).defineRescore,

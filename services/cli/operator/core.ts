@@ -33,9 +33,12 @@ export type Stores = Pick<Core, 'config' | 'pool' | 'log' | 'codec' | 'logger'> 
 }
 
 interface StoreOptions {
-  opensKeys?: boolean
+  /** `ifThere` = where there are no master keys, what is encrypted stays closed. */
+  opensKeys?: boolean | 'ifThere'
   /** Postgres refuses every write. */
   isReadOnly?: boolean
+  /** Nothing is written to the log, and no table is made for it. */
+  isLogReadOnly?: boolean
 }
 
 /**
@@ -44,7 +47,7 @@ interface StoreOptions {
  */
 export async function withStores<T>(
   work: (stores: Stores) => Promise<T>,
-  { opensKeys = false, isReadOnly = false }: StoreOptions = {},
+  { opensKeys = false, isReadOnly = false, isLogReadOnly = isReadOnly }: StoreOptions = {},
 ): Promise<T> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const url = await databaseUrlOf(config)
@@ -54,13 +57,19 @@ export async function withStores<T>(
   const pool = createPool({ url, applicationName: 'tidegate command', settings })
   stack.defer(() => pool.end())
   await refusePooler(pool)
-  const log = await openLog({ config, pool, url, logger, isReadOnly })
+  const log = await openLog({ config, pool, url, logger, isReadOnly: isLogReadOnly })
   stack.defer(() => log.close())
   const random = createRandom()
-  const keyring = opensKeys ? createKeyring(await masterKeysOf(config)) : undefined
+  const opened = await masterKeysFor(config, opensKeys)
+  const keyring = opened === undefined ? undefined : createKeyring(opened)
   const dataKeys = keyring && createDataKeys({ pool, random, clock: Date.now, keyring })
   const codec = await openCodec(config, { logger, sealing: dataKeys && { random, keys: dataKeys } })
   return await work({ config, pool, log, codec, dataKeys, logger })
+}
+
+async function masterKeysFor(config: Config, opensKeys: StoreOptions['opensKeys']) {
+  if (!opensKeys) return undefined
+  return opensKeys === 'ifThere' ? masterKeysOf(config).catch(() => undefined) : masterKeysOf(config)
 }
 
 async function masterKeysOf(config: Config): Promise<string> {

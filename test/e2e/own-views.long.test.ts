@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { type CliResult, cli, startCli } from '../support/cli.ts'
+import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { codeBlock } from '../support/code-block.ts'
+import { eventually } from '../support/eventually.ts'
+import { startTraffic } from '../support/session-traffic.ts'
+
+const verdicts = 'docs/examples/views/verdicts-by-page.ts'
+const sessions = 30
+
+// By a role that has the rights of the page and no others.
+describe.each(clusterLogs())('tidegate project on %s', (log) => {
+  const role = `views_${randomBytes(4).toString('hex')}`
+  const password = randomBytes(12).toString('hex')
+  let cluster: Cluster
+  let settings: Record<string, string>
+  let folder: string
+  let owner: ReturnType<typeof createPool>
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-views-'))
+    cluster = await startCluster({ log, processes: 1 })
+    owner = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    const sql = await codeBlock('guide/own-views.md', 'own-views.sql')
+    await owner.query(sql.replaceAll(/\bviews\b/g, role))
+    await owner.query(`alter role ${role} password '${password}'`)
+    const url = new URL(cluster.settings.DATABASE_URL ?? '')
+    url.username = role
+    url.password = password
+    settings = { ...cluster.settings, DATABASE_URL: url.href }
+    const traffic = startTraffic({
+      baseUrl: () => cluster.baseUrls[0] ?? '',
+      publishableKey: cluster.owner.publishable.key,
+      ...{ seed: `views-${log}`, sessions, atOnce: 4 },
+    })
+    await traffic.done
+    expect(traffic.givenUp).toEqual([])
+  }, 240_000)
+  afterAll(async () => {
+    await owner?.query(`drop owned by ${role} cascade; drop role ${role}`)
+    await owner?.end()
+    await cluster?.stop()
+    if (folder) await rm(folder, { recursive: true, force: true })
+  })
+
+  const project = (...args: string[]): Promise<CliResult> => cli(['project', ...args], settings)
+
+  async function ofView(): Promise<string[]> {
+    const { rows } = await owner.query<{ line: string }>(
+      `select concat_ws(' ', day, page_host, verdict, sessions) as line from view_verdicts_by_page.verdicts_a_day`,
+    )
+    return rows.map(({ line }) => line).sort()
+  }
+
+  async function ofApi(): Promise<string[]> {
+    const query = 'group_by=page_host,verdict&interval=day&top=100'
+    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
+    const answer = await cluster.fetch(0, `/v1/sessions/aggregates?${query}`, { headers })
+    const {
+      data,
+    }: { data: { groups: { start: string; values: Record<string, string>; sessions: number }[] } } =
+      JSON.parse(await answer.text())
+    return data.groups
+      .map(({ start, values, sessions: n }) =>
+        [start.slice(0, 10), values.page_host, values.verdict, n].join(' '),
+      )
+      .sort()
+  }
+
+  it('counts as the API does, after a kill in the middle as well', async () => {
+    const killed = startCli(['project', verdicts], settings)
+    await eventually(async () => expect((await ofView()).length).toBeGreaterThan(0), { timeoutMs: 90_000 })
+    killed.kill('SIGKILL')
+    await killed.result
+    const { code, stderr } = await project(verdicts, '--once')
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('up to date') })
+    expect((await ofView()).length).toBeGreaterThan(0)
+    expect(await ofView()).toEqual(await ofApi())
+  }, 240_000)
+
+  it('rebuilds equal, and the template and the funnel of Gate run as they are', async () => {
+    const rebuilt = await project(verdicts, '--rebuild')
+    expect(rebuilt).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/equal\nReaders use the new build/),
+    })
+    const file = path.join(folder, 'my-view.ts')
+    expect(await project(file, '--new')).toMatchObject({ code: 0 })
+    expect(await project(file, '--once')).toMatchObject({ code: 0 })
+    const { rows } = await owner.query('select sum(count)::integer as n from view_my_view.verdicts')
+    expect(rows[0].n).toBe(sessions)
+    expect(await project('docs/examples/views/gate-funnel.ts', '--once')).toMatchObject({ code: 0 })
+  }, 240_000)
+
+  it('a handler that throws ends the command alone, and the record is named', async () => {
+    const file = path.join(folder, 'throws.ts')
+    await writeFile(
+      file,
+      `export default { name: 'throws', version: 1, events: ['SessionScored'],
+        tables: { rows: { columns: { id: 'text' }, key: ['id'] } },
+        handle({ data }) { throw new Error(JSON.stringify(data)) } }`,
+    )
+    const { code, stderr, stdout } = await project(file, '--once')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /tidegate\.sessions\.v1\/\d+ offset \d+: the handler threw Error at line 3, event evt_/,
+    )
+    expect(stderr + stdout).not.toMatch(/Mozilla|risk_score/)
+  }, 120_000)
+
+  it('after an erasure and a vacuum no file of its schema has the session', async () => {
+    const { rows } = await owner.query<{ session_id: string; visitor_id: string }>(
+      'select session_id, visitor_id from read.sessions where visitor_id is not null limit 1',
+    )
+    const [person] = rows
+    if (!person) throw new Error('no session has a visitor')
+    const url = `/v1/visitors/${person.visitor_id}`
+    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
+    const of = () =>
+      owner.query('select from view_verdicts_by_page.page_sessions where session_id = $1', [
+        person.session_id,
+      ])
+    expect((await of()).rows).toHaveLength(1)
+    const answer = await cluster.fetch(
+      0,
+      `/v1/organizations/${cluster.owner.organizationId}${url.slice(3)}`,
+      {
+        method: 'DELETE',
+        headers,
+      },
+    )
+    expect(answer.status).toBe(200)
+    await eventually(
+      async () => {
+        expect(await project(verdicts, '--once')).toMatchObject({ code: 0 })
+        expect((await of()).rows).toEqual([])
+      },
+      { timeoutMs: 90_000 },
+    )
+    await owner.query('vacuum full')
+    await owner.query('checkpoint')
+    const files = await owner.query<{ name: string; has: boolean }>(
+      `select c.relname as name, position(convert_to($1, 'UTF8') in pg_read_binary_file(pg_relation_filepath(c.oid))) > 0 as has
+       from pg_class c join pg_namespace n on n.oid = relnamespace
+       where nspname like 'view_verdicts_by_page_b%' and relkind in ('r', 'i', 't')`,
+      [person.session_id],
+    )
+    expect(files.rows.length).toBeGreaterThan(3)
+    expect(files.rows.filter(({ has }) => has)).toEqual([])
+  }, 180_000)
+})

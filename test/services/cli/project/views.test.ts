@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildOffsets, liveBuild, migrateHome } from '../../../../infra/event-store/builds.ts'
+import type { DomainEvent, EventMeta } from '../../../../infra/event-store/codec.ts'
+import { pruneBuild } from '../../../../infra/event-store/prune.ts'
+import { rebuild } from '../../../../infra/event-store/rebuild.ts'
+import { runProjection } from '../../../../infra/event-store/runner.ts'
+import type { EventLog, Position } from '../../../../infra/log/port.ts'
+import { eventTopics } from '../../../../schemas/events.ts'
+import { endedIn, projectionOf } from '../../../../services/cli/project/projection.ts'
+import { loadView, readView } from '../../../../services/cli/project/view.ts'
+import { decision, decisions, id } from '../../../projections/world-events.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { openTestLogs } from '../../../support/logs.ts'
+import { noSkips } from '../../../support/no-skips.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../../support/projections.ts'
+
+const applied = { advance: () => {}, onAdvance: () => () => {} }
+const verdicts = 'docs/examples/views/verdicts-by-page.ts'
+
+describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
+  let world: ProjectionWorld
+  let log: EventLog
+
+  beforeAll(async () => {
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    await ensureTopics(log)
+    await log.ensureTopics([{ topic: eventTopics.VisitorErased, partitions: 1 }])
+    await world.append(log, decisions(1, 300, 100))
+  })
+  afterAll(async () => {
+    await world?.close()
+    await testLog.cleanup()
+  })
+
+  async function start(view: Awaited<ReturnType<typeof loadView>>) {
+    const projection = projectionOf(view, 'view.ts')
+    const { codec, database } = world
+    const stops: { at: Position; error: unknown }[] = []
+    await migrateHome(database.pool, projection)
+    const onStopped = (at: Position, error: unknown) => void stops.push({ at, error })
+    const running = await runProjection({
+      ...{ projection, log, pool: database.pool, codec, applied, logger: silent, skips: noSkips, onStopped },
+    })
+    return { projection, running, stops }
+  }
+
+  const count = async (sql: string) =>
+    (await world.database.pool.query<{ n: number }>(`select (${sql})::integer as n`)).rows[0]?.n
+
+  test('has each session once, rebuilds equal, and goes on where it stopped', async () => {
+    const view = await loadView(verdicts)
+    const { projection, running } = await start(view)
+    const sum = 'select sum(sessions) from view_verdicts_by_page.verdicts_a_day'
+    await eventually(async () => expect(await count(sum)).toBe(100))
+    const report = await rebuild({
+      ...{ projection, log, pool: world.database.pool, codec: world.codec, logger: silent, skips: noSkips },
+    })
+    expect(report).toMatchObject({ equal: true, switched: true, events: 300 })
+    await running.stop()
+    await world.append(log, [decision(9000)])
+    const again = await start(view)
+    await eventually(async () => expect(await count(sum)).toBe(101))
+    await again.running.stop()
+  })
+
+  test('loses the rows of who is erased and of what has ended', async () => {
+    const view = await loadView(verdicts)
+    const { projection, running } = await start(view)
+    const pool = world.database.pool
+    const rows = 'select count(*) from view_verdicts_by_page.page_sessions'
+    await eventually(async () => expect(await count(rows)).toBe(101))
+    await world.append(log, [erasureOf(id('sid', 1))])
+    await eventually(async () => expect(await count(rows)).toBe(100))
+    await world.append(log, [{ ...decision(9001), event: erased(decision(9001).event, id('sid', 1)) }])
+    await world.append(log, [decision(9002), expiry(4_000_000_000_000)])
+    await eventually(async () =>
+      expect(await count('select count(*) from view_verdicts_by_page.page_sessions')).toBe(101),
+    )
+    const findEnded = endedIn(projection)
+    await eventually(async () => expect(await findEnded(pool)).toHaveLength(1))
+    const build = await liveBuild(pool, projection.name, projection.home)
+    const prune = projection.createPrune?.()
+    if (!build || !prune) throw new Error('the view has no build')
+    await pruneBuild({ pool, build, prune, ended: await findEnded(pool) })
+    expect(await count(rows)).toBe(0)
+    expect((await buildOffsets(pool, build)).length).toBeGreaterThan(1)
+    await running.stop()
+  })
+
+  test('stands still at the event of which its handler throws, and says nothing of what it has', async () => {
+    const view = readView('view.ts', {
+      default: {
+        name: 'thrower',
+        version: 1,
+        events: ['SessionScored'],
+        tables: { days: { columns: { day: 'bigint', sessions: 'integer' }, key: ['day'] } },
+        handle() {
+          throw new TypeError('203.0.113.9')
+        },
+      },
+    })
+    const { running, stops } = await start(view)
+    await eventually(async () => expect(stops.length).toBeGreaterThan(0))
+    const [stop] = stops
+    expect(stop?.at.topic).toBe(eventTopics.SessionScored)
+    expect(String(stop?.error)).toMatch(/the handler threw TypeError.*event evt_/)
+    expect(String(stop?.error)).not.toContain('203.0.113')
+    await running.stop()
+  })
+
+  test('counts each event once where its rows are counters', async () => {
+    const view = readView('view.ts', {
+      default: {
+        name: 'counter',
+        version: 1,
+        events: ['SessionScored'],
+        tables: { verdicts: { columns: { verdict: 'text', decisions: 'integer' }, key: ['verdict'] } },
+        handle: ({ data }: { data: { verdict: string } }) => [
+          {
+            table: 'verdicts',
+            key: { verdict: data.verdict },
+            to: (row?: { decisions: number }) => ({ decisions: (row?.decisions ?? 0) + 1 }),
+          },
+        ],
+      },
+    })
+    const { running } = await start(view)
+    const sum = 'select sum(decisions) from view_counter.verdicts'
+    await eventually(async () => expect(await count(sum)).toBeGreaterThanOrEqual(301))
+    await running.stop()
+  })
+})
+
+test('says by field what a file lacks', () => {
+  const wrong = { name: 'My View', version: 0, events: ['Nothing'], tables: {}, handle: 1 }
+  expect(() => readView('my-view.ts', { default: wrong })).toThrow(
+    /my-view.ts is no view:.*name:.*handle: expected a function/s,
+  )
+  expect(() => readView('my-view.ts', {})).toThrow(/default export/)
+})
+
+type Written = { event: DomainEvent; meta: EventMeta }
+
+function erased(event: DomainEvent, session_id: string): DomainEvent {
+  if (event.type !== 'SessionScored') throw new Error('no decision')
+  return { ...event, data: { ...event.data, session_id } }
+}
+
+function erasureOf(session: string): Written {
+  const { meta } = decision(9100)
+  return {
+    meta: { ...meta, eventId: id('evt', 9100) },
+    event: {
+      type: 'VisitorErased',
+      data: {
+        event_id: id('evt', 9100),
+        visitor_id: id('vid', 1),
+        user_digest: null,
+        counts: {},
+        erasure_id: id('ers', 1),
+        organization_id: id('org', 1),
+        environment: 'live',
+        session_ids: [session],
+        erased_visitor_ids: [],
+        changed_visitor_ids: [],
+        erased_at: 1_760_000_000_000,
+      },
+    },
+  }
+}
+
+function expiry(before: number): Written {
+  const { meta } = decision(9101)
+  const others = { decisions_before: null, visitors_before: null, webhooks_before: null }
+  return {
+    meta: { ...meta, eventId: id('evt', 9101) },
+    event: {
+      type: 'OrganizationDataExpired',
+      data: { organization_id: id('org', 1), sessions_before: before, ...others, expired_at: before },
+    },
+  }
+}
