@@ -50,7 +50,9 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     if (steps.includes(name)) for (const measurement of await measure()) onMeasured(measurement)
   }
   const peak = await withAllInOne(environment, async (traffic) => {
-    const sessions = (steps.includes('memory') ? scale : quickScale).sessions[environment.logName]
+    const sessions = (steps.includes('memory') || steps.includes('rebuild') ? scale : quickScale).sessions[
+      environment.logName
+    ]
     // Neither can be left out: the sessions are read and rebuilt afterwards, and the peak names the loads.
     const memory = await measureMemory(traffic, sessions)
     await step('memory', async () => [memory])

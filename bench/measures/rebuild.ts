@@ -3,13 +3,14 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { rebuild } from '../../infra/event-store/rebuild.ts'
+import { type RebuildPhases, rebuild } from '../../infra/event-store/rebuild.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import type { Core } from '../../services/server/dependencies.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
 import { openOwnCore } from '../own-core.ts'
+import { treeCpuMicros } from '../procfs.ts'
 import { interleave, type Turns } from '../rounds.ts'
 import { pairedRatio, spreadOf } from '../stats.ts'
 
@@ -21,19 +22,29 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
   try {
     const rows = await copyOut(pool)
     const samples = await interleave(turns, [
-      { name: 'rebuild', run: () => seconds(() => rebuildSessions(core)) },
-      { name: 'copy', run: () => seconds(() => copyIn(pool, rows)) },
+      { name: 'rebuild', run: () => measured(environment, () => rebuildSessions(core)) },
+      { name: 'copy', run: () => measured(environment, () => copyIn(pool, rows)) },
     ])
-    const { rebuild: rebuilds = [], copy: copies = [] } = samples
+    const [rebuilds, copies] = [samples.rebuild ?? [], samples.copy ?? []]
+    const median = (of: (sample: Sample) => number, some = rebuilds) => spreadOf(some.map(of)).median
     return {
       name: 'rebuild of the sessions read model against COPY of the same rows',
       log: environment.logName,
       unit: 'ratio',
-      value: pairedRatio(copies, rebuilds),
+      value: pairedRatio(
+        copies.map(({ seconds }) => seconds),
+        rebuilds.map(({ seconds }) => seconds),
+      ),
       aim: { direction: 'at least', value: 0.5 },
       details: {
-        'rebuild s': spreadOf(rebuilds).median,
-        'copy s': spreadOf(copies).median,
+        'rebuild s': median(({ seconds }) => seconds),
+        'loading s': median(({ phases }) => phases?.load ?? 0),
+        'indexes s': median(({ phases }) => phases?.index ?? 0),
+        'comparing s': median(({ phases }) => phases?.compare ?? 0),
+        'rebuild node s of processor': median(({ nodeSeconds }) => nodeSeconds),
+        'rebuild stores s of processor': median(({ storeSeconds }) => storeSeconds),
+        'copy s': median(({ seconds }) => seconds, copies),
+        'copy stores s of processor': median(({ storeSeconds }) => storeSeconds, copies),
         ...(await rowCounts(core.pool)),
       },
     }
@@ -43,15 +54,34 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
   }
 }
 
-async function seconds(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now()
-  await work()
-  return (performance.now() - start) / 1000
+interface Sample {
+  seconds: number
+  /** Of the processor: this process, and Postgres with the log. */
+  nodeSeconds: number
+  storeSeconds: number
+  phases: RebuildPhases | undefined
 }
 
-async function rebuildSessions({ log, pool, codec, logger, skips }: Core): Promise<void> {
-  const { equal } = await rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips })
+async function measured(
+  { storePids }: Environment,
+  work: () => Promise<RebuildPhases | undefined>,
+): Promise<Sample> {
+  const stores = () => storePids.reduce((sum, pid) => sum + treeCpuMicros(pid), 0)
+  const [node, store, start] = [process.cpuUsage(), stores(), performance.now()]
+  const phases = await work()
+  const { user, system } = process.cpuUsage(node)
+  return {
+    seconds: (performance.now() - start) / 1000,
+    nodeSeconds: (user + system) / 1e6,
+    storeSeconds: (stores() - store) / 1e6,
+    phases,
+  }
+}
+
+async function rebuildSessions({ log, pool, codec, logger, skips }: Core): Promise<RebuildPhases> {
+  const { equal, phases } = await rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips })
   if (!equal) throw new Error('the rebuilt tables differ from the live ones')
+  return phases
 }
 
 type TableRows = { table: string; rows: Buffer }[]
@@ -71,7 +101,7 @@ async function copyOut(pool: pg.Pool): Promise<TableRows> {
 }
 
 /** Loads the rows, then makes the readers' indexes: what a rebuild leaves behind, without reading a log. */
-async function copyIn(pool: pg.Pool, tables: TableRows): Promise<void> {
+async function copyIn(pool: pg.Pool, tables: TableRows): Promise<undefined> {
   await pool.query('drop schema if exists bench_copy cascade; create schema bench_copy')
   await transaction(pool, async (tx) => {
     await tx.query(`set local search_path = bench_copy, public, tidegate; ${sessionsProjection.ddl}`)

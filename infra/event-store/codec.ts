@@ -230,6 +230,8 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     }
   }
 
+  const isEncrypted = (type = '') => schemas.newest.get(type)?.sealer() !== undefined
+
   return {
     encode,
     /** The id that records carry of the schema `topic/Name.v1`. Throws where there is no such schema. */
@@ -249,6 +251,12 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
           return sessionId ?? []
         }),
       )
+    },
+    // Looks up the data keys of records whose key is the session under whose data key they are encrypted.
+    async loadKeysOf(records: readonly LogRecord[]): Promise<void> {
+      const encrypted = records.filter(({ headers }) => isEncrypted(headers.event_type))
+      const sessions = encrypted.flatMap(({ key }) => (/^(sid|gate)_/.test(key) ? key : []))
+      if (sealing && sessions.length > 0) await sealing.keys.load([...new Set(sessions)])
     },
     // Looks up the data keys of events that are unreadable without having been looked up. Returns whether it did.
     async findKeysOf(events: readonly RecordedEvent[]): Promise<boolean> {

@@ -46,6 +46,14 @@ export interface RebuildReport {
   switched: boolean
   events: number
   seconds: number
+  /** Of `seconds`: reading the log and writing rows, making the readers' indexes, and comparing both builds. */
+  phases: RebuildPhases
+}
+
+export interface RebuildPhases {
+  load: number
+  index: number
+  compare: number
 }
 
 /**
@@ -89,20 +97,28 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
   }
   const loader = await startLoader({ ...filling, build: next, onEvents })
   try {
-    await loader.waitFor(target)
-    await transaction(pool, (tx) => index(tx, filling))
+    const load = await secondsOf(() => loader.waitFor(target))
+    const index = await secondsOf(() => transaction(pool, (tx) => indexAll(tx, filling)))
     const pruneRest = await pruneBoth(filling)
-    const tables = await compare(filling, loader, pruneRest)
+    const started = performance.now()
+    const tables = await compareAll(filling, loader, pruneRest)
+    const phases = { load, index, compare: (performance.now() - started) / 1000 }
     const equal = tables.every((table) => table.equal)
     const switched = equal || filling.acceptDifferences === true
     if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
-    return { projection: projection.name, build: next.build, tables, equal, switched, events }
+    return { projection: projection.name, build: next.build, tables, equal, switched, events, phases }
   } finally {
     await loader.stop()
   }
 }
 
-async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
+async function secondsOf(work: () => Promise<void>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return (performance.now() - started) / 1000
+}
+
+async function indexAll(tx: Tx, { projection, next }: Filling): Promise<void> {
   // Events are not applied meanwhile: they would lock the same tables in another order.
   await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
   await tx.query(`set local maintenance_work_mem = '256MB'`)
@@ -124,7 +140,7 @@ async function pruneBoth({ pool, projection, live, next, ended }: Filling): Prom
 
 // Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
 // read.
-async function compare(
+async function compareAll(
   filling: Filling,
   loader: Loader,
   pruneRest: () => Promise<void>,

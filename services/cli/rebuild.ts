@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { withCore } from './operator/operate.ts'
+import { progressBar } from './progress.ts'
 import { textTable } from './tables.ts'
 
 interface Flags {
@@ -27,12 +28,25 @@ async function run(name: string, { acceptDifferences, json }: Flags): Promise<vo
   const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
   const projection = projections.find((known) => known.name === name)
   if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
+  const bar = createBar()
   const report = await withCore((core) =>
-    rebuild({ ...core, projection, acceptDifferences, findEnded: findEndedData }),
-  )
+    rebuild({ ...core, projection, acceptDifferences, findEnded: findEndedData, onProgress: bar.draw }),
+  ).finally(bar.end)
   if (json) console.log(JSON.stringify(report))
   else printReport(report)
   if (!report.switched) process.exitCode = 1
+}
+
+function createBar() {
+  let [drawn, bar]: [number, ReturnType<typeof progressBar> | undefined] = [0, undefined]
+  return {
+    draw({ events, total }: { events: number; total: number }): void {
+      bar ??= progressBar(total)
+      bar.add(events - drawn)
+      drawn = events
+    },
+    end: () => bar?.end(),
+  }
 }
 
 async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void> {
@@ -50,8 +64,14 @@ async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void>
   if (!switched) process.exitCode = 1
 }
 
-function printReport({ events, seconds, tables, equal, switched }: RebuildReport): void {
-  console.log(`${events} events in ${seconds.toFixed(1)} s`)
+function printReport({ events, seconds, phases, tables, equal, switched }: RebuildReport): void {
+  const { load, index, compare } = phases
+  const parts = [
+    `loading ${load.toFixed(1)}`,
+    `indexes ${index.toFixed(1)}`,
+    `comparing ${compare.toFixed(1)}`,
+  ]
+  console.log(`${events} events in ${seconds.toFixed(1)} s: ${parts.join(', ')}`)
   const rows = tables.map((one) => [one.table, one.rows, one.equal ? 'yes' : 'no', one.differences.length])
   console.log(textTable(['table', 'rows', 'equal', 'differences'], rows))
   console.log(equal ? 'The new build equals the live one.' : 'The new build differs from the live one.')
