@@ -31,16 +31,25 @@ interface BindOptions {
 export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
   await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations]))
   const identity = await log.identity()
-  const bound = adopt ? identity : await bindFirst(pool, identity)
-  if (bound !== identity)
-    throw new WrongLog(
-      `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
-        'Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ' +
-        '`tidegate migrate --adopt-log` (docs/operate/operations.md, Another log).',
-    )
+  refuseOther(identity, adopt ? identity : await bindFirst(pool, identity))
   await log.ensureTopics(topics)
   await refuseShorterLog(pool, log)
   if (adopt) await rebindLog(pool, identity)
+}
+
+function refuseOther(identity: string, bound: string | undefined): void {
+  if (bound === identity) return
+  throw new WrongLog(
+    `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
+      'Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ' +
+      '`tidegate migrate --adopt-log` (docs/operate/operations.md, Another log).',
+  )
+}
+
+/** For those who only read the log: throws WrongLog where the database is bound to another one. */
+export async function refuseOtherLog(db: Db, log: Pick<EventLog, 'identity'>): Promise<void> {
+  const bound = await boundLog(db)
+  if (bound !== undefined) refuseOther(await log.identity(), bound)
 }
 
 async function bindFirst(db: Db, identity: string): Promise<string | undefined> {

@@ -86,6 +86,19 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
   }
 }
 
+// Of a decision that cannot be opened, everything else would be what stands in for it.
+const readableFacts: ReadonlySet<keyof SessionFacts> = new Set([
+  ...(['scoring_version', 'model', 'signals', 'signal_points'] as const),
+  ...(['platform', 'has_snapshot', 'handed_off_at', 'repeats'] as const),
+])
+
+/** What is known of a decision whose personal members are closed; the other columns are null. */
+export function closedFacts(decision: SessionScored): SessionFacts {
+  const facts = sessionFacts(decision)
+  for (const name of factNames) if (!readableFacts.has(name)) facts[name] = null
+  return facts
+}
+
 // Beyond it a path is no page of which anybody counts sessions.
 const maxPath = 500
 // What is in the index: an entry has 2,700 bytes at most, and nobody can send more than fits.

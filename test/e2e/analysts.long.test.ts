@@ -7,13 +7,14 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
+import { pythonWithDuckDb } from '../support/duckdb.ts'
 import { eventually } from '../support/eventually.ts'
 import { writeMmdb } from '../support/mmdb.ts'
 import { needs } from '../support/needs.ts'
 import { pythonWithKafka } from '../support/python-kafka.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 
-const { describe, it } = needs('kafka', 'python-kafka', 'kcat')
+const { describe, it } = needs('kafka', 'python-kafka', 'python-duckdb', 'kcat')
 const run = promisify(execFile)
 const sessions = 24
 const patient = { timeoutMs: 90_000, intervalMs: 500 }
@@ -88,6 +89,14 @@ describe('docs/guide/analysts.md on a live installation', () => {
       const { stdout } = await run(python, ['-c', script], { env, timeout: 60_000 })
       expect(lines(stdout)).toEqual(await countsOfApi())
     }, patient)
+  }, 240_000)
+
+  it('DuckDB counts an export as the API does', async () => {
+    const output = path.join(folder, 'sessions')
+    await cluster.cli(['export', 'sessions', '--since', '7d', '--format', 'parquet', '--output', output])
+    const script = await codeBlock('guide/analysts.md', 'analysts-duckdb.py')
+    const { stdout } = await run(await pythonWithDuckDb(), ['-c', script], { cwd: folder, timeout: 60_000 })
+    expect(lines(stdout)).toEqual(await countsOfApi())
   }, 240_000)
 
   it('kcat shows as many keys with a value as there are sessions', async () => {

@@ -5,14 +5,14 @@ import type { EventName } from '../../../infra/event-store/event-schemas.ts'
 import type { EndedData, Projection } from '../../../infra/event-store/projection.ts'
 import type { FindEnded } from '../../../infra/event-store/prune.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { sessionFacts } from '../../../projections/sessions/facts.ts'
+import { closedFacts, type SessionFacts, sessionFacts } from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { keyColumns, quotedNames, readRows, viewTableOf } from './rows.ts'
 import type { Change, View, ViewEvent } from './view.ts'
 import { thrownIn, ViewFailed } from './view-failed.ts'
 
-// Of views by session, beside the events that they name: what takes rows out.
-const ending: EventName[] = ['VisitorErased', 'OrganizationDataExpired']
+// Of views by session, beside the events that they name: what takes rows out, and when sessions were last decided.
+const ending: EventName[] = ['VisitorErased', 'OrganizationDataExpired', 'SessionScored']
 
 /** The view as a read model whose bookkeeping is in a schema of its own. `file` is for what is said of its errors. */
 export function projectionOf(view: View, file: string): Projection {
@@ -67,21 +67,20 @@ async function applyEvents(tx: Tx, { view, file, events }: Applying): Promise<vo
   // Whoever is erased is nothing to a view, in whatever order topics come.
   const handled = events.filter((event) => handledTypes.has(event.type) && !event.isErased)
   const all = handled.map((event) => ({ event, changes: changesOf(view, file, event) }))
-  const rows = await readRows(
-    tx,
-    view.tables,
-    all.flatMap(({ changes }) => changes),
-  )
+  const [only, ...others] = handled
+  // The events of a batch are tried one by one then, so that the one at fault is named.
+  const naming = (error: unknown): never => {
+    throw only && others.length === 0 && error instanceof ViewFailed ? named(error, only) : error
+  }
+  const changed = all.flatMap(({ changes }) => changes)
+  const rows = await readRows(tx, view.tables, changed).catch(naming)
   for (const { event, changes } of all)
     for (const change of changes) {
       const row = ofEvent(event, () => change.to(rows.get(change)), file)
       ofEvent(event, () => check(view, event, { change, row }), file)
       rows.set(change, row)
     }
-  const [only, ...others] = handled
-  await rows.write(tx).catch((error) => {
-    throw only && others.length === 0 && error instanceof ViewFailed ? named(error, only) : error
-  })
+  await rows.write(tx).catch(naming)
   await tx.query('insert into own_events select unnest($1::text[]) on conflict do nothing', [
     events.map(({ meta }) => meta.eventId),
   ])
@@ -115,7 +114,8 @@ function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
 
 function check(view: View, event: RecordedEvent, { change, row }: { change: Change; row: unknown }): void {
   if (row === null) return
-  if (typeof row !== 'object') throw new ViewFailed(`what "to" returns for ${change.table} is no row`)
+  if (typeof row !== 'object' || row instanceof Promise)
+    throw new ViewFailed(`what "to" returns for ${change.table} is no row`)
   const written: Record<string, unknown> = { ...row, ...change.key }
   const { columns } = viewTableOf(view.tables, change.table)
   const other = Object.keys(written).find((one) => !(one in columns))
@@ -143,19 +143,31 @@ function eventOf(event: RecordedEvent): ViewEvent {
   return {
     ...{ type, data: { ...data }, id: meta.eventId, time: meta.time },
     ...{ organization_id: meta.organizationId, environment: meta.environment },
-    facts: event.type === 'SessionScored' ? sessionFacts(event.data) : null,
+    facts: factsOf(event),
   }
 }
 
+function factsOf({ type, data, unreadable }: RecordedEvent): SessionFacts | null {
+  if (type !== 'SessionScored') return null
+  return unreadable === undefined ? sessionFacts(data) : closedFacts(data)
+}
+
 async function noteEnds(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  for (const { type, data, isErased } of events) {
-    if (type === 'SessionScored' && !isErased)
-      await tx.query(
-        `insert into own_sessions values ($1, $2, $3) on conflict (session_id) do update
-         set evaluated_at = greatest(own_sessions.evaluated_at, excluded.evaluated_at)`,
-        [data.session_id, data.organization_id, data.evaluated_at],
-      )
-    // LoadedRows may have what a decision says, so they go with the first of the two.
+  const decided = events.flatMap(({ type, data, isErased }) =>
+    type === 'SessionScored' && !isErased ? [data] : [],
+  )
+  await tx.query(
+    `insert into own_sessions select session_id, organization_id, max(evaluated_at)
+     from unnest($1::text[], $2::text[], $3::bigint[]) as e (session_id, organization_id, evaluated_at) group by 1, 2
+     on conflict (session_id) do update set evaluated_at = greatest(own_sessions.evaluated_at, excluded.evaluated_at)`,
+    [
+      decided.map((one) => one.session_id),
+      decided.map((one) => one.organization_id),
+      decided.map((one) => one.evaluated_at),
+    ],
+  )
+  for (const { type, data } of events) {
+    // Rows may have what a decision says, so they go with the later of the two.
     const before =
       type === 'OrganizationDataExpired' ? latest(data.sessions_before, data.decisions_before) : null
     if (type === 'OrganizationDataExpired' && before !== null)

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { refuseOtherLog } from '../../../infra/event-store/bound-log.ts'
 import { type Build, buildOffsets, findBuild, migrateHome } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { pruneBuild, runPruner } from '../../../infra/event-store/prune.ts'
@@ -34,6 +35,7 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
       if (view.session && !stores.dataKeys)
         console.error('There are no master keys, so what is encrypted in events stays closed to the view.')
       await whileLogIsAway(() => stores.log.check())
+      await refuseOtherLog(stores.pool, stores.log)
       const codec = namingRecords(stores.codec)
       await using stack = new AsyncDisposableStack()
       const skips = createSkips({ ...stores, codec })

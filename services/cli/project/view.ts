@@ -51,7 +51,9 @@ const viewTable = z
 
 const viewShape = z
   .strictObject({
-    name,
+    name: name.refine((one) => !/_b\d+$/.test(one), {
+      error: 'a name that ends so is of a build of another view',
+    }),
     version: z.int().min(1),
     events: z.array(z.enum(typeNames())).min(1),
     tables: z

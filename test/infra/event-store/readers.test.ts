@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eraseKeysAgain } from '../../../infra/event-store/erased.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
@@ -6,6 +9,10 @@ import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { causedNames, eventTopics } from '../../../schemas/events.ts'
+import { eventParts, writeEvents } from '../../../services/cli/export/events.ts'
+import type { ExportManifest } from '../../../services/cli/export/manifest.ts'
+import { readConditions } from '../../../services/cli/rescore/conditions.ts'
+import { rehearseObservations } from '../../../services/cli/rescore/replay.ts'
 import { rebuildVisitors } from '../../../services/scoring/restore.ts'
 import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
@@ -108,8 +115,36 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
         applied: nobodyWaits,
       }),
     ),
+  'services/cli/export/events.ts': exportEvents,
+  'services/cli/rescore/conditions.ts': (which) => readConditions(given(which)),
+  'services/cli/rescore/replay.ts': (which) =>
+    rehearseObservations({ ...given(which), dataKeys: undefined }, { since: 0, until: Infinity }),
   'services/webhooks/planner/planner.ts': (which) =>
     passes(runPlanner({ ...given(which), applied: nobodyWaits })),
+}
+
+async function exportEvents(which: Skipping): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-readers-'))
+  const [topic, format] = [eventTopics.SessionScored, 'jsonl'] as const
+  const span = { since: 0, until: Number.MAX_SAFE_INTEGER }
+  const nobody = { since: null, until: null, organization_id: null, environment: null, topic, type: null }
+  const manifest: ExportManifest = {
+    ...{ version: 1, what: 'events', format, is_open: false, filters: nobody, ...span },
+    ...{ columns: [], state: 'unfinished', rows: 0, parts: [] },
+  }
+  const exporting = {
+    source: given(which),
+    folder,
+    manifest,
+    topic,
+    onPart: async () => {},
+    onDone: () => {},
+  }
+  try {
+    await writeEvents(exporting, await eventParts(log, { topic, ...span }, { format, each: 1000 }))
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 }
 
 describe.each(Object.entries(readers))('%s', (_, read) => {
@@ -146,5 +181,7 @@ it('no other file decodes records', () => {
     'services/cli/copy/copy.ts',
     'services/cli/events.ts',
     'services/cli/log.ts',
+    // Names the record that stops a view.
+    'services/cli/project/poison.ts',
   ])
 })
