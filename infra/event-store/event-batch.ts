@@ -48,9 +48,9 @@ export interface DecodedRecords {
 /** The events before the first record that cannot be read and is not skipped. */
 export async function decodeRecords(options: Decoding, records: LogRecord[]): Promise<DecodedRecords> {
   const { codec, types } = options
-  const isWanted = ({ headers }: LogRecord) => !types || types.has(headers.event_type ?? '')
+  const isRead = ({ headers }: LogRecord) => !types || types.has(headers.event_type ?? '')
   // Decoding what turns out to need a key costs as much as decoding it with the key.
-  await codec.loadKeysOf(records.filter(isWanted))
+  await codec.loadKeysOf(records.filter(isRead))
   const decoded = await decodeWithKnownKeys(options, records)
   return (await codec.findKeysOf(decoded.events)) ? decodeWithKnownKeys(options, records) : decoded
 }
