@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -94,8 +94,24 @@ describe.each(clusterLogs())('tidegate project on %s', (log) => {
     expect(await project(file, '--once')).toMatchObject({ code: 0 })
     const { rows } = await owner.query('select sum(count)::integer as n from view_my_view.verdicts')
     expect(rows[0].n).toBe(sessions)
+    await writeFile(file, (await readFile(file, 'utf8')).replace('version: 1', 'version: 2'))
+    const second = await project(file, '--once')
+    expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining('2 is built beside it') })
+    const { rows: again } = await owner.query('select sum(count)::integer as n from view_my_view.verdicts')
+    expect(again[0].n).toBe(sessions)
     expect(await project('docs/examples/views/gate-funnel.ts', '--once')).toMatchObject({ code: 0 })
   }, 240_000)
+
+  it('by a role that may read and write nothing else', async () => {
+    const pool = createPool({ url: settings.DATABASE_URL ?? '' })
+    const others = [
+      ...['select from read.session_facts', 'select from read.sessions', 'delete from read.sessions'],
+      ...[`insert into tidegate.bound_log (identity) values ('x')`, 'create table tidegate.mine (id text)'],
+      ...['delete from tidegate_keys.session_keys', 'select from tidegate.projection_offsets'],
+    ]
+    for (const sql of others) await expect(pool.query(sql), sql).rejects.toMatchObject({ code: '42501' })
+    await pool.end()
+  })
 
   it('a handler that throws ends the command alone, and the record is named', async () => {
     const file = path.join(folder, 'throws.ts')

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildOffsets, liveBuild, migrateHome } from '../../../../infra/event-store/builds.ts'
+import { applyBatches } from '../../../../infra/event-store/apply-batch.ts'
+import { buildOffsets, liveBuild, migrateHome, openPartition } from '../../../../infra/event-store/builds.ts'
 import type { DomainEvent, EventMeta } from '../../../../infra/event-store/codec.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
 import { rebuild } from '../../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../../infra/event-store/runner.ts'
 import type { EventLog, Position } from '../../../../infra/log/port.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
+import { namingRecords } from '../../../../services/cli/project/poison.ts'
 import { endedIn, projectionOf } from '../../../../services/cli/project/projection.ts'
 import { loadView, readView } from '../../../../services/cli/project/view.ts'
 import { decision, decisions, id } from '../../../projections/world-events.ts'
@@ -17,6 +19,7 @@ import {
   openProjectionWorld,
   type ProjectionWorld,
   silent,
+  testCause,
 } from '../../../support/projections.ts'
 
 const applied = { advance: () => {}, onAdvance: () => () => {} }
@@ -40,7 +43,8 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
 
   async function start(view: Awaited<ReturnType<typeof loadView>>) {
     const projection = projectionOf(view, 'view.ts')
-    const { codec, database } = world
+    const { database } = world
+    const codec = namingRecords(world.codec)
     const stops: { at: Position; error: unknown }[] = []
     await migrateHome(database.pool, projection)
     const onStopped = (at: Position, error: unknown) => void stops.push({ at, error })
@@ -135,6 +139,63 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await eventually(async () => expect(await count(sum)).toBeGreaterThanOrEqual(301))
     await running.stop()
   })
+
+  test('has null for what of a closed decision would be made up', async () => {
+    const seen: unknown[] = []
+    const view = readView('view.ts', {
+      default: {
+        name: 'closed',
+        version: 1,
+        events: ['SessionScored'],
+        tables: { rows: { columns: { id: 'text' }, key: ['id'] } },
+        handle({ facts }: { facts: unknown }) {
+          seen.push(facts)
+          return []
+        },
+      },
+    })
+    const projection = projectionOf(view, 'view.ts')
+    const { event, meta } = decision(9003)
+    const { value } = world.codec.toCausedRecord(event, meta, testCause)
+    const position = { topic: eventTopics.SessionScored, partition: 0, offset: 0 }
+    await migrateHome(world.database.pool, projection)
+    const live = await liveBuild(world.database.pool, projection.name, projection.home)
+    if (!live) throw new Error('the view has no build')
+    const batch = {
+      ...{ topic: position.topic, partition: 0, end: 1, expected: 0, timeBefore: () => 0 },
+      events: [{ ...event, meta, value, position, unreadable: id('sid', 9003) }],
+    }
+    const { pool } = world.database
+    await openPartition(pool, live, position)
+    await applyBatches({ pool, projection, build: live, batches: [batch] })
+    expect(seen).toMatchObject([
+      {
+        user_agent: null,
+        network: null,
+        attribution: null,
+        ip_address: null,
+        scoring_version: expect.any(String),
+      },
+    ])
+  })
+
+  test('stands still at a record that cannot be read, and names it', async () => {
+    const headers = { event_id: id('evt', 9200), event_type: 'SessionScored', event_time: '1' }
+    await log.append([
+      { topic: eventTopics.SessionScored, key: id('sid', 1), value: Buffer.from('not ours'), headers },
+    ])
+    const { running, stops } = await start(await loadView(verdicts))
+    await eventually(async () => expect(stops.length).toBeGreaterThan(0))
+    expect(String(stops[0]?.error)).toMatch(/the record cannot be read \(\w+\), event evt_/)
+    expect(String(stops[0]?.error)).not.toContain('not ours')
+    await running.stop()
+  })
+})
+
+test('refuses a name that a build of another view would have', () => {
+  const tables = { rows: { columns: { id: 'text' }, key: ['id'] } }
+  const view = { name: 'a_b1', version: 1, events: ['SessionScored'], tables, handle: () => [] }
+  expect(() => readView('view.ts', { default: view })).toThrow(/name: .*build of another view/)
 })
 
 test('says by field what a file lacks', () => {
