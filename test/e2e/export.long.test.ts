@@ -12,7 +12,8 @@ import { duckDb } from '../support/duckdb.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
-const rows = 1_000_000
+// A million takes five minutes, which only EXPORT_ROWS=1000000 asks for.
+const rows = Number(process.env.EXPORT_ROWS ?? 400_000)
 const endsAt = Date.parse('2026-11-26T00:00:00Z')
 
 interface Manifest {
@@ -91,13 +92,17 @@ async function killedAfter(name: string, parts: number, ...flags: string[]): Pro
   return manifestOf(name)
 }
 
-needs('python-duckdb').describe('an export of a million sessions', () => {
+needs('python-duckdb').describe('an export of many sessions', () => {
   it('that is killed three times has each session once', async () => {
-    for (const parts of [1, 3, 4]) expect((await killedAfter('all', parts)).state).toBe('unfinished')
+    for (const parts of [1, 2, 2]) expect((await killedAfter('all', parts)).state).toBe('unfinished')
     const before = await changed()
     const ended = await cli(exporting('all'), settings)
     expect(ended, ended.stderr).toMatchObject({ code: 0, stderr: '' })
-    expect(JSON.parse(ended.stdout).data).toMatchObject({ state: 'whole', rows: rows - 1, parts: 20 })
+    expect(JSON.parse(ended.stdout).data).toMatchObject({
+      state: 'whole',
+      rows: rows - 1,
+      parts: Math.ceil(rows / 50_000),
+    })
     const { rows: expected } = await database.pool.query({
       text: `select count(*)::float8, count(distinct session_id)::float8, sum(risk_score)::float8, sum(asn)::float8,
         sum(evaluated_at)::float8, sum(cardinality(signals))::float8, count(handed_off_at)::float8
