@@ -252,11 +252,12 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
         }),
       )
     },
-    // Looks up the data keys of records whose key is the session under whose data key they are encrypted.
+    // Looks up the data keys of records whose key is the session under whose data key they may be encrypted: what was
+    // recorded before there was encryption, or with it switched off, is not.
     async loadKeysOf(records: readonly LogRecord[]): Promise<void> {
       const encrypted = records.filter(({ headers }) => isEncrypted(headers.event_type))
       const sessions = encrypted.flatMap(({ key }) => (/^(sid|gate)_/.test(key) ? key : []))
-      if (sealing && sessions.length > 0) await sealing.keys.load([...new Set(sessions)])
+      if (sealing && sessions.length > 0) await sealing.keys.find([...new Set(sessions)])
     },
     // Looks up the data keys of events that are unreadable without having been looked up. Returns whether it did.
     async findKeysOf(events: readonly RecordedEvent[]): Promise<boolean> {

@@ -21,7 +21,9 @@ import { createPrefetch } from './prefetch.ts'
 export interface DataKeys {
   /** null where the session has none (any more); undefined where it was not looked up. */
   get(sessionId: string): KeyObject | null | undefined
-  /** Looks up those that are not in memory. */
+  /** Looks up those that are not in memory. A session without a key stays unknown, since it may be given one. */
+  find(sessionIds: readonly string[]): Promise<void>
+  /** Looks up those of encrypted records: a session without a key has none any more. */
   load(sessionIds: readonly string[]): Promise<void>
   /**
    * Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an
@@ -90,6 +92,11 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
     known.set(found.session_id, { key: key ? createSecretKey(key) : null })
   }
 
+  async function find(sessionIds: readonly string[]): Promise<void> {
+    const missing = sessionIds.filter((id) => !known.has(id))
+    if (missing.length > 0) for (const found of await findDataKeys(pool, missing)) note(found)
+  }
+
   // A row that another process writes at the same time is neither written nor found the first time.
   async function write(sessionIds: string[]): Promise<boolean[]> {
     const rows = new Map(sessionIds.map((id) => [id, newRow(id)]))
@@ -149,11 +156,10 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
 
   return {
     get: (sessionId) => known.get(sessionId)?.key,
+    find,
     async load(sessionIds) {
-      const missing = sessionIds.filter((id) => !known.has(id))
-      if (missing.length === 0) return
-      for (const found of await findDataKeys(pool, missing)) note(found)
-      for (const id of missing) if (!known.has(id)) known.set(id, { key: null })
+      await find(sessionIds)
+      for (const id of sessionIds) if (!known.has(id)) known.set(id, { key: null })
     },
     ensure,
     newSession() {

@@ -12,6 +12,7 @@ export function createMemoryDataKeys(): MemoryDataKeys {
   const keys = new Map<string, KeyObject | null>()
   return {
     get: (sessionId) => keys.get(sessionId),
+    async find() {},
     async load(sessionIds) {
       for (const id of sessionIds) if (!keys.has(id)) keys.set(id, null)
     },

@@ -67,6 +67,15 @@ test('a key is there for another process, and stays as it is when it is made onc
   expect(other.get('sid_never')?.symmetricKeySize).toBe(32)
 })
 
+test('a session that had no key when its first records were read may have one afterwards', async () => {
+  const [reading, writing] = [open(), open()]
+  await reading.find(['sid_before_encryption'])
+  expect(reading.get('sid_before_encryption')).toBeUndefined()
+  await writing.ensure(['sid_before_encryption'])
+  await reading.load(['sid_before_encryption'])
+  expect(reading.get('sid_before_encryption')?.symmetricKeySize).toBe(32)
+})
+
 describe('a new session', () => {
   const stored = async (sessionId: string) =>
     (await findDataKeys(database.pool, [sessionId])).map((row) => row.session_id)
