@@ -146,9 +146,12 @@ describe('what cannot be decided', () => {
   })
 
   test('the time runs out while the page is open', async () => {
-    const expires_at = new Date(Date.now() + 1500).toISOString()
-    const { page, posted } = await open({ consent: [ok(consent({ expires_at }))] })
+    const { page, posted } = await open(
+      { consent: [ok(consent())] },
+      { init: (opened) => opened.clock.install() },
+    )
     await heading(page, /Create an account/).waitFor()
+    await page.clock.fastForward(900_000)
     await shows(page, 'This request has expired')
     expect(posted).toEqual([])
   })
