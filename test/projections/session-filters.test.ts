@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SessionFilters } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionPlace } from '../../projections/sessions/list-sessions.ts'
 import { amount } from '../support/long.ts'
 import { openProjectionWorld, type ProjectionWorld } from '../support/projections.ts'
@@ -133,19 +134,20 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
   const model = createModel(world, `${seed} exact`)
   const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
   for (let n = 0; n < 9; n++)
-    await model.decide(n, n + 1, { ...common, verdict: n === 0 ? 'bot' : 'human', visitor: n === 0 ? 1 : 2 })
-  await model.attach(0, 1)
-  for (const filters of [
-    { verdict: ['bot' as const] },
-    { verdict: ['bot' as const, 'inconclusive' as const] },
-    { visitor_id: [visitorId(1)] },
-    { client_user_id: ['user 1'] },
-  ]) {
+    await model.decide(n, n + 1, { ...common, verdict: n === 0 ? 'bot' : 'human', visitor: n === 1 ? 1 : 2 })
+  await model.attach(1, 1)
+  const verdict = ['human' as const, 'bot' as const]
+  for (const [n, filters] of [
+    [0, { verdict: ['bot' as const] }],
+    [0, { verdict: ['bot' as const, 'inconclusive' as const] }],
+    [1, { visitor_id: [visitorId(1)] }],
+    [1, { visitor_id: [visitorId(1)], verdict }],
+    [1, { client_user_id: ['user 1'] }],
+    [1, { client_user_id: ['user 1'], verdict }],
+  ] satisfies [number, SessionFilters][]) {
     const { rows, hasMore } = await listSessions(world.database.pool, model.scope, {
-      limit: 2,
-      windowSize: 2,
-      filters,
+      ...{ limit: 2, windowSize: 2, filters },
     })
-    expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({ ids: [model.sessionId(0)], hasMore: false })
+    expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({ ids: [model.sessionId(n)], hasMore: false })
   }
 })
