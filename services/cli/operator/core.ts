@@ -69,11 +69,13 @@ export async function withStores<T>(
 
 async function masterKeysFor(config: Config, opensKeys: StoreOptions['opensKeys']) {
   if (!opensKeys) return undefined
-  return opensKeys === 'ifThere' ? masterKeysOf(config).catch(() => undefined) : masterKeysOf(config)
+  return opensKeys === 'ifThere' ? masterKeysOf(config, () => undefined) : masterKeysOf(config)
 }
 
-async function masterKeysOf(config: Config): Promise<string> {
-  return (await readMasterKeys(config)) ?? developmentFile(config, 'master-keys')
+/** `otherwise` is for where none are set and no development files are there; those that are set and fail are an error. */
+async function masterKeysOf<T = never>(config: Config, otherwise?: () => T): Promise<string | T> {
+  const set = await readMasterKeys(config)
+  return set ?? developmentFile(config, 'master-keys').catch(otherwise)
 }
 
 const databaseUrlOf = async (config: Config): Promise<string> =>
