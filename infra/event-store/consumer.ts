@@ -52,7 +52,7 @@ export interface EventConsumerOptions extends Decoding {
   gatherMs?: number | undefined
   /** As of the log: who may write nothing to it stores its offsets elsewhere. */
   keepsNoOffsets?: boolean
-  /** Told whenever an event stops its partition, with what is wrong. Default: a line in the log. */
+  /** Told once where an event stops its partition, with what is wrong. Default: a line in the log. */
   onStopped?: ((at: Position, error: unknown) => void) | undefined
   startOffset?: (topic: Topic, partition: number) => Promise<number>
   /**
@@ -156,7 +156,11 @@ interface Progress extends Place {
 
 /** How far each partition is, and in which mode. */
 function createPartitions(
-  { who, logger, onStopped }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped'>,
+  {
+    who,
+    logger,
+    onStopped = loggingStops({ who, logger }),
+  }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped'>,
   clock: () => number,
 ) {
   const known = new Map<string, Progress>()
@@ -179,14 +183,9 @@ function createPartitions(
   }
 
   function stopAt(at: Position, error: unknown): void {
-    const { topic, partition, offset } = at
-    const message = `${who} stands still at ${topic}/${partition} offset ${offset}`
-    const err = new Error(message, { cause: error })
-    // It is tried again and again; one line says so.
-    if (!onStopped && progressOf(at).mode.name !== 'stopped')
-      logger.error({ err, consumer: who, ...at }, message)
-    change(at, { kind: 'stopped', error }, offset)
-    onStopped?.(at, error)
+    // It is tried again and again, and said once.
+    if (progressOf(at).mode.name !== 'stopped') onStopped(at, error)
+    change(at, { kind: 'stopped', error }, at.offset)
   }
 
   function noteOne(result: Result): void {
@@ -229,6 +228,13 @@ function createPartitions(
       })),
   }
 }
+
+const loggingStops =
+  ({ who, logger }: Pick<EventConsumerOptions, 'who' | 'logger'>) =>
+  (at: Position, error: unknown): void => {
+    const message = `${who} stands still at ${at.topic}/${at.partition} offset ${at.offset}`
+    logger.error({ err: new Error(message, { cause: error }), consumer: who, ...at }, message)
+  }
 
 async function decodeBatch(
   options: Decoding,

@@ -48,25 +48,25 @@ export interface DecodedRecords {
 /** The events before the first record that cannot be read and is not skipped. */
 export async function decodeRecords(options: Decoding, records: LogRecord[]): Promise<DecodedRecords> {
   const { codec, types } = options
-  const isRead = ({ headers }: LogRecord) => !types || types.has(headers.event_type ?? '')
+  const end = (records.at(-1)?.offset ?? 0) + 1
+  const read = types ? records.filter(({ headers }) => types.has(headers.event_type ?? '')) : records
   // Decoding what turns out to need a key costs as much as decoding it with the key.
-  await codec.loadKeysOf(records.filter(isRead))
-  const decoded = await decodeWithKnownKeys(options, records)
-  return (await codec.findKeysOf(decoded.events)) ? decodeWithKnownKeys(options, records) : decoded
+  await codec.loadKeysOf(read)
+  const decoded = await decodeWithKnownKeys(options, { read, end })
+  return (await codec.findKeysOf(decoded.events)) ? decodeWithKnownKeys(options, { read, end }) : decoded
 }
 
 async function decodeWithKnownKeys(
-  { codec, skips, types }: Decoding,
-  records: LogRecord[],
+  { codec, skips }: Decoding,
+  { read, end }: { read: LogRecord[]; end: number },
 ): Promise<DecodedRecords> {
   const events: RecordedEvent[] = []
-  for (const record of records) {
-    if (types && !types.has(record.headers.event_type ?? '')) continue
+  for (const record of read) {
     try {
       events.push(codec.fromRecord(record))
     } catch (error) {
       if (!(await skips.has(record))) return { events, end: record.offset, poison: { error } }
     }
   }
-  return { events, end: (records.at(-1)?.offset ?? 0) + 1, poison: undefined }
+  return { events, end, poison: undefined }
 }

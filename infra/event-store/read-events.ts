@@ -1,7 +1,6 @@
 import type { Batch, EventLog, LogRecord, Position } from '../log/port.ts'
 import { type ReadingOptions, readTopicToEnd } from '../log/read-topic.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
-import type { DataKeys } from './data-keys.ts'
 import { type Decoding, decodeRecords } from './event-batch.ts'
 import type { Skips } from './skips.ts'
 
@@ -15,29 +14,27 @@ export interface EventSource {
 interface Reading extends Pick<ReadingOptions, 'topic' | 'from' | 'isRead'>, Pick<Decoding, 'types'> {
   // Which of one partition's next records are read. Others are passed over undecoded. Default: all are.
   select?: (records: LogRecord[]) => LogRecord[]
-  // Of a topic whose keys are ids of sessions: they are looked up first, so that nothing is decoded twice.
-  dataKeys?: Pick<DataKeys, 'load'> | undefined
   handle: (events: RecordedEvent[]) => Promise<void> | void
 }
 
 /** Reads what there is at the call, and returns where that ends. Throws at a record that cannot be read or skipped. */
-export function readEvents(source: EventSource, { handle, ...reading }: Reading): Promise<Position[]> {
-  const readAll = (batches: Batch[]) =>
-    Promise.all(batches.map((one) => read({ ...source, ...reading }, one)))
+export function readEvents(
+  source: EventSource,
+  { handle, types, select = (records) => records, ...reading }: Reading,
+): Promise<Position[]> {
+  const read = (batch: Batch) => eventsIn({ ...source, types }, { ...batch, records: select(batch.records) })
   return readTopicToEnd({
     ...{ ...reading, log: source.log },
-    handle: async (batches) => handle((await readAll(batches)).flat()),
+    handle: async (batches) => handle((await Promise.all(batches.map(read))).flat()),
   })
 }
 
-async function read(
-  source: EventSource & Omit<Reading, 'handle'>,
+/** The events of the records. Throws at one that cannot be read or skipped. */
+export async function eventsIn(
+  decoding: Decoding,
   { topic, partition, records }: Batch,
 ): Promise<RecordedEvent[]> {
-  const { select, dataKeys } = source
-  const selected = select ? select(records) : records
-  await dataKeys?.load([...new Set(selected.map(({ key }) => key))])
-  const { events, end, poison } = await decodeRecords(source, selected)
+  const { events, end, poison } = await decodeRecords(decoding, records)
   if (!poison) return events
   const message = `${topic}/${partition} offset ${end} cannot be read. Where nothing can read it, leave it out by "tidegate log skip".`
   throw new Error(message, { cause: poison.error })

@@ -95,14 +95,19 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
     events += count
     onProgress?.({ events, total })
   }
+  const phases = { load: 0, index: 0, compare: 0 }
+  const timed = async <T>(phase: keyof RebuildPhases, work: () => Promise<T>): Promise<T> => {
+    const started = performance.now()
+    const result = await work()
+    phases[phase] = (performance.now() - started) / 1000
+    return result
+  }
   const loader = await startLoader({ ...filling, build: next, onEvents })
   try {
-    const load = await secondsOf(() => loader.waitFor(target))
-    const index = await secondsOf(() => transaction(pool, (tx) => indexAll(tx, filling)))
+    await timed('load', () => loader.waitFor(target))
+    await timed('index', () => transaction(pool, (tx) => index(tx, filling)))
     const pruneRest = await pruneBoth(filling)
-    const started = performance.now()
-    const tables = await compareAll(filling, loader, pruneRest)
-    const phases = { load, index, compare: (performance.now() - started) / 1000 }
+    const tables = await timed('compare', () => compare(filling, loader, pruneRest))
     const equal = tables.every((table) => table.equal)
     const switched = equal || filling.acceptDifferences === true
     if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
@@ -112,13 +117,7 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
   }
 }
 
-async function secondsOf(work: () => Promise<void>): Promise<number> {
-  const started = performance.now()
-  await work()
-  return (performance.now() - started) / 1000
-}
-
-async function indexAll(tx: Tx, { projection, next }: Filling): Promise<void> {
+async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
   // Events are not applied meanwhile: they would lock the same tables in another order.
   await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
   await tx.query(`set local maintenance_work_mem = '256MB'`)
@@ -140,7 +139,7 @@ async function pruneBoth({ pool, projection, live, next, ended }: Filling): Prom
 
 // Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
 // read.
-async function compareAll(
+async function compare(
   filling: Filling,
   loader: Loader,
   pruneRest: () => Promise<void>,

@@ -18,7 +18,7 @@ export interface RunnerOptions {
   applied: Pick<Applied, 'advance' | 'onAdvance'>
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** Told whenever an event stops its partition. Default: a line in the log. */
+  /** Told once where an event stops its partition. Default: a line in the log. */
   onStopped?: EventConsumerOptions['onStopped']
 }
 

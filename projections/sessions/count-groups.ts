@@ -162,7 +162,7 @@ function sessionsIn(ranges: Span[], bind: Bind): string {
   const within = (since: string, until: string) =>
     `select * from read.sessions s where ${inScope} and s.evaluated_at >= ${since} and s.evaluated_at < ${until}`
   // With its own times each range has its own plan, by how many sessions it has.
-  if (ranges.length > 0 && ranges.length <= fewRanges)
+  if (ranges.length <= fewRanges)
     return `(${ranges.map(({ since, until }) => within(bind(since), bind(until))).join(' union all ')}) s`
   // Their rows are looked for by each range, which the offset holds the planner to.
   const begins = bind(ranges.map(({ since }) => since))

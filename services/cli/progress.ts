@@ -27,9 +27,10 @@ export function progressBar(total: number, options: { out?: Terminal; clock?: ()
   const startedAt = clock()
   let drawnAt = startedAt
   let done = 0
-  return {
-    add(count: number): void {
-      done += count
+  const bar = {
+    add: (count: number): void => bar.reach(done + count),
+    reach(count: number): void {
+      done = count
       if (!out.isTTY || clock() - drawnAt < barEveryMs) return
       drawnAt = clock()
       out.write(`\r\x1b[K${barText(done, { total, seconds: (drawnAt - startedAt) / 1000 })}`)
@@ -38,6 +39,7 @@ export function progressBar(total: number, options: { out?: Terminal; clock?: ()
       if (out.isTTY) out.write('\r\x1b[K')
     },
   }
+  return bar
 }
 
 /** `[######......]  50 %, 12 s left`. */

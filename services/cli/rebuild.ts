@@ -28,25 +28,17 @@ async function run(name: string, { acceptDifferences, json }: Flags): Promise<vo
   const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
   const projection = projections.find((known) => known.name === name)
   if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
-  const bar = createBar()
+  let bar: ReturnType<typeof progressBar> | undefined
+  const onProgress = ({ events, total }: { events: number; total: number }) => {
+    bar ??= progressBar(total)
+    bar.reach(events)
+  }
   const report = await withCore((core) =>
-    rebuild({ ...core, projection, acceptDifferences, findEnded: findEndedData, onProgress: bar.draw }),
-  ).finally(bar.end)
+    rebuild({ ...core, projection, acceptDifferences, findEnded: findEndedData, onProgress }),
+  ).finally(() => bar?.end())
   if (json) console.log(JSON.stringify(report))
   else printReport(report)
   if (!report.switched) process.exitCode = 1
-}
-
-function createBar() {
-  let [drawn, bar]: [number, ReturnType<typeof progressBar> | undefined] = [0, undefined]
-  return {
-    draw({ events, total }: { events: number; total: number }): void {
-      bar ??= progressBar(total)
-      bar.add(events - drawn)
-      drawn = events
-    },
-    end: () => bar?.end(),
-  }
 }
 
 async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void> {

@@ -122,13 +122,12 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
     if (!reading) return
     readings = [...readings.filter((one) => one !== reading), reading]
     reading.next = chosen?.offset ?? (batch.records.at(-1)?.offset ?? 0) + 1
-    reading.uncommitted = reading.next
+    if (!options.keepsNoOffsets) reading.uncommitted = reading.next
     if (chosen?.failed) backOff(reading)
     else reading.failures = 0
   }
 
   async function commit(): Promise<void> {
-    if (options.keepsNoOffsets) return
     const changed = readings.flatMap((reading): Position[] =>
       reading.uncommitted === undefined ? [] : [{ ...placeOf(reading), offset: reading.uncommitted }],
     )
@@ -141,9 +140,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   function msToWait(): number {
     const now = performance.now()
     const backOffs = readings.flatMap(({ notBefore }) => (notBefore > now ? [notBefore - now] : []))
-    const isToCommit =
-      !options.keepsNoOffsets && readings.some(({ uncommitted }) => uncommitted !== undefined)
-    const commits = isToCommit ? [nextCommit - now] : []
+    const commits = readings.some(({ uncommitted }) => uncommitted !== undefined) ? [nextCommit - now] : []
     return Math.max(0, Math.min(standByMs, ...backOffs, ...commits))
   }
 

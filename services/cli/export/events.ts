@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { decodeRecords } from '../../../infra/event-store/event-batch.ts'
-import type { EventSource } from '../../../infra/event-store/read-events.ts'
+import { type EventSource, eventsIn } from '../../../infra/event-store/read-events.ts'
 import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { readTopic } from '../../../infra/log/read-topic.ts'
 import { readableEvent } from '../events.ts'
@@ -131,10 +130,7 @@ async function rowsOf({ source, manifest, topic }: Writing, records: LogRecord[]
       (filters.environment === null || headers.environment === filters.environment) &&
       (filters.type === null || headers.event_type === filters.type),
   )
-  const { events, end, poison } = await decodeRecords(source, selected)
-  const where = `${topic}/${records[0]?.partition} offset ${end}`
-  if (poison)
-    throw new Error(`${where} cannot be read. "tidegate log skip" leaves it out.`, { cause: poison.error })
+  const events = await eventsIn(source, { topic, partition: records[0]?.partition ?? 0, records: selected })
   const recordOf = new Map(selected.map((record) => [record.offset, record]))
   return events.map((event) => rowOf(event, recordOf.get(event.position.offset), manifest.is_open))
 }

@@ -1,5 +1,4 @@
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
-import type { DataKeys } from '../../../infra/event-store/data-keys.ts'
 import { type EventSource, readEvents } from '../../../infra/event-store/read-events.ts'
 import { partitionOfKey } from '../../../infra/log/partition.ts'
 import type { Position, Topic } from '../../../infra/log/port.ts'
@@ -13,10 +12,6 @@ import { startObserved } from './observed.ts'
 import type { Rehearsal } from './rehearse.ts'
 import { numberText } from './report.ts'
 import type { RehearsedSessions } from './rows.ts'
-
-export interface ObservationSource extends EventSource {
-  dataKeys: Pick<DataKeys, 'load'> | undefined
-}
 
 type Observed = ReturnType<typeof startObserved>
 
@@ -33,7 +28,7 @@ const marginMs = 60 * 60 * 1000
  * than once, each time for some of them.
  */
 export async function rehearseObservations(
-  source: ObservationSource,
+  source: EventSource,
   those: RehearsedSessions,
   { mostTogether = 50_000 }: Options = {},
 ): Promise<Rehearsal> {
@@ -49,7 +44,7 @@ export async function rehearseObservations(
   return { ...observed.result(), ended: 0, unknown_signals }
 }
 
-async function recordsAfter({ log }: ObservationSource, starts: Position[]): Promise<number> {
+async function recordsAfter({ log }: EventSource, starts: Position[]): Promise<number> {
   const ends = await log.endPositions(eventTopics.SessionScored)
   const startOf = offsetsOf(starts)
   return ends.reduce((sum, { partition, offset }) => sum + Math.max(0, offset - startOf(partition)), 0)
@@ -95,10 +90,10 @@ interface Deciding {
   those: RehearsedSessions
 }
 
-async function readDecided({ dataKeys, ...source }: ObservationSource, { part, starts, those }: Deciding) {
+async function readDecided(source: EventSource, { part, starts, those }: Deciding) {
   const decided = gatherDecided(those)
   await readEvents(source, {
-    ...{ ...readingOf(eventTopics.SessionScored, part, starts), types: decidedTypes, dataKeys },
+    ...{ ...readingOf(eventTopics.SessionScored, part, starts), types: decidedTypes },
     select: (records) => newestDecisions(records, those).filter(({ key }) => isOf(part, key)),
     handle: (events) => events.forEach(decided.add),
   })
@@ -112,12 +107,12 @@ interface Replaying {
   observed: Observed
 }
 
-async function replayAll({ dataKeys, ...source }: ObservationSource, replaying: Replaying): Promise<void> {
+async function replayAll(source: EventSource, replaying: Replaying): Promise<void> {
   const replays = startReplays(replaying)
   if (replays.oldest === Infinity) return
   const starts = await source.log.positionsSince(eventTopics.BatchReceived, replays.oldest - marginMs)
   await readEvents(source, {
-    ...{ ...readingOf(eventTopics.BatchReceived, replaying.part, starts), dataKeys },
+    ...readingOf(eventTopics.BatchReceived, replaying.part, starts),
     select: (records) => records.filter(({ key }) => replays.isWaiting(key)),
     handle: (events) => events.filter(isSessionEvent).forEach(replays.apply),
   })

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type pg from 'pg'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
@@ -20,8 +20,7 @@ import {
 import { timeText } from '../tables.ts'
 import { typed } from '../typed.ts'
 import { knownModels } from './conditions.ts'
-import { rescoreText } from './report.ts'
-import { rescorePage } from './report-html.ts'
+import { rehearsalOutcome } from './outcome.ts'
 import { rehearseRows } from './rows.ts'
 import { rehearseUpdate, type UpdateFlags } from './update.ts'
 
@@ -79,12 +78,7 @@ async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags)
     organization?.slug ?? `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
   const scope = [whose, environment ?? []].flat().join(', ')
   const about = { tried: `Model ${modelId(tried)}`, since, until, scope }
-  if (html) await writeFile(html, rescorePage(rehearsal, about))
-  const times = { since: iso(since), until: iso(until) }
-  return {
-    data: { model: modelId(tried), scope, ...times, ...rehearsal },
-    text: rescoreText(rehearsal, about),
-  }
+  return rehearsalOutcome(rehearsal, { about, named: { model: modelId(tried) }, html })
 }
 
 type Changes = Awaited<ReturnType<typeof listNewModelChanges>>

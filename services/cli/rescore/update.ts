@@ -1,14 +1,11 @@
-import { writeFile } from 'node:fs/promises'
 import { createSkips } from '../../../infra/event-store/skips.ts'
 import manifest from '../../../package.json' with { type: 'json' }
-import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { since as sinceOf } from '../arguments.ts'
 import { type Stores, withStores } from '../operator/core.ts'
 import { type CommandOutcome, requireOrganization } from '../operator/operate.ts'
+import { rehearsalOutcome } from './outcome.ts'
 import { rehearseObservations } from './replay.ts'
-import { rescoreText } from './report.ts'
-import { rescorePage } from './report-html.ts'
 import type { RehearsedSessions } from './rows.ts'
 
 export interface UpdateFlags {
@@ -30,13 +27,10 @@ async function rehearse(stores: Stores, flags: UpdateFlags): Promise<CommandOutc
   const rehearsal = await read(stores, { since, until, environment, organizationId: found?.id })
   const scope = [found?.slug ?? 'all organizations', environment ?? []].flat().join(', ')
   const about = { tried: `Release ${manifest.version}`, since, until, scope }
-  if (html) await writeFile(html, rescorePage(rehearsal, about))
-  const times = { since: iso(since), until: iso(until) }
-  const data = { release: manifest.version, scope, ...times, ...rehearsal }
-  return { data, text: rescoreText(rehearsal, about) }
+  return rehearsalOutcome(rehearsal, { about, named: { release: manifest.version }, html })
 }
 
-async function read({ log, codec, logger, dataKeys }: Stores, those: RehearsedSessions) {
+async function read({ log, codec, logger }: Stores, those: RehearsedSessions) {
   const skips = createSkips({ log, codec, logger })
-  return rehearseObservations({ log, codec, skips, dataKeys }, those).finally(skips.close)
+  return rehearseObservations({ log, codec, skips }, those).finally(skips.close)
 }

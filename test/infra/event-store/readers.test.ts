@@ -118,7 +118,7 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
   'services/cli/export/events.ts': exportEvents,
   'services/cli/rescore/conditions.ts': (which) => readConditions(given(which)),
   'services/cli/rescore/replay.ts': (which) =>
-    rehearseObservations({ ...given(which), dataKeys: undefined }, { since: 0, until: Infinity }),
+    rehearseObservations(given(which), { since: 0, until: Infinity }),
   'services/webhooks/planner/planner.ts': (which) =>
     passes(runPlanner({ ...given(which), applied: nobodyWaits })),
 }

@@ -77,7 +77,7 @@ function rehearse(
   those: RehearsedSessions = all,
   { from = log, mostTogether = 50_000 } = {},
 ): Promise<Rehearsal> {
-  return rehearseObservations({ log: from, codec, skips: noSkips, dataKeys: keys }, those, { mostTogether })
+  return rehearseObservations({ log: from, codec, skips: noSkips }, those, { mostTogether })
 }
 
 /** The log as if some records had never been, or are no longer there. */
