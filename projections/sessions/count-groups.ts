@@ -126,14 +126,16 @@ function fromHours(
   const verdict = `case ${letter} when 'b' then 'bot' when 'h' then 'human' else 'inconclusive' end`
   const [one, two] = groupBy.map((group) => (group === 'verdict' ? verdict : value))
   const ofVerdicts =
-    filters.verdict && `and ${letter} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
-  // Entries are read once each, since the same ones are in many hours.
+    filters.verdict && `where ${letter} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
+  // Entries are read once each, since the same ones are in many hours. Unnested in the list of columns they take half as
+  // long as joined.
   return `select at, substr(e.entry, 2, 1) = '!' as ended, ${one ?? 'null'} as one, ${two ?? 'null'} as two, sessions
     from (
-      select ${beginning('h.hour', interval)} as at, e.entry, sum(e.sessions) as sessions
-      from read.session_hours h cross join lateral unnest(h.${field}, h.${field}_sessions) as e (entry, sessions)
-      where h.organization_id = $1 and h.environment = $2 and h.hour = any(${bind(rolledUp)}::bigint[]) ${ofVerdicts ?? ''}
-      group by 1, 2
+      select at, e.entry, sum(e.sessions) as sessions from (
+        select ${beginning('h.hour', interval)} as at, unnest(h.${field}) as entry, unnest(h.${field}_sessions) as sessions
+        from read.session_hours h
+        where h.organization_id = $1 and h.environment = $2 and h.hour = any(${bind(rolledUp)}::bigint[])
+      ) e ${ofVerdicts ?? ''} group by 1, 2
     ) e`
 }
 

@@ -5,7 +5,12 @@ import { idPattern } from '../../infra/ids.ts'
 import { isPlainText } from '../../infra/text.ts'
 import { verdict } from '../../projections/sessions/decision-schemas.ts'
 import { networkKinds } from '../../projections/sessions/facts.ts'
-import { attributionKinds, markFilters, type SessionFilters } from '../../projections/sessions/filters.ts'
+import {
+  attributionKinds,
+  inLowerCase,
+  markFilters,
+  type SessionFilters,
+} from '../../projections/sessions/filters.ts'
 import { clientUserIdInput } from './client-user.ts'
 
 const maxValues = 50
@@ -99,8 +104,8 @@ export const filterQuery = {
       .toLowerCase()
       .regex(new RegExp(idPattern('key')), { error: 'the id of a key' }),
   ).describe('Of the publishable key that opened the session.'),
-  browser: either(text('a name').transform((name) => name.toLowerCase())).describe('In any case.'),
-  os: either(text('a name').transform((name) => name.toLowerCase())).describe('In any case.'),
+  browser: either(text('a name').transform(inLowerCase)).describe('In any case.'),
+  os: either(text('a name').transform(inLowerCase)).describe('In any case.'),
   handed_off: either(z.enum(['true', 'false']).transform((value) => value === 'true')),
   mark: either(z.enum(markFilters)).describe('The newest mark; `none` for sessions without one.'),
 }

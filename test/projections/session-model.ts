@@ -4,7 +4,7 @@ import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
-import { attributionKinds, type SessionFilters } from '../../projections/sessions/filters.ts'
+import { attributionKinds, inLowerCase, type SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createSessionsPrune } from '../../projections/sessions/prune.ts'
 import type { AttributionLabel, SessionScored, Verdict } from '../../schemas/events.ts'
@@ -47,7 +47,7 @@ export const facts = fc.record({
   signals: fc.uniqueArray(oneOf('webdriver_detected', 'canvas_noise', 'lone_click')),
   labels: fc.uniqueArray(oneOf('tool:playwright', 'actor:automation', 'evasion:stealth')),
   host: oneOf('shop.example', 'xn--bcher-kva.example'),
-  browser: oneOf('Chrome', 'Samsung Internet', null),
+  browser: oneOf('Chrome', 'Samsung Internet', 'Über App', null),
   os: oneOf('iOS', 'Windows'),
   ip: oneOf('203.0.113.9', '203.0.113.200', '2001:db8::1'),
   key: fc.integer({ min: 1, max: 2 }),
@@ -75,7 +75,7 @@ const everyFilter = fc.record({
   visitor_id: some(visitorId(1), visitorId(3)),
   client_user_id: some('user 1', 'user 2'),
   key_id: some(keyId(1), keyId(2)),
-  browser: some('chrome', 'samsung internet'),
+  browser: some('chrome', 'samsung internet', 'Über app'),
   os: some('ios', 'windows'),
   handed_off: some(true, false),
   mark: some<'none' | 'bot'>('none', 'bot'),
@@ -147,8 +147,8 @@ const matchesFacts = (session: ModelSession, filters: SessionFilters): boolean =
     session.ip,
   ) &&
   isAny(filters.page_host, session.host) &&
-  isAny(filters.browser, session.browser?.toLowerCase() ?? null) &&
-  isAny(filters.os, session.os.toLowerCase()) &&
+  isAny(filters.browser, session.browser && inLowerCase(session.browser)) &&
+  isAny(filters.os, inLowerCase(session.os)) &&
   isAny(filters.handed_off, session.handedOff)
 
 type ModelEvent = Extract<DomainEvent, { type: 'SessionScored' | 'ClientUserAttached' }>
