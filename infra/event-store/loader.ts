@@ -5,7 +5,7 @@ import { type EventLog, type Position, placeName } from '../log/port.ts'
 import { applyBatches } from './apply-batch.ts'
 import { type Build, buildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { consumeEvents } from './consumer.ts'
+import { consumeEvents, type EventConsumer, type PartitionStatus } from './consumer.ts'
 import type { EventBatch } from './event-batch.ts'
 import type { Projection } from './projection.ts'
 import type { Skips } from './skips.ts'
@@ -32,23 +32,75 @@ export interface Loader {
 const maxRecords = 4000
 const overtakeDelayMs = 20
 
-/** Fills a build from offset 0, never beyond the live one, so that both can be brought to the same offsets. */
+/**
+ * Fills a build from offset 0, never beyond the live one, so that both can be brought to the same offsets. While one
+ * batch is written the next is read and decoded, which takes longer than writing it. Where writing fails, all is read
+ * again from the stored offsets and nothing ahead any more, so that the event at fault is found.
+ */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
   const who = `rebuild of ${projection.name}`
   let moved = Promise.withResolvers<void>()
+  let writing: Promise<unknown> = Promise.resolve()
+  let restarted: Promise<void> = Promise.resolve()
+  let state: 'ahead' | 'failed' | 'oneByOne' | 'stopped' = 'ahead'
+  let consumer = consume()
+  await consumer
+
+  const isIn = (some: typeof state) => state === some
+
+  // Not waited for by what it ends.
+  function restart(): void {
+    if (isIn('stopped')) return
+    state = 'failed'
+    restarted = readAgain()
+    restarted.catch(() => {})
+  }
+
+  async function readAgain(): Promise<void> {
+    await (await consumer).stop()
+    if (isIn('stopped')) return
+    state = 'oneByOne'
+    consumer = consume()
+    await consumer
+  }
 
   function tellMoved(): void {
     moved.resolve()
     moved = Promise.withResolvers()
   }
 
+  function consume(): Promise<EventConsumer> {
+    return consumeEvents({
+      who,
+      group: `tidegate.rebuild.${build.schema}`,
+      topics: projection.topics,
+      types: projection.types,
+      log,
+      codec,
+      logger,
+      skips,
+      maxRecords,
+      keepsNoOffsets: projection.home !== undefined,
+      startOffset: (topic, partition) => openPartition(pool, build, { topic, partition }),
+      apply,
+    })
+  }
+
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const limits = await liveOffsets()
     const some = batches.map((batch) => upTo(batch, limits.get(placeName(batch)) ?? 0))
-    const outcome = await applyBatches({ pool, projection, build, batches: some }).finally(tellMoved)
+    await writing
+    if (isIn('failed')) throw new Error('what was read before could not be written')
+    if (isIn('oneByOne') || some.every(({ events }) => events.length === 0)) return write(some)
+    writing = write(some).then((next) => next.some(isBehind(some)) && restart(), restart)
+    return some.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
+  }
+
+  async function write(batches: EventBatch[]): Promise<Position[]> {
+    const outcome = await applyBatches({ pool, projection, build, batches }).finally(tellMoved)
     if (outcome.kind !== 'applied') throw new Error(`the build is ${outcome.kind}`)
-    const events = some.reduce((sum, batch) => sum + batch.events.length, 0)
+    const events = batches.reduce((sum, batch) => sum + batch.events.length, 0)
     if (events > 0) options.onEvents(events)
     else await delay(overtakeDelayMs)
     return outcome.next
@@ -58,43 +110,39 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     return new Map((await buildOffsets(pool, live)).map((at) => [placeName(at), at.offset]))
   }
 
-  const consumer = await consumeEvents({
-    who,
-    group: `tidegate.rebuild.${build.schema}`,
-    topics: projection.topics,
-    types: projection.types,
-    log,
-    codec,
-    logger,
-    skips,
-    maxRecords,
-    keepsNoOffsets: projection.home !== undefined,
-    startOffset: (topic, partition) => openPartition(pool, build, { topic, partition }),
-    apply,
-  })
-
-  function isReached({ topic, partition, offset }: Position): boolean {
-    const status = consumer.status().find((one) => one.topic === topic && one.partition === partition)
-    return (status?.nextOffset ?? 0) >= offset
-  }
-
-  function failOnStop(): void {
-    const stopped = consumer.status().find((status) => status.stopped)
-    if (!stopped) return
-    const { topic, partition, nextOffset } = stopped
-    throw new Error(
-      `the new build cannot apply ${topic}/${partition} offset ${nextOffset}: ${stopped.stopped}`,
-    )
+  async function isReached(positions: Position[]): Promise<boolean> {
+    await restarted
+    const status = (await consumer).status()
+    failOnStop(status)
+    const next = new Map(status.map((one) => [placeName(one), one.nextOffset]))
+    if (!positions.every((position) => (next.get(placeName(position)) ?? 0) >= position.offset)) return false
+    await writing
+    return !isIn('failed')
   }
 
   return {
     async waitFor(positions) {
-      for (failOnStop(); !positions.every(isReached); failOnStop())
-        await Promise.race([moved.promise, delay(overtakeDelayMs)])
+      while (!(await isReached(positions))) await Promise.race([moved.promise, delay(overtakeDelayMs)])
     },
-    stop: () => consumer.stop(),
+    async stop() {
+      state = 'stopped'
+      await restarted.catch(() => {})
+      await (await consumer).stop()
+      await writing
+    },
   }
 }
+
+function failOnStop(status: PartitionStatus[]): void {
+  const one = status.find(({ stopped }) => stopped)
+  if (!one) return
+  const { topic, partition, nextOffset, stopped } = one
+  throw new Error(`the new build cannot apply ${topic}/${partition} offset ${nextOffset}: ${stopped}`)
+}
+
+// Postgres has lost what it had written before.
+const isBehind = (batches: EventBatch[]) => (next: Position) =>
+  batches.some((batch) => placeName(batch) === placeName(next) && next.offset < batch.end)
 
 function upTo(batch: EventBatch, limit: number): EventBatch {
   if (batch.end <= limit) return batch

@@ -109,6 +109,20 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       .rows[0]
   }
 
+  test('reads again what could not be written for a moment', async () => {
+    let attempts = 0
+    const report = await run({
+      ...sessionsProjection,
+      apply(tx, events) {
+        attempts++
+        if (attempts === 1) throw Object.assign(new Error('deadlock detected'), { code: '40P01' })
+        return sessionsProjection.apply(tx, events)
+      },
+    })
+    expect(report).toMatchObject({ equal: true, switched: true })
+    expect(attempts).toBeGreaterThan(1)
+  })
+
   test('is equal while events keep arriving and readers keep reading', async () => {
     let stopped = false
     const arrivals: Position[] = []
