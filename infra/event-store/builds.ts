@@ -158,27 +158,53 @@ export async function makeLive(tx: Tx, projection: Projection, build: Build): Pr
     `update ${home}.projection_builds set status = 'live' where projection = $1 and build = $2`,
     [build.projection, build.build],
   )
-  for (const table of projection.tables)
-    await pointView(tx, `${readers}.${table}`, `as select * from ${build.schema}.${table}`)
-  for (const [name, selectOver] of Object.entries(projection.views ?? {}))
-    await pointView(tx, `${readers}.${name}`, `with (security_barrier) as ${selectOver(build.schema)}`)
+  await pointViews(tx, [
+    ...projection.tables.map((table) => ({
+      view: `${readers}.${table}`,
+      definition: `as select * from ${build.schema}.${table}`,
+    })),
+    ...Object.entries(projection.views ?? {}).map(([name, selectOver]) => ({
+      view: `${readers}.${name}`,
+      definition: `with (security_barrier) as ${selectOver(build.schema)}`,
+    })),
+  ])
 }
 
+interface View {
+  view: string
+  definition: string
+}
+
+// All in one round trip, because a reader that holds one of them and waits for another is in the way.
+async function pointViews(tx: Tx, views: View[]): Promise<void> {
+  await tx.query('savepoint before_views')
+  try {
+    await tx.query(views.map(replacing).join('; '))
+  } catch (error) {
+    if (!isOtherColumns(error)) throw error
+    await tx.query('rollback to savepoint before_views')
+    for (const one of views) await pointView(tx, one)
+  }
+  await tx.query('release savepoint before_views')
+}
+
+const replacing = ({ view, definition }: View) => `create or replace view ${view} ${definition}`
+
 // Views that others made over it, and rights on it, stay. Throws what is in the way where columns went.
-async function pointView(tx: Tx, view: string, definition: string): Promise<void> {
+async function pointView(tx: Tx, one: View): Promise<void> {
   await tx.query('savepoint before_view')
   try {
-    await tx.query(`create or replace view ${view} ${definition}`)
+    await tx.query(replacing(one))
   } catch (error) {
     if (!isOtherColumns(error)) throw error
     await tx.query('rollback to savepoint before_view')
-    await replaceView(tx, view, definition)
+    await replaceView(tx, one)
   }
   await tx.query('release savepoint before_view')
 }
 
 // Postgres replaces a view only where its columns stay and new ones come last.
-async function replaceView(tx: Tx, view: string, definition: string): Promise<void> {
+async function replaceView(tx: Tx, { view, definition }: View): Promise<void> {
   const { rows } = await tx.query<{ grants: string }>(
     `select format('grant %s on ${view} to %s', string_agg(privilege_type, ', '),
        case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end) as grants
