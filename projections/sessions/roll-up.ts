@@ -59,7 +59,11 @@ export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number>
     const hours = await transaction(pool, (tx) => announceHours(tx, build, before))
     if (hours.length === 0) return 0
     await transaction(pool, (tx) => tx.query('select pg_advisory_xact_lock($1)', [buildLock(build)]))
-    for (const hour of hours) await transaction(pool, (tx) => countHour(tx, build, hour))
+    for (const hour of hours) {
+      await transaction(pool, (tx) => countHour(tx, build, hour))
+      // A transaction that says nothing for long is ended.
+      await holder.query('select')
+    }
     return hours.length
   })
 }
