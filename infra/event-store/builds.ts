@@ -175,32 +175,22 @@ interface View {
   definition: string
 }
 
-// All in one round trip, because a reader that holds one of them and waits for another is in the way.
+// All in one round trip, because a reader that holds one of them and waits for another is in the way. Views that others
+// made over them, and rights on them, stay. Throws what is in the way where columns went.
 async function pointViews(tx: Tx, views: View[]): Promise<void> {
   await tx.query('savepoint before_views')
   try {
-    await tx.query(views.map(replacing).join('; '))
+    await tx.query(
+      views.map(({ view, definition }) => `create or replace view ${view} ${definition}`).join('; '),
+    )
   } catch (error) {
     if (!isOtherColumns(error)) throw error
     await tx.query('rollback to savepoint before_views')
-    for (const one of views) await pointView(tx, one)
+    const [only, ...others] = views
+    if (only && others.length === 0) await replaceView(tx, only)
+    else for (const one of views) await pointViews(tx, [one])
   }
   await tx.query('release savepoint before_views')
-}
-
-const replacing = ({ view, definition }: View) => `create or replace view ${view} ${definition}`
-
-// Views that others made over it, and rights on it, stay. Throws what is in the way where columns went.
-async function pointView(tx: Tx, one: View): Promise<void> {
-  await tx.query('savepoint before_view')
-  try {
-    await tx.query(replacing(one))
-  } catch (error) {
-    if (!isOtherColumns(error)) throw error
-    await tx.query('rollback to savepoint before_view')
-    await replaceView(tx, one)
-  }
-  await tx.query('release savepoint before_view')
 }
 
 // Postgres replaces a view only where its columns stay and new ones come last.
