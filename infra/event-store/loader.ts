@@ -41,7 +41,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
   const who = `rebuild of ${projection.name}`
   let moved = Promise.withResolvers<void>()
-  let writing: Promise<unknown> = Promise.resolve()
+  let writing: Promise<void> = Promise.resolve()
   let restarted: Promise<void> = Promise.resolve()
   let state: 'ahead' | 'failed' | 'oneByOne' | 'stopped' = 'ahead'
   let consumer = consume()
@@ -93,8 +93,18 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     await writing
     if (isIn('failed')) throw new Error('what was read before could not be written')
     if (isIn('oneByOne') || some.every(({ events }) => events.length === 0)) return write(some)
-    writing = write(some).then((next) => next.some(isBehind(some)) && restart(), restart)
+    writing = writeAhead(some)
     return some.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
+  }
+
+  async function writeAhead(batches: EventBatch[]): Promise<void> {
+    try {
+      const next = await write(batches)
+      if (next.some(isBehind(batches))) restart()
+    } catch (err) {
+      logger.warn({ err, consumer: who }, `${who} failed; all records will be read again`)
+      restart()
+    }
   }
 
   async function write(batches: EventBatch[]): Promise<Position[]> {
