@@ -4,7 +4,7 @@ import { circles, type Import, imports } from './imports.ts'
 const floors = [
   ['schemas'],
   ['infra'],
-  ['infra/errors', 'infra/crypto', 'infra/ip', 'infra/postgres'],
+  ['infra/agents', 'infra/errors', 'infra/crypto', 'infra/ip', 'infra/postgres'],
   ['infra/flow'],
   ['infra/wire', 'infra/log', 'infra/safe-http'],
   ['infra/challenges', 'infra/event-store', 'infra/local', 'infra/otlp'],

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { agentPurposes, catalogue, isHostOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import { families } from '../../../services/cli/simulate/generate/families.ts'
+import people from '../../fixtures/recorded/people.json' with { type: 'json' }
+
+const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0'
+
+test.each([
+  [
+    'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+    'meta',
+    'facebookexternalhit',
+  ],
+  ['Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)', 'uptimerobot', 'UptimeRobot'],
+  [`Mozilla/5.0 ${chrome} Safari/537.36; compatible; Googlebot/2.1; +http://x`, 'google', 'Googlebot'],
+  ['Googlebot-Image/1.0', 'google', 'Googlebot-Image'],
+  [`Mozilla/5.0 ${chrome}; compatible; ClaudeBot/1.0; +claudebot@anthropic.com`, 'anthropic', 'ClaudeBot'],
+  [`Mozilla/5.0 ${chrome}; compatible; ChatGPT-User/1.0; +https://openai.com/bot`, 'openai', 'ChatGPT-User'],
+  ['Mozilla/5.0 (compatible; BINGBOT/2.0; +http://www.bing.com/bingbot.htm)', 'microsoft', 'bingbot'],
+  ['WhatsApp/2.23.20.0', 'meta', 'WhatsApp'],
+  [
+    `Mozilla/5.0 (Macintosh) Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0`,
+    'apple',
+    'iMessage',
+  ],
+])('%s is named', (userAgent, provider, product) => {
+  expect(namedAgent(userAgent)).toMatchObject({ provider, product })
+  // As it was found before.
+  expect(namedAgent(userAgent)).toMatchObject({ provider, product })
+})
+
+const inApps = [
+  `Mozilla/5.0 (Linux; Android 14; wv) ${chrome} Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/440.0.0.0;]`,
+  `Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148 [FBAN/FBIOS;FBAV/440.0] MetaIAB Facebook`,
+  'Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148 [Pinterest/iOS]',
+  'Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148 [LinkedInApp]/9.30',
+  'Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148 Twitter for iPhone/10.2',
+  `Mozilla/5.0 (Macintosh) ${chrome} Slack/4.40.0 Electron/32.0.0 Safari/537.36`,
+  `Mozilla/5.0 (Windows NT 10.0) ${chrome} Notion/4.1 Electron/32.0.0 Safari/537.36`,
+  `Mozilla/5.0 (Windows NT 10.0) ${chrome} WhatsApp/2.2420 Electron/32.0.0 Safari/537.36`,
+  `Mozilla/5.0 (Windows NT 10.0) ${chrome} Code/1.94.0 Electron/32.0.0 Safari/537.36`,
+  'Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148 NAVER(inapp; search; 1000; 12.5.2)',
+  'Mozilla/5.0 (iPhone) AppleWebKit/605.1.15 Mobile/15E148 DaumApps/7.3 DaumDevice/mobile',
+  'Mozilla/5.0 (Windows NT 6.1) AppleWebKit/535.11 Chrome/17.0 Safari/535.11 SE 2.X MetaSr 1.0 SogouMobileBrowser/5',
+  `Mozilla/5.0 (Windows NT 10.0) ${chrome} Safari/537.36 coc_coc_browser/120.0`,
+  `Mozilla/5.0 (Linux; Android 10; CUBOT X30) ${chrome} Mobile Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 9; KFMAWI) Silk/120.3 like ${chrome} Safari/537.36`,
+  'okhttp/4.12.0',
+  'curl/8.5.0',
+]
+
+test('browsers and apps of people are nobody, nor are libraries', () => {
+  const recorded = Object.values(people).map(({ headers }) => headers['User-Agent'])
+  const made = families.map(([{ userAgent }]) => userAgent.replaceAll('{v}', '140'))
+  const all = [...recorded, ...made, ...inApps, '']
+  expect(all.filter((userAgent) => namedAgent(userAgent) !== null)).toEqual([])
+})
+
+test('each of its names is found, with whatever version behind it', () => {
+  const lost = catalogue.flatMap((entry) =>
+    entry.names.filter((name) => {
+      const plain = name.replace('^', '')
+      const userAgent = plain === name ? `Mozilla/5.0 (compatible; ${name}1.0)` : `${plain}1.0`
+      return !namedAgent(userAgent)?.names.includes(name)
+    }),
+  )
+  expect(lost).toEqual([])
+})
+
+test('names are in lower case and of one agent each, and each agent has a purpose and an id of its own', () => {
+  const names = catalogue.flatMap((entry) => entry.names)
+  expect(names.filter((name) => name !== name.toLowerCase() || name.trim() !== name)).toEqual([])
+  expect(new Set(names).size).toBe(names.length)
+  expect(new Set(catalogue.map(({ id }) => id)).size).toBe(catalogue.length)
+  expect(catalogue.every(({ purpose }) => agentPurposes.includes(purpose))).toBe(true)
+})
+
+test('what is far behind in a user agent is not read', () => {
+  expect(namedAgent(`${'a '.repeat(600)} Googlebot/2.1`)).toBeNull()
+})
+
+test('a host name is of an agent as its operator names hosts', () => {
+  const google = namedAgent('Googlebot/2.1')
+  const bing = namedAgent('bingbot/2.0')
+  const meta = namedAgent('facebookexternalhit/1.1')
+  if (!google || !bing || !meta) throw new Error('the catalogue lacks what everybody knows')
+  expect(isHostOf(google, 'crawl-66-249-66-1.googlebot.com')).toBe(true)
+  expect(isHostOf(google, 'crawl-66-249-66-1.googlebot.com.example')).toBe(false)
+  expect(isHostOf(google, 'crawl-66-249-66-1-googlebot.com')).toBe(false)
+  expect(isHostOf(google, 'evil.googlebot.com')).toBe(false)
+  expect(isHostOf(bing, 'MSNBOT-157-55-39-1.search.msn.com')).toBe(true)
+  expect(isHostOf(bing, 'search.msn.com')).toBe(false)
+  expect(isHostOf(meta, 'crawl-66-249-66-1.googlebot.com')).toBe(false)
+})
