@@ -77,7 +77,7 @@ const settings = z.object({
     .default(48 * 60 * 60 * 1000),
   // For organizations without days of their own; not set = for ever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
-  DECISION_RETENTION_DAYS: retentionDays.optional(),
+  DECISION_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
   VISITOR_RETENTION_DAYS: retentionDays.optional(),
   GATE_RETENTION_DAYS: retentionDays.default(30),
   WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(7).max(30).optional(),

@@ -24,11 +24,16 @@ export const noDataPolicy = {
   facts_topic: false,
 }
 
-// A session may last for a day; what it says afterwards would be lost with fewer.
-const leastDays = 2
 const mostDays = 36_500
-// Deliveries are tried for three days and more. Later than a month nothing is delivered again.
-const webhookDays = { least: 7, most: 30 }
+// A session may last for a day, and what it says afterwards would be lost if it had ended meanwhile. Of its decisions only
+// the newest is needed, and that ends a day after it was made at the earliest. Deliveries are tried for three days and
+// more, and later than a month nothing is delivered again.
+const bounds: Record<keyof RetentionDays, [least: number, most: number]> = {
+  session_days: [2, mostDays],
+  decision_days: [1, mostDays],
+  visitor_days: [2, mostDays],
+  webhook_days: [7, 30],
+}
 
 export function decideDataPolicy(
   { organization, policy }: { organization: OrganizationRow | undefined; policy: DataPolicyRow | undefined },
@@ -61,8 +66,7 @@ export function decideDataPolicy(
 function checkedDays(name: keyof RetentionDays, changes: DataPolicyChanges, current: RetentionDays) {
   const days = changes[name]
   if (days === undefined) return current[name]
-  const [least, most] =
-    name === 'webhook_days' ? [webhookDays.least, webhookDays.most] : [leastDays, mostDays]
+  const [least, most] = bounds[name]
   const isForEver = days === 0 && name !== 'webhook_days'
   if (days === null || isForEver || (Number.isInteger(days) && days >= least && days <= most)) return days
   const expected = `${least} to ${most} days${name === 'webhook_days' ? '' : ', for ever'}, or the default`
@@ -79,6 +83,9 @@ function checkedFacts(names: string[] | null | undefined, current: string[] | nu
 }
 
 const dayMs = 24 * 60 * 60 * 1000
+// The decision that ends a session comes a little after its 24 hours. It must not find that the one before has ended,
+// because a rebuild would have both.
+const lastDecisionMs = 60 * 60 * 1000
 
 /** How many days data stay: the organization's own, else the operator's. 0 = for ever. */
 export function retentionOf(
@@ -97,12 +104,12 @@ type Expiration = Omit<DataExpirationRow, 'organization_id' | 'expired_at'>
 
 // What has ended by now, in whole days of UTC. What ended once stays so, whatever is to stay for longer later.
 function expirationOf(days: RetentionDays, known: Expiration | null | undefined, now: number): Expiration {
-  const today = now - (now % dayMs)
-  const before = (count: number | null) => (count ? today - count * dayMs : null)
+  const before = (count: number | null, at = now) => (count ? at - (at % dayMs) - count * dayMs : null)
   const sessions_before = latest(known?.sessions_before, before(days.session_days))
+  const decisions_before = before(days.decision_days, now - lastDecisionMs)
   return {
     sessions_before,
-    decisions_before: latest(known?.decisions_before, before(days.decision_days), sessions_before),
+    decisions_before: latest(known?.decisions_before, decisions_before, sessions_before),
     visitors_before: latest(known?.visitors_before, before(days.visitor_days)),
     webhooks_before: latest(known?.webhooks_before, before(days.webhook_days)),
   }

@@ -45,9 +45,9 @@ export function policyCommand(org: Command): void {
       return policyOutcome(core, organizationId)
     },
   )
-    .option('--sessions <days>', 'how long sessions stay, or "forever", or "default"', days)
-    .option('--decisions <days>', 'their decisions, no longer than they', days)
-    .option('--visitors <days>', 'what is known of visitors', days)
+    .option('--sessions <days>', 'how long sessions stay, 2 or more, or "forever", or "default"', days)
+    .option('--decisions <days>', 'their decisions, 1 or more, and no longer than they', days)
+    .option('--visitors <days>', 'what is known of visitors, 2 or more', days)
     .option('--webhooks <days>', 'webhook events with their deliveries, 7 to 30, or "default"', days)
     .option('--addresses <form>', 'full, or short: IPv4 /24 and IPv6 /48', wordOf('full', 'short'))
     .option(

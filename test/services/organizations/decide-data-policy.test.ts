@@ -41,7 +41,19 @@ describe('the data policy of an organization', () => {
   test('days out of bounds are refused together', () => {
     const changes = { session_days: 1, decision_days: 1.5, visitor_days: 36_501, webhook_days: 31 }
     const error = refusal(() => decideDataPolicy({ organization, policy }, { changes, ...at }))
-    expect(error.details?.fields?.map(({ name }) => name)).toEqual(Object.keys(changes))
+    expect(error.details?.fields).toMatchObject([
+      { name: 'session_days', expected: '2 to 36500 days, for ever, or the default' },
+      { name: 'decision_days', expected: '1 to 36500 days, for ever, or the default' },
+      { name: 'visitor_days', expected: '2 to 36500 days, for ever, or the default' },
+      { name: 'webhook_days', expected: '7 to 30 days, or the default' },
+    ])
+  })
+
+  test('decisions may stay for a day, and sessions for two', () => {
+    const changes = { session_days: 2, decision_days: 1 }
+    expect(decideDataPolicy({ organization, policy }, { changes, ...at })).toMatchObject([
+      { event: { data: changes } },
+    ])
   })
 
   test('webhook events cannot stay for ever', () => {
@@ -53,8 +65,9 @@ describe('the data policy of an organization', () => {
 
 describe('what has ended', () => {
   const day = 24 * 60 * 60 * 1000
+  const hour = day / 24
   const today = 20_000 * day
-  const now = today + 5000
+  const now = today + 2 * hour
   const days = { session_days: 30, decision_days: 10, visitor_days: 0, webhook_days: null }
   const nothing = {
     sessions_before: null,
@@ -78,6 +91,13 @@ describe('what has ended', () => {
     })
     expect(ended(undefined, { decision_days: 0 })).toMatchObject({ decisions_before: today - 30 * day })
     expect(ended(undefined, { decision_days: 60 })).toMatchObject({ decisions_before: today - 30 * day })
+  })
+
+  // Its first decision may be the last one before it ends.
+  test('leaves out the newest decision of a session that began before midnight and lasts for a day', () => {
+    const oneDay = (time: number) => ended(undefined, { decision_days: 1 }, time)
+    expect(oneDay(today + hour - 1)).toMatchObject({ decisions_before: today - 2 * day })
+    expect(oneDay(today + hour)).toMatchObject({ decisions_before: today - day })
   })
 
   test('says nothing while no further day is over, and nothing where all stays', () => {
