@@ -104,8 +104,10 @@ export const filterQuery = {
       .toLowerCase()
       .regex(new RegExp(idPattern('key')), { error: 'the id of a key' }),
   ).describe('Of the publishable key that opened the session.'),
-  browser: either(text('a name').transform(inLowerCase)).describe('In any case.'),
-  os: either(text('a name').transform(inLowerCase)).describe('In any case.'),
+  browser: either(text('a name').transform(inLowerCase)).describe(
+    'By name without its maker, as `chrome`; A to Z in any case.',
+  ),
+  os: either(text('a name').transform(inLowerCase)).describe('By name; A to Z in any case.'),
   handed_off: either(z.enum(['true', 'false']).transform((value) => value === 'true')),
   mark: either(z.enum(markFilters)).describe('The newest mark; `none` for sessions without one.'),
 }
