@@ -33,7 +33,7 @@ const maxRecords = 4000
 const overtakeDelayMs = 20
 
 /**
- * Fills a build from offset 0, never beyond the live one, so that both can be brought to the same offsets. While one
+ * Fills a build from its stored offsets, 0 at first, never beyond the live one, so that both can be brought to the same offsets. While one
  * batch is written the next is read and decoded, which takes longer than writing it. Where writing fails, all is read
  * again from the stored offsets and nothing ahead any more, so that the event at fault is found.
  */

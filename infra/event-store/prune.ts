@@ -54,7 +54,7 @@ export function runPruner({
   logger,
   intervalMs = 60_000,
 }: PrunerOptions): Periodic {
-  const step = createStep(projection)
+  let step = createStep(projection)
 
   async function work(): Promise<boolean> {
     const more = await transaction(pool, async (tx) => {
@@ -67,6 +67,8 @@ export function runPruner({
   }
 
   function onError(err: unknown): void {
+    // What it remembers may have been rolled back.
+    step = createStep(projection)
     // Who applies events may have been in the way.
     const level = isTransient(err) ? 'debug' : 'warn'
     logger[level](

@@ -6,7 +6,6 @@ import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { isTransient } from './apply-batch.ts'
 import {
   type Build,
-  buildColumns,
   buildLock,
   buildOffsets,
   createBuild,
@@ -22,6 +21,7 @@ import { type Loader, startLoader } from './loader.ts'
 import type { EndedData, Projection } from './projection.ts'
 import { type FindEnded, pruneBuild } from './prune.ts'
 import type { Skips } from './skips.ts'
+import { hasIndexes, noteStage, takeUnfinished } from './unfinished.ts'
 
 export interface RebuildOptions {
   projection: Projection
@@ -30,7 +30,11 @@ export interface RebuildOptions {
   codec: EventCodec
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** `total`: events that the live build had applied when the rebuild began. */
+  /** Drops the build that a killed rebuild left, instead of going on with it. */
+  fromScratch?: boolean
+  /** Told once where it goes on with the build that a killed rebuild left: the offsets that this one has. */
+  onResume?: (from: Position[]) => void
+  /** `total`: records that the live build had applied when the rebuild began, less those that its own build had. */
   onProgress?: (progress: { events: number; total: number }) => void
   /** Both builds are without what has ended. Absent = nothing has. */
   findEnded?: FindEnded | undefined
@@ -44,6 +48,9 @@ export interface RebuildReport {
   tables: TableComparison[]
   equal: boolean
   switched: boolean
+  /** Where it went on with the build that a killed rebuild left; none = it began at offset 0. */
+  resumedFrom: Position[]
+  /** That this run applied. */
   events: number
   seconds: number
   /** Of `seconds`: reading the log and writing rows, making the readers' indexes, and comparing both builds. */
@@ -58,8 +65,8 @@ export interface RebuildPhases {
 
 /**
  * Fills a new build from offset 0 beside the live one, compares both at the same offsets, and switches
- * readers and runners. Runners pause only for the last few events and for the switch. Throws when another
- * rebuild of the projection runs, or when an event cannot be applied.
+ * readers and runners. Runners pause only for the last few events and for the switch. After a kill the next one goes on
+ * with the build. Throws when another rebuild of the projection runs, or when an event cannot be applied.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
@@ -67,7 +74,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     const { pool, projection } = options
     const live = await liveBuild(pool, projection.name, homeOf(projection))
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
-    const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
+    const next = (await resume(options)) ?? (await begin(options))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
     const ended = (await options.findEnded?.(pool)) ?? []
     const report = await fill({ ...options, live, next, ended }).catch(async (error) => {
@@ -77,6 +84,19 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     })
     await drop(report.switched ? live : next)
     return { ...report, seconds: (performance.now() - started) / 1000 }
+  })
+}
+
+async function resume(options: RebuildOptions): Promise<Build | undefined> {
+  const { pool, fromScratch = false } = options
+  return retryLocked(() => takeUnfinished(pool, options, { fromScratch }))
+}
+
+async function begin(options: RebuildOptions): Promise<Build> {
+  return transaction(options.pool, async (tx) => {
+    const build = await createBuild(tx, options.projection, 'building')
+    await noteStage(tx, build, 'rows', options)
+    return build
   })
 }
 
@@ -90,7 +110,9 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
   const { pool, next, projection, onProgress } = filling
   let events = 0
   const target = await liveOffsets(pool, filling)
-  const total = target.reduce((sum, { offset }) => sum + offset, 0)
+  const resumedFrom = (await buildOffsets(pool, next)).filter(({ offset }) => offset > 0)
+  if (resumedFrom.length > 0) filling.onResume?.(resumedFrom)
+  const total = sumOf(target) - sumOf(resumedFrom)
   const onEvents = (count: number) => {
     events += count
     onProgress?.({ events, total })
@@ -111,29 +133,55 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
     const equal = tables.every((table) => table.equal)
     const switched = equal || filling.acceptDifferences === true
     if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
-    return { projection: projection.name, build: next.build, tables, equal, switched, events, phases }
+    return {
+      projection: projection.name,
+      build: next.build,
+      tables,
+      equal,
+      switched,
+      resumedFrom,
+      events,
+      phases,
+    }
   } finally {
     await loader.stop()
   }
 }
 
-async function index(tx: Tx, { projection, next }: Filling): Promise<void> {
+const sumOf = (positions: Position[]) => positions.reduce((sum, { offset }) => sum + offset, 0)
+
+async function index(tx: Tx, filling: Filling): Promise<void> {
+  const { projection, next } = filling
   // Events are not applied meanwhile: they would lock the same tables in another order.
   await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
-  await tx.query(`set local maintenance_work_mem = '256MB'`)
-  await createIndexes(tx, projection, next)
+  if (!(await hasIndexes(tx, next, filling))) {
+    await tx.query(`set local maintenance_work_mem = '256MB'`)
+    await createIndexes(tx, projection, next)
+    await noteStage(tx, next, 'indexes', filling)
+  }
   await tx.query(projection.tables.map((table) => `analyze ${next.schema}.${table}`).join('; '))
 }
 
 // Afterwards, what has come meanwhile is little enough for the moment in which nobody applies events.
-async function pruneBoth({ pool, projection, live, next, ended }: Filling): Promise<() => Promise<void>> {
-  const pruned = [live, next].flatMap((build) => {
-    const prune = projection.createPrune?.()
-    return prune ? [{ pool, build, prune, ended }] : []
-  })
-  for (const one of pruned) await pruneBuild(one)
+async function pruneBoth(filling: Filling): Promise<() => Promise<void>> {
+  const pruners = [filling.live, filling.next].map((build) => createPruner(filling, build))
+  // The servers' own pruner may delete the same rows of the live build in another order.
+  for (const prune of pruners) await retryLocked(() => prune())
   return async () => {
-    for (const one of pruned) await pruneBuild({ ...one, isLocked: true })
+    for (const prune of pruners) await prune({ isLocked: true })
+  }
+}
+
+function createPruner({ pool, projection, ended }: Filling, build: Build) {
+  let current = projection.createPrune?.()
+  return async ({ isLocked = false } = {}): Promise<void> => {
+    const prune = current
+    if (!prune) return
+    await pruneBuild({ pool, build, prune, ended, isLocked }).catch((error: unknown) => {
+      // What it remembers may have been rolled back.
+      current = projection.createPrune?.()
+      throw error
+    })
   }
 }
 
@@ -223,7 +271,6 @@ async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: ()
     ])
     if (!rows[0]?.locked) throw new Error(`another rebuild of ${projection.name} is running`)
     try {
-      await dropUnfinished(pool, projection)
       return await work()
     } finally {
       await holder.query('select pg_advisory_unlock($1)', [key])
@@ -231,14 +278,4 @@ async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: ()
   } finally {
     holder.release()
   }
-}
-
-async function dropUnfinished(pool: pg.Pool, projection: Projection): Promise<void> {
-  const home = homeOf(projection)
-  const { rows } = await pool.query<Build>(
-    `select ${buildColumns(home)} from ${home}.projection_builds
-     where projection = $1 and status = 'building'`,
-    [projection.name],
-  )
-  for (const build of rows) await transaction(pool, (tx) => dropBuild(tx, build))
 }

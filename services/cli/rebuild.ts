@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { withCore } from './operator/operate.ts'
-import { progressBar } from './progress.ts'
+import { progressBar, tellResume } from './progress.ts'
 import { textTable } from './tables.ts'
 
 interface Flags {
   acceptDifferences: boolean
+  fromScratch: boolean
   json: boolean
 }
 
@@ -16,12 +17,13 @@ export function defineRebuild(command: Command): void {
       'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, corrections, audit, or scoring: its visitors',
     )
     .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
+    .option('--from-scratch', 'drop what a killed rebuild has built, instead of going on with it', false)
     .option('--json', 'print the report as JSON', false)
     .action(run)
 }
 
-async function run(name: string, { acceptDifferences, json }: Flags): Promise<void> {
-  if (name === 'scoring') return rebuildScoring({ acceptDifferences, json })
+async function run(name: string, { json, ...flags }: Flags): Promise<void> {
+  if (name === 'scoring') return rebuildScoring({ json, ...flags })
   const { projections } = await import('../server/dependencies.ts')
   const { rebuild } = await import('../../infra/event-store/rebuild.ts')
   const { findEndedData } = await import('../../projections/policies/queries.ts')
@@ -34,7 +36,7 @@ async function run(name: string, { acceptDifferences, json }: Flags): Promise<vo
     bar.reach(events)
   }
   const report = await withCore((core) =>
-    rebuild({ ...core, projection, acceptDifferences, findEnded: findEndedData, onProgress }),
+    rebuild({ ...core, projection, ...flags, findEnded: findEndedData, onProgress, onResume: tellResume }),
   ).finally(() => bar?.end())
   if (json) console.log(JSON.stringify(report))
   else printReport(report)

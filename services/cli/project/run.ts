@@ -4,14 +4,14 @@ import { refuseOtherLog } from '../../../infra/event-store/bound-log.ts'
 import { type Build, buildOffsets, findBuild, migrateHome } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { pruneBuild, runPruner } from '../../../infra/event-store/prune.ts'
-import { type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
+import { type RebuildOptions, type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { backoffMs, LogUnavailable, type Position, placeName } from '../../../infra/log/port.ts'
 import { lockKey } from '../../../infra/postgres/pool.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
-import { progress } from '../progress.ts'
+import { progress, tellResume } from '../progress.ts'
 import { namingRecords } from './poison.ts'
 import { endedIn, projectionOf } from './projection.ts'
 import { loadView } from './view.ts'
@@ -21,6 +21,7 @@ export interface ProjectFlags {
   once: boolean
   rebuild: boolean
   acceptDifferences: boolean
+  fromScratch: boolean
 }
 
 type Project = Stores & { projection: Projection; skips: Skips }
@@ -60,15 +61,27 @@ async function whileLogIsAway<T>(work: () => Promise<T>, failures = 1): Promise<
   }
 }
 
-async function rebuildView(project: Project, { acceptDifferences }: ProjectFlags): Promise<void> {
-  printReport(await build(project, { acceptDifferences }))
+async function rebuildView(
+  project: Project,
+  { acceptDifferences, fromScratch }: ProjectFlags,
+): Promise<void> {
+  printReport(await build(project, { acceptDifferences, fromScratch }))
 }
 
-function build(project: Project, options: { acceptDifferences: boolean }): Promise<RebuildReport> {
+function build(
+  project: Project,
+  options: Pick<RebuildOptions, 'acceptDifferences' | 'fromScratch'>,
+): Promise<RebuildReport> {
   const print = progress()
   const onProgress = ({ events, total }: { events: number; total: number }) =>
     print(`${events} events; the log has ${total} records`)
-  return rebuild({ ...project, ...options, findEnded: endedIn(project.projection), onProgress })
+  return rebuild({
+    ...project,
+    ...options,
+    findEnded: endedIn(project.projection),
+    onProgress,
+    onResume: tellResume,
+  })
 }
 
 function printReport({ events, seconds, tables, switched }: RebuildReport): void {
