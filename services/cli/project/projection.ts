@@ -13,11 +13,13 @@ import { thrownIn, ViewFailed } from './view-failed.ts'
 
 // Of views by session, beside the events that they name: what takes rows out, and when sessions were last decided.
 const ending: EventName[] = ['VisitorErased', 'OrganizationDataExpired', 'SessionScored']
+// Gate's sessions are never decided, and no time of theirs ends.
+const endingOfGate: EventName[] = ['VisitorErased']
 
 /** The view as a read model whose bookkeeping is in a schema of its own. `file` is for what is said of its errors. */
 export function projectionOf(view: View, file: string): Projection {
   const { session } = view
-  const types = new Set<EventName>([...view.events, ...(session ? ending : [])])
+  const types = new Set<EventName>([...view.events, ...endingOf(view)])
   const tables = Object.keys(view.tables)
   const home = `view_${view.name}`
   return {
@@ -29,7 +31,7 @@ export function projectionOf(view: View, file: string): Projection {
     tables,
     views: Object.fromEntries(Object.entries(view.views).map(([name, select]) => [name, () => select])),
     ddl: [...tables.map((name) => ddlOf(view, name)), ownTables].join(';\n'),
-    indexes: session ? tables.map((name) => `create index on ${name} ("${session}")`).join(';\n') : '',
+    indexes: session ? tables.map((name) => `create index on "${name}" ("${session}")`).join(';\n') : '',
     appliedIn: ['own_events'],
     async apply(tx, events) {
       await applyEvents(tx, { view, file, events })
@@ -43,6 +45,11 @@ export function projectionOf(view: View, file: string): Projection {
   }
 }
 
+function endingOf({ session, events }: View): EventName[] {
+  if (!session) return []
+  return events.every((type) => eventTopics[type] === eventTopics.GateSessionOpened) ? endingOfGate : ending
+}
+
 // The times say when what is of a session ends: that of its newest decision counts.
 const ownTables = `create table own_events (event_id text collate "C" primary key);
   create table own_sessions (session_id text collate "C" primary key, organization_id text not null,
@@ -53,7 +60,7 @@ const ownTables = `create table own_events (event_id text collate "C" primary ke
 function ddlOf({ tables }: View, name: string): string {
   const { columns, key } = viewTableOf(tables, name)
   const lines = Object.entries(columns).map(([column, type]) => `"${column}" ${type}`)
-  return `create table ${name} (${[...lines, `primary key (${quotedNames(key)})`].join(', ')})`
+  return `create table "${name}" (${[...lines, `primary key (${quotedNames(key)})`].join(', ')})`
 }
 
 interface Applying {
@@ -81,8 +88,9 @@ async function applyEvents(tx: Tx, { view, file, events }: Applying): Promise<vo
       rows.set(change, row)
     }
   await rows.write(tx).catch(naming)
+  // Of the others a repeat changes nothing.
   await tx.query('insert into own_events select unnest($1::text[]) on conflict do nothing', [
-    events.map(({ meta }) => meta.eventId),
+    handled.map(({ meta }) => meta.eventId),
   ])
   if (view.session) await noteEnds(tx, events)
 }
@@ -191,7 +199,7 @@ interface Deleting {
 
 async function deleteSessions(tx: Tx, { view, session, ids }: Deleting & { ids: string[] }): Promise<void> {
   for (const table of Object.keys(view.tables))
-    await tx.query(`delete from ${table} where "${session}" = any($1::text[])`, [ids])
+    await tx.query(`delete from "${table}" where "${session}" = any($1::text[])`, [ids])
   await tx.query('delete from own_sessions where session_id = any($1::text[])', [ids])
 }
 
