@@ -15,8 +15,8 @@ export interface TcpProxy {
   close(): Promise<void>
 }
 
-/** Stands between a client and the server of `url`, and can go silent as a broken network does. */
-export async function startTcpProxy(url: string): Promise<TcpProxy> {
+/** Stands between a client and the server of `url`, and can go silent as a broken network does. Port 0 = any. */
+export async function startTcpProxy(url: string, port = 0): Promise<TcpProxy> {
   const target = new URL(url)
   const open = new Set<[Socket, Socket]>()
   const waiting = new Set<Socket>()
@@ -41,7 +41,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
         upstream.destroy()
       })
     }
-  }).listen(0, '127.0.0.1')
+  }).listen(port, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the proxy has no port')

@@ -39,6 +39,8 @@ interface StoreOptions {
   isReadOnly?: boolean
   /** Nothing is written to the log, and no table is made for it. */
   isLogReadOnly?: boolean
+  /** Only errors of the log are printed: the caller says that it does not answer. */
+  logsErrorsOnly?: boolean
 }
 
 /**
@@ -47,7 +49,12 @@ interface StoreOptions {
  */
 export async function withStores<T>(
   work: (stores: Stores) => Promise<T>,
-  { opensKeys = false, isReadOnly = false, isLogReadOnly = isReadOnly }: StoreOptions = {},
+  {
+    opensKeys = false,
+    isReadOnly = false,
+    isLogReadOnly = isReadOnly,
+    logsErrorsOnly = false,
+  }: StoreOptions = {},
 ): Promise<T> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const url = await databaseUrlOf(config)
@@ -57,7 +64,8 @@ export async function withStores<T>(
   const pool = createPool({ url, applicationName: 'tidegate command', settings })
   stack.defer(() => pool.end())
   await refusePooler(pool)
-  const log = await openLog({ config, pool, url, logger, isReadOnly: isLogReadOnly })
+  const ofLog = logsErrorsOnly ? logger.child({}, { level: 'error' }) : logger
+  const log = await openLog({ config, pool, url, logger: ofLog, isReadOnly: isLogReadOnly })
   stack.defer(() => log.close())
   const random = createRandom()
   const opened = await masterKeysFor(config, opensKeys)

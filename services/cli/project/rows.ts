@@ -62,8 +62,8 @@ async function findRows(
   const { rows } = await tx
     .query<{ at: number; row: Row }>(
       `select k.ordinality::integer as at, row_to_json(t) as row
-       from json_populate_recordset(null::${table}, $1::json) with ordinality as k
-         join ${table} t using (${quotedNames(keyColumns(tables, table))})`,
+       from json_populate_recordset(null::"${table}", $1::json) with ordinality as k
+         join "${table}" t using (${quotedNames(keyColumns(tables, table))})`,
       [jsonOf(keys)],
     )
     .catch((error) => refused(table, error))
@@ -79,14 +79,14 @@ async function writeRows(
   const own = key.map((one) => `t."${one}" = k."${one}"`).join(' and ')
   if (gone.length > 0)
     await tx.query(
-      `delete from ${table} t using json_populate_recordset(null::${table}, $1::json) k where ${own}`,
+      `delete from "${table}" t using json_populate_recordset(null::"${table}", $1::json) k where ${own}`,
       [jsonOf(gone)],
     )
   if (saved.length === 0) return
   const others = Object.keys(columns).filter((one) => !key.includes(one))
   const replaced = others.map((one) => `"${one}" = excluded."${one}"`).join(', ')
   await tx.query(
-    `insert into ${table} select * from json_populate_recordset(null::${table}, $1::json)
+    `insert into "${table}" select * from json_populate_recordset(null::"${table}", $1::json)
      on conflict (${quotedNames(key)}) do ${replaced ? `update set ${replaced}` : 'nothing'}`,
     [jsonOf(saved)],
   )

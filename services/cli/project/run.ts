@@ -5,13 +5,16 @@ import { type Build, buildOffsets, findBuild, migrateHome } from '../../../infra
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { pruneBuild, runPruner } from '../../../infra/event-store/prune.ts'
 import { type RebuildOptions, type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
-import { runProjection } from '../../../infra/event-store/runner.ts'
+import { type RunningProjection, runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
-import { backoffMs, LogUnavailable, type Position, placeName } from '../../../infra/log/port.ts'
+import { type Position, placeName } from '../../../infra/log/port.ts'
 import { lockKey } from '../../../infra/postgres/pool.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
 import { progress, tellResume } from '../progress.ts'
+import { systemCode } from '../thrown.ts'
+import { untilBothAnswer } from './away.ts'
 import { namingRecords } from './poison.ts'
 import { endedIn, projectionOf } from './projection.ts'
 import { loadView } from './view.ts'
@@ -24,41 +27,59 @@ export interface ProjectFlags {
   fromScratch: boolean
 }
 
-type Project = Stores & { projection: Projection; skips: Skips }
+type Project = Stores & {
+  projection: Projection
+  skips: Skips
+  signal: AbortSignal
+  /** Database and log have answered. */
+  onAnswer: () => void
+}
 
 /** Fills the view of the file until a signal comes, or with `once` until it has all that the log has now. */
 export async function runProject(file: string, flags: ProjectFlags): Promise<void> {
   const view = await loadView(file)
   const projection = projectionOf(view, path.basename(file))
   const opensKeys = view.session === undefined ? false : 'ifThere'
-  await withStores(
-    async (stores) => {
-      if (view.session && !stores.dataKeys)
-        console.error('There are no master keys, so what is encrypted in events stays closed to the view.')
-      await whileLogIsAway(() => stores.log.check())
-      await refuseOtherLog(stores.pool, stores.log)
-      const codec = namingRecords(stores.codec)
-      await using stack = new AsyncDisposableStack()
-      const skips = createSkips({ ...stores, codec })
-      stack.defer(() => skips.close())
-      const project = { ...stores, codec, projection, skips }
-      const live = await migrateHome(stores.pool, projection)
-      if (flags.rebuild) return rebuildView(project, flags)
-      await keepUp(project, live, flags)
-    },
-    { opensKeys, isLogReadOnly: true },
+  const signal = endingSignal(flags)
+  await untilBothAnswer(
+    (onAnswer) =>
+      withStores(
+        async (stores) => {
+          await refuseOtherLog(stores.pool, stores.log)
+          const codec = namingRecords(stores.codec)
+          await using stack = new AsyncDisposableStack()
+          const skips = createSkips({ ...stores, codec })
+          stack.defer(() => skips.close())
+          const project = { ...stores, codec, projection, skips, signal, onAnswer }
+          const live = await migrateHome(stores.pool, projection)
+          if (view.session && !stores.dataKeys)
+            console.error(
+              'There are no master keys, so what is encrypted in events stays closed to the view.',
+            )
+          if (flags.rebuild) return rebuildView(project, flags)
+          await keepUp(project, live, flags)
+        },
+        { opensKeys, isLogReadOnly: true, logsErrorsOnly: true },
+      ),
+    signal,
   )
 }
 
-async function whileLogIsAway<T>(work: () => Promise<T>, failures = 1): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof LogUnavailable)) throw error
-    if (failures === 1) console.error('The log does not answer. The view waits for it.')
-    await delay(backoffMs(failures))
-    return whileLogIsAway(work, failures + 1)
-  }
+const stopWithinMs = 3000
+
+// Rows and offsets are written in one transaction, so nothing is lost where the end is cut short.
+function endingSignal({ once, rebuild }: ProjectFlags): AbortSignal {
+  const ending = new AbortController()
+  onStopSignals(
+    () => {
+      // What was to be done once is not done.
+      if (once || rebuild) process.exitCode = 1
+      ending.abort()
+      setTimeout(() => process.exit(), stopWithinMs).unref()
+    },
+    () => process.exit(1),
+  )
+  return ending.signal
 }
 
 async function rebuildView(
@@ -93,46 +114,54 @@ function printReport({ events, seconds, tables, switched }: RebuildReport): void
 }
 
 async function keepUp(project: Project, live: Build, { once }: ProjectFlags): Promise<void> {
-  const { pool, projection, logger } = project
+  const { pool, projection, logger, signal } = project
   await using stack = new AsyncDisposableStack()
-  stack.defer(await holdView(project))
+  const held = await holdView(project)
+  stack.defer(held.release)
   if (live.version !== projection.version) await buildVersion(project, live)
   const failing = Promise.withResolvers<string>()
   const onStopped = (at: Position, error: unknown) => failing.resolve(stopMessage(at, error))
   const applied = { advance: () => {}, onAdvance: () => () => {} }
-  const running = await runProjection({ ...project, applied, onStopped })
+  const running = await runProjection({ ...project, logger: errorsOnly(logger), applied, onStopped })
   stack.defer(() => running.stop())
   const findEnded = endedIn(projection)
   if (projection.createPrune) {
     const pruner = runPruner({ pool, projection, findEnded, logger })
     stack.defer(() => pruner.stop())
   }
-  const ending = new AbortController()
-  onStopSignals(
-    () => ending.abort(),
-    () => process.exit(1),
-  )
-  const why = await Promise.race([failing.promise, follow(project, { once, signal: ending.signal })])
-  ending.abort()
+  const following = new AbortController()
+  stack.defer(() => following.abort())
+  const until = AbortSignal.any([signal, following.signal])
+  const why = await Promise.race([failing.promise, held.lost, follow(project, { running, once, until })])
   if (why !== undefined) throw new ViewFailed(why)
-  const prune = once ? projection.createPrune?.() : undefined
+  const prune = once && !signal.aborted ? projection.createPrune?.() : undefined
   if (!prune) return
   const build = await findBuild(pool, projection)
   await pruneBuild({ pool, build, prune, ended: await findEnded(pool) })
 }
 
-/** Another process would read rows while this one changes them. */
-async function holdView({ pool, projection }: Project): Promise<() => Promise<void>> {
+// Postgres frees within about ten seconds what a machine held that vanished.
+const lockTimeout = '12s'
+
+/** Another process would read rows while this one changes them. `lost` rejects when the connection that holds it is gone. */
+async function holdView({ pool, projection }: Project) {
   const holder = await pool.connect()
-  const { rows } = await holder.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
-    lockKey(`tidegate:view:${projection.name}`),
-  ])
-  if (!rows[0]?.locked) {
-    holder.release()
-    throw new Error(`Another process fills ${projection.name}.`)
+  const lost = Promise.withResolvers<never>()
+  lost.promise.catch(() => {})
+  holder.once('error', lost.reject)
+  const release = async () => holder.release(true)
+  try {
+    await holder.query(`set lock_timeout = '${lockTimeout}'`)
+    await holder.query('select pg_advisory_lock($1)', [lockKey(`tidegate:view:${projection.name}`)])
+  } catch (error) {
+    await release()
+    throw systemCode(error) === '55P03' ? new Error(`Another process fills ${projection.name}.`) : error
   }
-  return async () => holder.release(true)
+  return { lost: lost.promise, release }
 }
+
+// What it says again and again while the database or the log is away is said once, by the view.
+const errorsOnly = (logger: Logger): Logger => logger.child({}, { level: 'error' })
 
 async function buildVersion(project: Project, live: Build): Promise<void> {
   const { projection } = project
@@ -153,23 +182,26 @@ const pollMs = 200
 const reportEveryMs = 10_000
 
 interface Following {
+  running: RunningProjection
   once: boolean
-  signal: AbortSignal
+  until: AbortSignal
 }
 
-async function follow(project: Project, { once, signal }: Following): Promise<undefined> {
+async function follow(project: Project, { running, once, until }: Following): Promise<undefined> {
   const print = progress()
   let reportedAt = Number.NEGATIVE_INFINITY
-  while (!signal.aborted) {
-    const { done, behind } = await whileLogIsAway(() => lagOf(project))
+  while (!until.aborted) {
+    const { done, behind } = await lagOf(project)
+    project.onAnswer()
     const line = `${done} records read, ${behind} to go`
-    if (behind > 0) print(line)
+    const stalled = running.status().find(({ stopped }) => stopped !== null)
+    if (behind > 0) print(stalled ? `${line}; ${placeName(stalled)} ${stalled.stopped}` : line)
     else if (once || performance.now() - reportedAt > reportEveryMs) {
       console.error(`${line}: the view is up to date`)
       reportedAt = performance.now()
     }
     if (once && behind === 0) return
-    await delay(pollMs, undefined, { signal }).catch(() => {})
+    await delay(pollMs, undefined, { signal: until }).catch(() => {})
   }
 }
 

@@ -1,0 +1,116 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort } from '../../infra/local/free-port.ts'
+import type { EventLog } from '../../infra/log/port.ts'
+import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { decisions } from '../projections/world-events.ts'
+import { startCli } from '../support/cli.ts'
+import { eventually } from '../support/eventually.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+
+const view = `export default { name: 'counted', version: 1, events: ['SessionScored'],
+  tables: { order: { columns: { id: 'text' }, key: ['id'] } },
+  handle: ({ id }) => [{ table: 'order', key: { id }, to: () => ({ id }) }] }`
+
+let folder: string
+let file: string
+let world: ProjectionWorld
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-away-'))
+  file = path.join(folder, 'counted.ts')
+  await writeFile(file, view)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+function start(settings: Record<string, string>) {
+  const child = startCli(['project', file], settings)
+  let said = ''
+  child.stderr?.on('data', (data) => {
+    said += data
+  })
+  const times = (words: string) => said.split(words).length - 1
+  return {
+    says: (words: string, count = 1) =>
+      eventually(() => expect(times(words), said).toBe(count), { timeoutMs: 60_000 }),
+    said: () => said,
+    // As Ctrl-C does.
+    async interrupt() {
+      child.kill('SIGINT')
+      expect((await child.result).code, said).toBe(0)
+    },
+  }
+}
+
+const hasRows = (count: number) =>
+  eventually(
+    async () => {
+      const { rows } = await world.database.pool.query(
+        'select count(*)::integer as n from view_counted."order"',
+      )
+      expect(rows).toEqual([{ n: count }])
+    },
+    { timeoutMs: 60_000 },
+  )
+
+interface Away {
+  log: EventLog
+  settings: Record<string, string>
+  /** What the command says of it. */
+  name: 'database' | 'log'
+  goes: () => Promise<void>
+  comes: () => Promise<void>
+}
+
+// It is away at first.
+async function comesAndGoes({ log, settings, name, goes, comes }: Away): Promise<void> {
+  const line = `The ${name} does not answer. The view waits for it.\n`
+  const first = start(settings)
+  await first.says(line)
+  await first.interrupt()
+  expect(first.said()).toBe(line)
+
+  const running = start(settings)
+  await running.says(line)
+  await comes()
+  await hasRows(100)
+  await running.says('answer again')
+  await goes()
+  await running.says(line, 2)
+  await comes()
+  await world.append(log, decisions(101, 50))
+  await hasRows(150)
+  await running.says('answer again', 2)
+  await goes()
+  await running.says(line, 3)
+  await running.interrupt()
+  // Nothing but lines of the view: an outage is said once.
+  expect(running.said().replaceAll(/^\d+ records read, .*\n/gm, '')).toBe(
+    `${line}The database and the log answer again.\n`.repeat(2) + line,
+  )
+}
+
+it('waits for a database that is away, and ends at Ctrl-C meanwhile', async () => {
+  world = await openProjectionWorld()
+  const { pool, url } = world.database
+  const log = await openPostgresLog({ pool, url, logger: silent })
+  await ensureTopics(log)
+  await world.append(log, decisions(1, 100))
+  const port = await freePort()
+  const address = new URL(url)
+  address.searchParams.delete('host')
+  address.host = `127.0.0.1:${port}`
+  let proxy: Awaited<ReturnType<typeof startTcpProxy>> | undefined
+  await comesAndGoes({
+    ...{ log, name: 'database', settings: { DATABASE_URL: address.href, KAFKA_BROKERS: '' } },
+    goes: async () => proxy?.close(),
+    async comes() {
+      proxy = await startTcpProxy(url, port)
+    },
+  })
+  await log.close()
+  await world.close()
+}, 240_000)
