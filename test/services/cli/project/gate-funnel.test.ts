@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrateHome } from '../../../../infra/event-store/builds.ts'
+import { runProjection } from '../../../../infra/event-store/runner.ts'
+import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
+import { eventTopics } from '../../../../schemas/events.ts'
+import { namingRecords } from '../../../../services/cli/project/poison.ts'
+import { projectionOf } from '../../../../services/cli/project/projection.ts'
+import { loadView } from '../../../../services/cli/project/view.ts'
+import { startWorld, type World } from '../../../authorization/world.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { noSkips } from '../../../support/no-skips.ts'
+import { silent } from '../../../support/projections.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world?.stop())
+
+async function post(path: string, token: string, payload: object) {
+  const headers = { ...(token && { authorization: `Bearer ${token}` }) }
+  const url = `/v1/gate/${path}`
+  const { statusCode, body } = await world.app.inject({ method: 'POST', url, headers, payload })
+  expect(statusCode, body).toBeLessThan(300)
+  return JSON.parse(body).data
+}
+
+// Of a signup whose credentials were taken the answer is an error.
+async function statusOf({ id, pollToken }: { id: string; pollToken: string }): Promise<string> {
+  const headers = { authorization: `Bearer ${pollToken}` }
+  const { body } = await world.app.inject({ url: `/v1/gate/sessions/${id}`, headers })
+  const { data, error } = JSON.parse(body)
+  return data?.status ?? error.code
+}
+
+/** Whose agent has to tell the code of the consent page. */
+async function openClaim(service_id: string) {
+  const { delivery } = generateDeliveryKeys()
+  const asked = { service_id, account_name: 'Robin', delivery, claim: 'supported' }
+  const { id, poll_token: pollToken } = await post('sessions', '', asked)
+  return { id, pollToken }
+}
+
+test('counts signups and logins as the API answers for each of them', async () => {
+  const { gate } = world
+  const organizationId = await world.organization('Funnel')
+  const serviceId = await world.service(organizationId)
+  const key = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  const [opened, claiming] = [await gate.open(serviceId), await openClaim(serviceId)]
+  await gate.approve(claiming.id)
+  const declined = await gate.open(serviceId)
+  const cancelled = { approve_token: await gate.approveToken(declined.id), reason: 'declined' }
+  await post(`sessions/${declined.id}/cancel`, declined.pollToken, cancelled)
+  const [kept, waiting] = [await gate.signUp(serviceId), await gate.signUp(serviceId)]
+  await post(`sessions/${kept.id}/ack`, kept.pollToken, { ack_token: kept.ackToken })
+  await gate.openLogin(serviceId, kept.agentToken ?? '')
+  await gate.loginCode(serviceId, kept.agentToken ?? '')
+  const code = await gate.loginCode(serviceId, kept.agentToken ?? '')
+  await post('login-sessions/consume', key.revealedKey, { code })
+
+  const statuses = await Promise.all([opened, claiming, declined, kept, waiting].map(statusOf))
+  expect(statuses).toEqual(['pending', 'pending', 'rejected', 'gate.delivery_consumed', 'approved'])
+  expect(await funnel()).toEqual([
+    { kind: 'login', opened: 3, consented: 2, asked: 0, approved: 2, used: 1, rejected: 0, expired: 0 },
+    { kind: 'signup', opened: 5, consented: 3, asked: 2, approved: 2, used: 1, rejected: 1, expired: 0 },
+  ])
+})
+
+async function funnel() {
+  const { pool, codec } = world.deps
+  const { log } = world
+  const projection = projectionOf(await loadView('docs/examples/views/gate-funnel.ts'), 'gate-funnel.ts')
+  expect(projection.topics).toEqual([eventTopics.GateSessionOpened, eventTopics.VisitorErased])
+  await migrateHome(pool, projection)
+  const running = await runProjection({
+    ...{ projection, log, pool, codec: namingRecords(codec), logger: silent, skips: noSkips },
+    applied: { advance: () => {}, onAdvance: () => () => {} },
+  })
+  const ends = await log.endPositions(eventTopics.GateSessionOpened)
+  await eventually(() => {
+    const at = new Map(
+      running.status().map(({ topic, partition, nextOffset }) => [`${topic}/${partition}`, nextOffset]),
+    )
+    for (const { topic, partition, offset } of ends)
+      expect(at.get(`${topic}/${partition}`) ?? 0).toBeGreaterThanOrEqual(offset)
+  })
+  const { rows } = await pool.query('select * from view_gate_funnel.funnel order by kind')
+  await running.stop()
+  return rows.map(({ day: _, ...counts }) => counts)
+}
