@@ -110,6 +110,21 @@ export function openDataKey(
   return open(sealed, { keyring, purpose: purposeOf(day), context })
 }
 
+/**
+ * Throws where the oldest or the newest key does not open: with other master keys than the server's, all that is
+ * encrypted would look erased.
+ */
+export async function refuseOtherMasterKeys(db: Db, keyring: Keyring): Promise<void> {
+  const some = (order: 'asc' | 'desc') => `(select session_id, sealed_key from tidegate_keys.session_keys
+    where sealed_key is not null order by session_id ${order} limit 1)`
+  const { rows } = await db.query<FoundKey>(`${some('asc')} union all ${some('desc')}`)
+  if (rows.some((found) => openDataKey(found, keyring) === undefined))
+    throw new Error(
+      "The master keys do not open this installation's data keys. Set TIDEGATE_MASTER_KEYS as its servers have it, " +
+        'with the keys that were first before.',
+    )
+}
+
 const purposeOf = (day: number) => `${purpose} ${day}`
 
 /**

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { type Config, readConfig } from '../../../infra/config.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
+import { refuseOtherMasterKeys } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
 import { createPool, readOnly } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
@@ -70,6 +71,7 @@ export async function withStores<T>(
   const random = createRandom()
   const opened = await masterKeysFor(config, opensKeys)
   const keyring = opened === undefined ? undefined : createKeyring(opened)
+  if (keyring) await refuseOtherMasterKeys(pool, keyring)
   const dataKeys = keyring && createDataKeys({ pool, random, clock: Date.now, keyring })
   const codec = await openCodec(config, { logger, sealing: dataKeys && { random, keys: dataKeys } })
   return await work({ config, pool, log, codec, dataKeys, logger })
