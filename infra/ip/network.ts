@@ -2,29 +2,49 @@ import ipaddr from 'ipaddr.js'
 import type { Reader, Response } from 'maxmind'
 import maxmind from 'maxmind'
 import type { IpVersion, Network } from '../../schemas/events.ts'
+import type { AddressData } from './data/file.ts'
+import { type AddressRecords, listedOperators, recordsAt } from './data/read.ts'
 
-/** Databases, by what they say of an address. */
-export const ipSources = ['location_database', 'routing_database', 'anonymity_database'] as const
+/** What was searched, by what it says of an address. `address_lists` are those of the file of addresses. */
+export const ipSources = [
+  'location_database',
+  'routing_database',
+  'anonymity_database',
+  'address_lists',
+] as const
 export type IpSource = (typeof ipSources)[number]
 
 export interface AddressNetwork extends Network {
-  /** The databases that were searched, whether or not they knew the address. */
+  /** What was searched, whether or not it knew the address. */
   sources: IpSource[]
 }
 
 /**
  * What is known about addresses. Nothing is invented: without databases everything is null. The status is `ready` only
- * where a database of anonymous addresses was searched, since all flags are false without one.
+ * where lists of hosting networks and Tor exits were searched, since these flags are false without them.
  */
 export interface NetworkSource {
   lookup(ip: string, at: number): AddressNetwork
-  /** Settings that name no database. */
+  /** Settings that name no database, where the file of addresses does not stand for it. */
   missing: string[]
+  /**
+   * The crawler among whose published ranges the address is, by the list's name for it (`Googlebot`); null = none of
+   * `listedOperators`.
+   */
+  botOperatorAt(ip: string): string | null
+  /** The crawlers, VPNs and relays whose ranges are listed (`Googlebot`, `Mullvad`, `Apple Private Relay`). */
+  listedOperators(): ReadonlySet<string>
 }
 
-type NetworkOptions = { [Name in 'cityPath' | 'asnPath' | 'anonymousPath']?: string | undefined }
+interface NetworkOptions extends Partial<Record<DatabasePath, string | undefined>> {
+  /** The file of addresses, as it is now. It says what no database of the settings says. */
+  addresses?: (() => AddressData) | undefined
+}
 
-function missingSettings({ cityPath, asnPath, anonymousPath }: NetworkOptions): string[] {
+type DatabasePath = 'cityPath' | 'asnPath' | 'anonymousPath'
+
+function missingSettings({ cityPath, asnPath, anonymousPath, addresses }: NetworkOptions): string[] {
+  if (addresses) return []
   const paths = { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath }
   return Object.entries(paths).flatMap(([setting, path]) => (path ? [] : setting))
 }
@@ -35,18 +55,20 @@ function missingSettings({ cityPath, asnPath, anonymousPath }: NetworkOptions): 
  */
 export async function openNetwork(options: NetworkOptions): Promise<NetworkSource> {
   const missing = missingSettings(options)
-  if (missing.length === ipSources.length) return noNetwork
+  if (missing.length === noNetwork.missing.length) return noNetwork
   const city = await openDatabase(options.cityPath)
   const asn = await openDatabase(options.asnPath)
   const anonymous = await openDatabase(options.anonymousPath)
+  const { addresses } = options
   return {
     missing,
+    ...listsOf(addresses),
     lookup(address, at) {
       const ip = plainAddress(address)
       if (!isPublicAddress(ip)) return unknownNetwork(ip)
       try {
-        const records = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
-        return readNetwork(ip, at, records)
+        const own = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
+        return readNetwork(ip, at, { own, listed: addresses && recordsAt(addresses(), ip) })
       } catch {
         return { ...unknownNetwork(ip), status: 'error' }
       }
@@ -54,8 +76,21 @@ export async function openNetwork(options: NetworkOptions): Promise<NetworkSourc
   }
 }
 
+function listsOf(
+  addresses: NetworkOptions['addresses'],
+): Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'> {
+  return {
+    botOperatorAt(address) {
+      const ip = plainAddress(address)
+      return addresses && isPublicAddress(ip) ? recordsAt(addresses(), ip).bot : null
+    },
+    listedOperators: () => (addresses ? listedOperators(addresses()) : new Set()),
+  }
+}
+
 export const noNetwork: NetworkSource = {
   missing: missingSettings({}),
+  ...listsOf(undefined),
   lookup: (address) => unknownNetwork(plainAddress(address)),
 }
 
@@ -67,26 +102,39 @@ async function openDatabase(path: string | undefined) {
   return (ip: string): IpRecord => (holds(ip) ? reader.get(ip) : undefined)
 }
 
-function readNetwork(
-  ip: string,
-  at: number,
-  { city, asn, anonymous }: Record<'city' | 'asn' | 'anonymous', IpRecord>,
-): AddressNetwork {
-  const searched = { location_database: city, routing_database: asn, anonymity_database: anonymous }
+interface Records {
+  /** Of the databases that the settings name, which win. */
+  own: Record<'city' | 'asn' | 'anonymous', IpRecord>
+  listed: AddressRecords | undefined
+}
+
+function readNetwork(ip: string, at: number, { own, listed }: Records): AddressNetwork {
+  const { anonymous } = own
+  const city = own.city === undefined ? listed?.city : own.city
+  const asn = own.asn === undefined ? listed?.asn : own.asn
+  const searched = {
+    location_database: city,
+    routing_database: asn,
+    anonymity_database: anonymous,
+    address_lists: listed?.anonymous,
+  }
   const sources = ipSources.filter((source) => searched[source] !== undefined)
   if (sources.length === 0) return unknownNetwork(ip)
   const known: AddressNetwork = {
     ...unknownNetwork(ip),
     sources,
-    status: sources.includes('anonymity_database') ? 'ready' : 'skipped',
+    status: knowsAnonymity(sources) ? 'ready' : 'skipped',
     location: city ? locationOf(city) : null,
     routing: routingOf(asn),
-    anonymity: anonymityOf([city, anonymous]),
+    anonymity: anonymityOf(anonymous === undefined ? [city, listed?.anonymous] : [city, anonymous], listed),
     evaluated_at: at,
   }
   const evidence = { ...known.evidence, risk_signals: riskSignalsOf(known.anonymity) }
   return { ...known, evidence, summary: summaryOf(known) }
 }
+
+const knowsAnonymity = (sources: IpSource[]): boolean =>
+  sources.includes('anonymity_database') || sources.includes('address_lists')
 
 type AnonymityFlag = Exclude<keyof Network['anonymity'], 'provider'>
 
@@ -170,9 +218,9 @@ function routingOf(record: IpRecord): Network['routing'] {
   return { asn: asn === null ? null : String(asn), organization }
 }
 
-// A flag is true where any of the records says so. Flags are at the root of a record in anonymous-IP databases, under
+// A flag is true where any of the records says so; of relays only the file of addresses has a list. Flags are at the root of a record in anonymous-IP databases, under
 // `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
-function anonymityOf(records: IpRecord[]): Network['anonymity'] {
+function anonymityOf(records: IpRecord[], listed?: AddressRecords): Network['anonymity'] {
   const places = records.flatMap((record) => [record, member(record, 'traits')])
   const says = (name: string) => places.some((place) => member(place, name) === true)
   const providers = places.map((place) => text(place, 'provider_name'))
@@ -180,7 +228,7 @@ function anonymityOf(records: IpRecord[]): Network['anonymity'] {
     vpn: says('is_anonymous_vpn'),
     proxy: says('is_public_proxy') || says('is_anonymous_proxy'),
     tor: says('is_tor_exit_node'),
-    relay: false,
+    relay: member(listed?.anonymous, 'is_relay') === true,
     hosting: says('is_hosting_provider'),
     residential_proxy: says('is_residential_proxy'),
     callback_proxy: false,

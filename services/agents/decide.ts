@@ -1,6 +1,11 @@
 import codes from 'i18n-iso-countries/codes.json' with { type: 'json' }
+import {
+  type Operator,
+  type OperatorCategory,
+  operatorNamed,
+  operatorsOfNetwork,
+} from '../../infra/ip/operators.ts'
 import type { Network } from '../../schemas/events.ts'
-import { type Operator, type OperatorCategory, operatorNamed, operatorsOfNetwork } from './catalogue.ts'
 
 export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
 export type RotationReason = (typeof rotationReasons)[number]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../infra/http/schemas.ts'
 import { isPublicAddressInFull } from '../../infra/ip/network.ts'
-import { findOperator, nearestTags, operatorCategory } from './catalogue.ts'
+import { findOperator, nearestTags, operatorCategory } from '../../infra/ip/operators.ts'
 import { isAssignedCountryCode, rotationReasons } from './decide.ts'
 
 export const maxItems = 10

@@ -6,11 +6,7 @@ import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { liveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
-import {
-  developmentDatabases,
-  developmentMasterKeys,
-  developmentSimulationKey,
-} from '../../infra/local/development.ts'
+import { developmentMasterKeys, developmentSimulationKey } from '../../infra/local/development.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
@@ -26,10 +22,7 @@ import { DataDirUnusable, startFailureText } from './start-failure.ts'
 import { systemCode } from './thrown.ts'
 
 export async function runDev(): Promise<void> {
-  const defaults = {
-    CITY_MMDB: developmentDatabases().cityPath,
-    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
-  }
+  const defaults = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128' }
   const config = readConfig({ ...defaults, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
   const start = (undo: AsyncDisposableStack) => startDevelopment(config, logger, undo)

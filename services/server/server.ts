@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
+import { readAddresses } from '../../infra/ip/data/read.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -146,11 +147,16 @@ export function connectionsOfServer(config: Config, roles: readonly Role[]): Con
   return connectionsOf({ roles, isLogEmbedded, max: config.DATABASE_MAX_CONNECTIONS })
 }
 
-/** The IP databases of the settings, for roles that look addresses up. Throws where one cannot be read. */
+/**
+ * The IP databases of the settings and the file of addresses, for roles that look addresses up. Throws where one cannot
+ * be read.
+ */
 export async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
   if (!(['scoring', 'api', 'gate'] as const).some((role) => roles.includes(role))) return noNetwork
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
-  return openNetwork({ cityPath, asnPath, anonymousPath }).catch((cause) => {
+  const addresses = await readAddresses()
+  const paths = { cityPath, asnPath, anonymousPath }
+  return openNetwork({ ...paths, addresses: () => addresses }).catch((cause) => {
     throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
   })
 }

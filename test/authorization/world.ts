@@ -5,7 +5,7 @@ import { createApp } from '../../infra/http/app.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
 import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { asId } from '../../infra/ids.ts'
-import { type AddressNetwork, ipSources } from '../../infra/ip/network.ts'
+import { type AddressNetwork, ipSources, noNetwork } from '../../infra/ip/network.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
@@ -102,7 +102,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
     decideAs,
     decide: decideAs(tester),
     idempotency: createIdempotency(base),
-    network: { lookup: knownAddress, missing: [] },
+    network: { ...noNetwork, lookup: knownAddress, missing: [] },
     readPool: pool,
     config: { WEBHOOK_ALLOWED_NETWORKS: [] },
     rules: createAddressRules([]),

@@ -13,6 +13,7 @@ const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
   'infra/http/*.css',
+  'infra/ip/data/*.bin',
   'schemas/*/*.avsc',
   'services/cli/rescore/*.css',
   'services/gate/page/assets/*.{css,html,js}',

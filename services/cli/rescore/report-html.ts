@@ -34,6 +34,7 @@ ${sectionsOf(rehearsal)
   .map((section) => sectionHtml(section, plotOf(section.name, rehearsal)))
   .join('\n')}
 </main>
+<footer><p class="note">Countries: <a href="https://db-ip.com">IP Geolocation by DB-IP</a></p></footer>
 </body>
 </html>
 `

@@ -1,4 +1,4 @@
-import type { AddressNetwork } from '../../../infra/ip/network.ts'
+import type { AddressNetwork, IpSource } from '../../../infra/ip/network.ts'
 import type { RuntimeIntegrity, SessionEvidence, SessionScored } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
@@ -140,20 +140,29 @@ function wasChecked(name: RuntimeName, facts: Facts): boolean {
   return seen.length > 0 && seen.every((value) => value !== null)
 }
 
-// Flags that an anonymous-IP database has.
-const listedFlags = ['vpn', 'proxy', 'tor', 'hosting', 'residential_proxy'] as const
-// Members about which no supported database says anything.
+// Which flags a source can clear. Lists of VPNs and proxies are never complete, so that only a database of them does, and
+// none has callback proxies.
+const flagSources = {
+  vpn: ['anonymity_database'],
+  proxy: ['anonymity_database'],
+  tor: ['anonymity_database', 'address_lists'],
+  hosting: ['anonymity_database', 'address_lists'],
+  residential_proxy: ['anonymity_database'],
+  relay: ['address_lists'],
+  callback_proxy: [],
+} as const satisfies Partial<Record<keyof AddressNetwork['anonymity'], readonly IpSource[]>>
+// Members about which no source says anything.
 const unknownNetworkMembers = [
-  'network.anonymity.relay',
-  'network.anonymity.callback_proxy',
   'network.reputation',
   'network.evidence.operator_tags',
   'network.evidence.client_types',
 ]
 
 function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
-  const wasChecked = sources.includes('anonymity_database')
-  const flags = wasChecked ? [] : listedFlags.filter((flag) => !anonymity[flag])
+  const all = Object.keys(flagSources).filter((name): name is keyof typeof flagSources => name in flagSources)
+  const wasChecked = (flag: keyof typeof flagSources) =>
+    flagSources[flag].some((one) => sources.includes(one))
+  const flags = all.filter((flag) => !anonymity[flag] && !wasChecked(flag))
   return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
 }
 

@@ -1,3 +1,4 @@
+import { isPrivateEgress } from '../../../infra/ip/operators.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
@@ -38,12 +39,18 @@ function zoneDiffers({ snapshot, network }: Facts): boolean {
   return !!here && !!there && here.split('/')[0] !== there.split('/')[0]
 }
 
+// People come through VPNs, relays and gateways of companies, whoever hosts those.
+function isHosted({ anonymity, routing }: Facts['network']): boolean {
+  const isOfPeople = anonymity.vpn || anonymity.relay || isPrivateEgress(routing.asn)
+  return anonymity.hosting && !isOfPeople
+}
+
 export const networkSignals = signals({
   hosting_network: {
     name: 'Hosting network',
-    looksAt: 'the address belongs to a hosting provider',
-    falsePositives: 'VPN exits, office gateways, remote desktops in a data centre',
-    fires: ({ network }) => network.anonymity.hosting,
+    looksAt: 'the address belongs to a hosting provider, and to no known VPN, relay or gateway of companies',
+    falsePositives: 'VPN exits and office gateways that no list has, remote desktops in a data centre',
+    fires: ({ network }) => isHosted(network),
   },
   vpn_associated_ip: {
     name: 'VPN-associated IP',

@@ -132,6 +132,8 @@ function networkCard({ network = {} }) {
       ['Location', place],
       ['Provider', [routing.asn, routing.organization].filter(Boolean).join(' ')],
       ['Anonymity', trueNames(anonymity) || (network.status === 'ready' ? '' : 'not checked')],
+      // The licence of the data asks for this link.
+      ['Source', place && html`<a href="https://db-ip.com">IP Geolocation by DB-IP</a>`],
     ]),
   )
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { findOperator, type OperatorCategory, operatorCatalogue } from '../../../infra/ip/operators.ts'
 import type { Network } from '../../../schemas/events.ts'
-import { findOperator, type OperatorCategory, operatorCatalogue } from '../../../services/agents/catalogue.ts'
 import {
   type AddressFacts,
   decideRotation,

@@ -263,7 +263,7 @@ describe('without enough IP data', () => {
 
   it('all is 503 while a database fails', async () => {
     const lookup = (ip: string) => ({ ...noNetwork.lookup(ip, 0), status: 'error' as const })
-    const { app, post } = await startAgents({ lookup, missing: [] })
+    const { app, post } = await startAgents({ ...noNetwork, lookup, missing: [] })
     const { status, headers, body } = await post({ items: [item] })
     expect([status, body.error.code, body.error.retryable]).toEqual([503, 'service.unavailable', true])
     expect(headers['retry-after']).toBe('60')

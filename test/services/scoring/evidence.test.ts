@@ -52,6 +52,18 @@ describe('the address', () => {
     ])
   })
 
+  it('lists clear hosting, Tor and relays, and no list of VPNs and proxies is complete', () => {
+    const listed = { ...skipped, status: 'ready' as const, sources: ['address_lists' as const] }
+    expect(uncheckedBelow(scored(page(), listed), 'network.anonymity.')).toEqual([
+      'network.anonymity.vpn',
+      'network.anonymity.proxy',
+      'network.anonymity.residential_proxy',
+      'network.anonymity.callback_proxy',
+    ])
+    const vpn = scored(page(), { ...listed, anonymity: { ...skipped.anonymity, vpn: true } })
+    expect(vpn.evidence.unchecked).not.toContain('network.anonymity.vpn')
+  })
+
   it('a flag that a city database has was looked up', () => {
     const event = scored(page(), { ...skipped, sources: ['location_database'], anonymity })
     expect(event.evidence.unchecked).not.toContain('network.anonymity.tor')

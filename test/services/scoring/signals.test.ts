@@ -30,6 +30,11 @@ const anonymity = (some: Partial<Network['anonymity']>): Partial<Facts> => ({
   network: { ...skipped, anonymity: { ...skipped.anonymity, ...some } },
 })
 
+function inNetwork(asn: string, some: Partial<Network['anonymity']>): Partial<Facts> {
+  const routing = { asn, organization: null }
+  return { network: { ...skipped, routing, anonymity: { ...skipped.anonymity, ...some } } }
+}
+
 function factsOf({
   client = desktopChrome,
   parts = {},
@@ -583,7 +588,21 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ facts: documentWithout(['host', 'accept']) }],
     not: [{ facts: documentWithout([]) }],
   },
-  hosting_network: { given: [{ facts: anonymity({ hosting: true }) }] },
+  hosting_network: {
+    given: [
+      { facts: anonymity({ hosting: true }) },
+      { facts: inNetwork('16509', { hosting: true }) },
+      { facts: anonymity({ hosting: true, tor: true }) },
+    ],
+    not: [
+      { facts: anonymity({ hosting: true, vpn: true }) },
+      { facts: anonymity({ hosting: true, relay: true }) },
+      // Zscaler, a gateway of companies; Proton VPN; Apple's relay.
+      { facts: inNetwork('22616', { hosting: true }) },
+      { facts: inNetwork('209103', { hosting: true }) },
+      { facts: inNetwork('36183', { hosting: true }) },
+    ],
+  },
   vpn_associated_ip: { given: [{ facts: anonymity({ vpn: true }) }, { facts: anonymity({ relay: true }) }] },
   anonymous_proxy: { given: [{ facts: anonymity({ tor: true }) }, { facts: anonymity({ proxy: true }) }] },
   timezone_location_mismatch: {

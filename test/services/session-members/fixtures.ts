@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createCodec } from '../../../infra/event-store/codec.ts'
+import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
 import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
@@ -132,10 +133,13 @@ export async function lookUpNetworks(): Promise<AddressNetwork[]> {
   )
   const all = await openNetwork({ cityPath, asnPath, anonymousPath })
   const countries = await openNetwork({ cityPath })
+  const addresses = await readAddresses()
+  const shipped = await openNetwork({ addresses: () => addresses })
   await rm(folder, { recursive: true, force: true })
   const listed = flags.map((_, i) => all.lookup(`9.9.9.${i}`, startedAt))
   const others = [all.lookup('8.8.8.8', startedAt + 1), countries.lookup('2a00::1', startedAt)]
-  return [...listed, ...others, countries.lookup('10.0.0.1', startedAt)]
+  const relayed = shipped.lookup('104.28.32.1', startedAt)
+  return [...listed, ...others, relayed, countries.lookup('10.0.0.1', startedAt)]
 }
 
 /** The same snapshot with every value another one. */

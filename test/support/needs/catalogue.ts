@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
-import { developmentDatabases } from '../../../infra/local/development.ts'
 import { findChromium } from '../chromium.ts'
 import { findDocker } from '../docker.ts'
 import { startDockerDaemon } from '../docker-daemon.ts'
@@ -142,13 +141,6 @@ export const catalogue = {
     tests: 'clocks that jump',
     isHere: () => existsSync('/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'),
     packages: ['faketime'],
-  },
-  'city-database': {
-    tests: 'the development database of addresses',
-    async make() {
-      if (!developmentDatabases().cityPath)
-        throw new Error('npm left out @ip-location-db/geo-whois-asn-country-mmdb')
-    },
   },
 } satisfies Record<string, Need>
 

@@ -189,9 +189,10 @@ function networkText(network) {
   if (network?.same === true) return 'the same as this browser’s'
   if (network?.same !== false) return 'not known'
   const origin = originOf(network)
-  return origin
-    ? el('span', {}, 'another than this browser’s: ', foreign(origin, 160))
-    : 'another than this browser’s'
+  if (!origin) return 'another than this browser’s'
+  // The licence of the data asks for this link.
+  const source = outside(new URL('https://db-ip.com'), 'IP Geolocation by DB-IP')
+  return el('span', {}, 'another than this browser’s: ', foreign(origin, 160), ' (', source, ')')
 }
 
 /** @param {Service} service */

@@ -39,6 +39,12 @@ export function operatorsOfNetwork(asn: string): Operator[] {
   return operatorCatalogue.operators.filter(({ asns }) => asns.some((own) => String(own) === asn))
 }
 
+/** Whether the network is one of a VPN or of a gateway of companies, which people's own devices come through. */
+export function isPrivateEgress(asn: string | null): boolean {
+  const categories = asn === null ? [] : operatorsOfNetwork(asn).map(({ category }) => category)
+  return categories.some((category) => category === 'consumer_vpn' || category === 'enterprise_egress')
+}
+
 const bareName = (name: string) => name.toUpperCase().replace(/[^\p{L}\p{N}]/gu, '')
 const byBareName = new Map(
   operatorCatalogue.operators.flatMap((each) =>

@@ -6,7 +6,7 @@ import {
   operatorCategory,
   operatorNamed,
   operatorsOfNetwork,
-} from '../../../services/agents/catalogue.ts'
+} from '../../../infra/ip/operators.ts'
 
 const { operators } = operatorCatalogue
 const namesOf = ({ tag, aliases }: (typeof operators)[number]) => [tag, ...aliases]

@@ -1,0 +1,133 @@
+import ipaddr from 'ipaddr.js'
+
+/** IPv4 by its 32 bits, IPv6 by its first 64, since whoever has one address of a /64 has all of them. */
+export type Key = number | bigint
+
+/** Sorted by start. A range reaches to the next start; its value is the place of its name, and 0 = nothing is known. */
+export interface RangeTable {
+  starts: Uint32Array | BigUint64Array
+  values: Uint32Array
+}
+
+/** What is known of addresses on one subject. `names[0]` is empty. */
+export interface Subject {
+  names: string[]
+  ipv4: RangeTable
+  ipv6: RangeTable
+}
+
+/** Both ends belong to it. */
+export interface Range {
+  start: Key
+  end: Key
+  name: string
+}
+
+/** Ranges by version; those of a version are disjoint, in any order. */
+export interface Ranges {
+  ipv4: Range[]
+  ipv6: Range[]
+}
+
+export const noRanges = (): Ranges => ({ ipv4: [], ipv6: [] })
+
+/** The name of the range that the address is in; empty where it is in none. */
+export function nameAt({ names, ipv4, ipv6 }: Subject, key: Key): string {
+  return names[valueAt(typeof key === 'bigint' ? ipv6 : ipv4, key)] ?? ''
+}
+
+/** Of a valid address. IPv4 inside IPv6 is IPv4. */
+export function keyOfAddress(ip: string): Key {
+  const bytes = Buffer.from(ipaddr.process(ip).toByteArray())
+  return bytes.length === 4 ? bytes.readUInt32BE() : bytes.readBigUInt64BE()
+}
+
+function valueAt({ starts, values }: RangeTable, key: Key): number {
+  let [low, high] = [0, starts.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((starts[middle] ?? 0) <= key) low = middle + 1
+    else high = middle
+  }
+  return values[low - 1] ?? 0
+}
+
+/** Names come in the order of how many ranges they have, so that most values are small. */
+export function indexRanges({ ipv4, ipv6 }: Ranges): Subject {
+  const counts = new Map<string, number>()
+  for (const { name } of [...ipv4, ...ipv6]) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const names = ['', ...[...counts].sort(byCount).map(([name]) => name)]
+  const values = new Map(names.map((name, value) => [name, value]))
+  const [v4, v6] = [tableOf(ipv4, values), tableOf(ipv6, values)]
+  return {
+    names,
+    ipv4: { starts: Uint32Array.from(v4.starts, Number), values: Uint32Array.from(v4.values) },
+    ipv6: { starts: BigUint64Array.from(v6.starts, BigInt), values: Uint32Array.from(v6.values) },
+  }
+}
+
+const byCount = ([name, count]: [string, number], [other, others]: [string, number]) =>
+  others - count || (name < other ? -1 : 1)
+
+function tableOf(ranges: Range[], known: Map<string, number>): { starts: Key[]; values: number[] } {
+  const starts: Key[] = []
+  const values: number[] = []
+  const add = (start: Key, value: number) => {
+    if (value === (values.at(-1) ?? 0)) return
+    starts.push(start)
+    values.push(value)
+  }
+  let free: Key = 0
+  for (const { start, end, name } of ranges.toSorted(byStart)) {
+    // Two ranges that share a /64: the first one has it.
+    const from = start < free ? free : start
+    if (end < from) continue
+    if (from > free) add(free, 0)
+    add(from, known.get(name) ?? 0)
+    free = after(end)
+  }
+  if (free <= lastKey(free)) add(free, 0)
+  return { starts, values }
+}
+
+const byStart = (a: Range, b: Range) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0)
+const after = (key: Key): Key => (typeof key === 'bigint' ? key + 1n : key + 1)
+const lastKey = (like: Key): Key => (typeof like === 'bigint' ? 2n ** 64n - 1n : 2 ** 32 - 1)
+
+/** The named ranges of a subject, as it was made of them. */
+export function rangesOf({ names, ipv4, ipv6 }: Subject): Ranges {
+  return { ipv4: rangesOfTable(ipv4, names), ipv6: rangesOfTable(ipv6, names) }
+}
+
+function rangesOfTable({ starts, values }: RangeTable, names: string[]): Range[] {
+  return Array.from(values).flatMap((value, i) => {
+    const start = starts[i]
+    if (value === 0 || start === undefined) return []
+    const next = starts[i + 1]
+    return [{ start, end: next === undefined ? lastKey(start) : before(next), name: names[value] ?? '' }]
+  })
+}
+
+const before = (key: Key): Key => (typeof key === 'bigint' ? key - 1n : key - 1)
+
+interface Ranked extends Range {
+  rank: number
+}
+
+/** Makes ranges disjoint: the higher rank wins, and among equals the later start, which is the smaller range. */
+export function flatten(ranges: Range[], rankOf: (name: string) => number): Range[] {
+  const ranked = ranges.map((range) => ({ ...range, rank: rankOf(range.name) })).sort(byStart)
+  const ends = ranked.map(({ end }) => after(end))
+  const edges = [...new Set([...ranked.map(({ start }) => start), ...ends])].sort((a, b) => (a < b ? -1 : 1))
+  const flat: Range[] = []
+  let open: Ranked[] = []
+  let next = 0
+  for (const [i, start] of edges.entries()) {
+    open = open.filter(({ end }) => end >= start)
+    for (let range = ranked[next]; range && range.start <= start; range = ranked[++next]) open.push(range)
+    const best = open.reduce<Ranked | undefined>((a, b) => (a && a.rank > b.rank ? a : b), undefined)
+    const end = edges[i + 1]
+    if (best && end !== undefined) flat.push({ start, end: before(end), name: best.name })
+  }
+  return flat
+}

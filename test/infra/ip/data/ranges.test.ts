@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type AddressData, decodeAddresses, encodeAddresses } from '../../../../infra/ip/data/file.ts'
+import { labelOfIporigin, mergeLabels } from '../../../../infra/ip/data/labels.ts'
+import { indexRanges, keyOfAddress, nameAt, type Range, rangesOf } from '../../../../infra/ip/data/ranges.ts'
+
+const seed = Date.now()
+console.log(`seed ${seed}`)
+
+const names = ['hosting A', 'hosting B', 'cdn C', 'bot D', 'vpn E', 'tor F']
+const places = fc.array(fc.record({ at: fc.nat(60), size: fc.nat(12), name: fc.constantFrom(...names) }), {
+  maxLength: 12,
+})
+const head = { format: 'tidegate addresses 1' as const, made: '2026-11-27', sources: [] }
+const empty = indexRanges({ ipv4: [], ipv6: [] })
+
+// The highest and the lowest addresses, and some between.
+const bases = { ipv4: [0, 5000, 2 ** 32 - 80], ipv6: [0n, 2n ** 40n, 2n ** 64n - 80n] }
+
+describe('merged and written ranges', () => {
+  it('say of each address what a search through all lists says', async () => {
+    const property = fc.asyncProperty(places, fc.nat(2), async (all, at) => {
+      const base4 = bases.ipv4[at] ?? 0
+      const base6 = bases.ipv6[at] ?? 0n
+      const ipv4 = all.map(
+        ({ at, size, name }): Range => ({ start: base4 + at, end: base4 + at + size, name }),
+      )
+      const ipv6 = ipv4.map(({ start, end, name }): Range => {
+        const place = (key: number | bigint) => base6 + BigInt(Number(key) - base4)
+        return { start: place(start), end: place(end), name }
+      })
+      const labels = indexRanges(mergeLabels([{ ipv4, ipv6 }]))
+      const data: AddressData = { head, country: empty, network: empty, labels }
+      const read = (await decodeAddresses(encodeAddresses(data))).labels
+      for (let place = 0; place < 80; place++) {
+        const found = nameAt(read, base4 + place)
+        expect(nameAt(read, base6 + BigInt(place))).toBe(found)
+        expect(rankOf(found)).toBe(rankOf(best(ipv4, base4 + place)))
+        expect(
+          found === '' || ipv4.some((range) => range.name === found && holds(range, base4 + place)),
+        ).toBe(true)
+      }
+      expect(rangesOf(indexRanges(rangesOf(read)))).toEqual(rangesOf(read))
+    })
+    await fc.assert(property, { seed, numRuns: 100 })
+  })
+})
+
+const kinds = ['', 'hosting', 'cdn', 'bot', 'vpn', 'tor']
+const rankOf = (name: string) => kinds.indexOf(name.split(' ')[0] ?? '')
+const holds = ({ start, end }: Range, key: number) => start <= key && key <= end
+const best = (ranges: Range[], key: number) =>
+  ranges
+    .filter((range) => holds(range, key))
+    .reduce((a, { name }) => (rankOf(name) > rankOf(a) ? name : a), '')
+
+describe('an address', () => {
+  it.each([
+    ['0.0.0.1', 1],
+    ['255.255.255.255', 2 ** 32 - 1],
+    ['::ffff:1.2.3.4', 0x01020304],
+    ['2001:db8::', 0x20010db8_00000000n],
+    ['2001:db8:0:1::9', 0x20010db8_00000001n],
+  ])('%s has the key %s', (ip, key) => {
+    expect(keyOfAddress(ip)).toBe(key)
+  })
+})
+
+it('two ranges that share a /64 are the first one’s', () => {
+  const ipv6 = [
+    { start: 5n, end: 7n, name: 'A' },
+    { start: 7n, end: 7n, name: 'B' },
+    { start: 7n, end: 9n, name: 'C' },
+  ]
+  const subject = indexRanges({ ipv4: [], ipv6 })
+  expect([4n, 5n, 7n, 8n, 9n, 10n].map((key) => nameAt(subject, key))).toEqual(['', 'A', 'A', 'C', 'C', ''])
+})
+
+it.each([
+  ['Amazon AWS', 'hosting', 'hosting Amazon AWS'],
+  ['Apple Private Relay', 'vpn', 'relay Apple Private Relay'],
+  ['Akamai', 'cdn', ''],
+  ['Contabo', 'hosting', ''],
+  ['Somebody', 'reserved', ''],
+])('the label %s (%s) of iporigin is %j', (provider, kind, name) => {
+  expect(labelOfIporigin({ provider, kind })).toBe(name)
+})
+
+it('a file that was cut, or is another, is refused', async () => {
+  const labels = indexRanges({ ipv4: [{ start: 1, end: 2, name: 'tor Tor' }], ipv6: [] })
+  const whole = encodeAddresses({ head, country: empty, network: empty, labels })
+  for (const file of [whole.subarray(0, whole.length - 3), Buffer.from('{}\n'), Buffer.from('nothing')])
+    await expect(decodeAddresses(file)).rejects.toThrow()
+  await expect(decodeAddresses(whole)).resolves.toMatchObject({ head })
+})
