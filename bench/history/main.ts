@@ -127,7 +127,7 @@ async function counts(): Promise<void> {
 }
 
 const rolling = await timed(async () => {
-  while ((await rollUpOnce(pool, endsAt)) > 0);
+  while (await rollUpOnce(pool, endsAt));
 })
 console.log(`| rolling up all hours, s | ${(rolling / 1000).toFixed(0)} |`)
 await firstPages()

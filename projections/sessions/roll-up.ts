@@ -20,6 +20,9 @@ const hoursAtOnce = 24
 // Decisions of an hour come a little after it.
 const graceMs = 5 * 60_000
 
+/** Whoever counts hours holds it. */
+export const rollUpLock = 'tidegate:roll-up'
+
 interface Hour {
   organization_id: string
   environment: string
@@ -28,7 +31,7 @@ interface Hour {
 
 /** Counts hours that are over, of every organization, newest first. Several may run, and one works at a time. */
 export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOptions): Periodic {
-  // All hours before it have been looked through. Those that were deleted since are made with the next hour.
+  // All hours before it have been looked through, by this process. Those that were deleted since are made with the next hour.
   let done: number | undefined
 
   async function work(): Promise<boolean> {
@@ -37,7 +40,7 @@ export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOp
     if (done === before) return false
     const hours = await rollUpOnce(pool, before)
     if (hours === 0) done = before
-    return hours > 0
+    return hours !== null && hours > 0
   }
 
   function onError(err: unknown): void {
@@ -48,13 +51,13 @@ export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOp
 }
 
 /**
- * Returns how many hours it has counted. A row without numbers is made for each of them first. Then all who were changing
+ * Returns how many hours it has counted, or null where another process is at it, which may die before it is done. A row without numbers is made for each of them first. Then all who were changing
  * sessions when nobody could see these rows are waited for: from there on, whoever changes a session of the hour deletes
  * its row, and what was counted is written only where the row is still there.
  */
-export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number> {
+export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number | null> {
   return transaction(pool, async (holder) => {
-    if (!(await tryLock(holder, 'tidegate:roll-up'))) return 0
+    if (!(await tryLock(holder, rollUpLock))) return null
     const build = await findBuild(holder, sessionsProjection)
     const hours = await transaction(pool, (tx) => announceHours(tx, build, before))
     if (hours.length === 0) return 0

@@ -151,3 +151,23 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
     expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({ ids: [model.sessionId(n)], hasMore: false })
   }
 })
+
+test('what has ended with decisions is neither handed off nor the opposite', async () => {
+  const model = createModel(world, `${seed} ended`)
+  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  for (let n = 0; n < 4; n++) await model.decide(n, n + 1, { ...common, handedOff: n % 2 === 1 })
+  await model.end(3, 0)
+  for (const [handed_off, ns] of [
+    [[false], [2]],
+    [[true], [3]],
+    [
+      [false, true],
+      [3, 2],
+    ],
+  ] satisfies [boolean[], number[]][]) {
+    const { rows } = await listSessions(world.database.pool, model.scope, {
+      ...{ limit: 10, filters: { handed_off } },
+    })
+    expect(rows.map(({ id }) => id)).toEqual(ns.map((n) => model.sessionId(n)))
+  }
+})

@@ -7,7 +7,7 @@ import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { attributionKinds, inLowerCase, type SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createSessionsPrune } from '../../projections/sessions/prune.ts'
-import type { AttributionLabel, SessionScored, Verdict } from '../../schemas/events.ts'
+import type { AttributionLabel, Environment, SessionScored, Verdict } from '../../schemas/events.ts'
 import { type ProjectionWorld, testCause } from '../support/projections.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 
@@ -159,14 +159,14 @@ interface Begun {
   user?: number | null
 }
 
-/** Sessions of one organization in Postgres, and the same in memory. */
-export function createModel(world: ProjectionWorld, name: string) {
+/** Sessions of one organization and environment in Postgres, and the same in memory. */
+export function createModel(world: ProjectionWorld, name: string, environment: Environment = 'live') {
   const organizationId = derivedId('org', name)
   const sessions = new Map<number, ModelSession>()
   let offset = 0
   let events = 0
-  const sessionId = (n: number) => derivedId('sid', name, String(n))
-  const about = { organization_id: organizationId, environment: 'live' } as const
+  const sessionId = (n: number) => derivedId('sid', name, environment, String(n))
+  const about = { organization_id: organizationId, environment }
 
   function inBuild(work: (tx: Tx) => Promise<void>): Promise<void> {
     return transaction(world.database.pool, async (tx) => {
@@ -185,12 +185,15 @@ export function createModel(world: ProjectionWorld, name: string) {
     return { ...event, meta, value, position }
   }
 
-  const apply = (events: ModelEvent[]): Promise<void> =>
-    inBuild((tx) => applyNew(tx, sessionsProjection, events.map(placed)))
+  const apply = (events: ModelEvent[], beforeCommit?: () => Promise<void>): Promise<void> =>
+    inBuild(async (tx) => {
+      await applyNew(tx, sessionsProjection, events.map(placed))
+      await beforeCommit?.()
+    })
 
   const newIds = (n: number) => ({
     ...about,
-    event_id: derivedId('evt', name, String(++events)),
+    event_id: derivedId('evt', name, environment, String(++events)),
     session_id: sessionId(n),
   })
 
@@ -210,12 +213,13 @@ export function createModel(world: ProjectionWorld, name: string) {
   }
 
   return {
-    scope: { organizationId, environment: 'live' } as const,
+    scope: { organizationId, environment },
     sessions,
     sessionId,
     inBuild,
     /** The session is decided, for the first time or anew. */
-    decide: (n: number, time: number, facts: ModelFacts) => apply([decided(n, time, facts)]),
+    decide: (n: number, time: number, facts: ModelFacts, beforeCommit?: () => Promise<void>) =>
+      apply([decided(n, time, facts)], beforeCommit),
     attach: (n: number, user: number) => apply([attached(n, user)]),
     /** Sessions 0, 1, 2 and so on are decided and attached in one batch, which takes a fraction of the time. */
     begin: (there: Begun[]) =>
