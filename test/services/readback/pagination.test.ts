@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { id, type Readback, startReadback } from './support.ts'
+import { visitorErased } from '../../support/erased.ts'
+import { visitorLink } from '../../support/session-scored.ts'
+import { id, organizationId, type Readback, startReadback } from './support.ts'
 
 let readback: Readback
 const start = 1_760_000_000_000
@@ -41,3 +43,68 @@ test('pages show every row that was there throughout exactly once, while others 
   expect(counts).toEqual(there.map(() => 1))
   expect(new Set(seen).size).toBe(seen.length)
 })
+
+interface Walk {
+  query: string
+  seen: string[]
+  /** Undefined when all pages were read. */
+  cursor: string | undefined
+}
+
+/** One page more, if there is one. */
+async function readOn(walk: Walk): Promise<void> {
+  if (walk.cursor === undefined) return
+  const url = `/v1/sessions?limit=${1 + randomInt(9)}&${walk.query}${walk.cursor && `&cursor=${walk.cursor}`}`
+  const { status, body } = await readback.send({ url })
+  expect(status).toBe(200)
+  walk.seen.push(...body.data.map((row: { id: string }) => row.id))
+  walk.cursor = body.pagination.next_cursor
+}
+
+test('and so they do while the read model is rebuilt and sessions come, move, change visitors and are erased', async () => {
+  const hour = 3_600_000
+  // Newer than those of other tests.
+  const at = (number: number, time: number) => {
+    const of = session(number, time)
+    return { ...of, evaluated_at: of.evaluated_at + hour, visitor: visitorLink({ id: id('vid', number) }) }
+  }
+  const there = Array.from({ length: 90 }, (_, n) => at(5000 + n, n))
+  await readback.score(...there)
+  const since = `since=${new Date(start + hour).toISOString()}`
+  const queries = [since, `${since}&handed_off=false`, `${since}&search=signup`, `${since}&verdict=human`]
+  const walks = queries.map((query): Walk => ({ query, seen: [], cursor: '' }))
+  const altered = new Set<string>()
+  let rebuilding: ReturnType<Readback['rebuild']> | undefined
+  for (let round = 0; walks.some(({ cursor }) => cursor !== undefined); round++) {
+    await Promise.all(walks.map(readOn))
+    if (round > 6) continue
+    if (round === 1) rebuilding = readback.rebuild()
+    const moved = { ...at(5020 + round, 3000 + round), event_id: id('evt', 30_000 + round) }
+    await readback.score(at(6000 + round, 2000 + round), at(7000 + round, 5), moved)
+    await readback.cause(split(5010 + round), erased(5040 + round))
+    for (const number of [5020 + round, 5040 + round]) altered.add(id('sid', number))
+    if (round !== 4) continue
+    expect(await rebuilding).toMatchObject({ switched: true, equal: true })
+    expect(walks.map(({ cursor }) => cursor)).not.toContain(undefined)
+  }
+  const stayed = there.map(({ session_id }) => session_id).filter((one) => !altered.has(one))
+  for (const { query, seen } of walks) {
+    expect(new Set(seen).size, query).toBe(seen.length)
+    expect(seen.filter((one) => stayed.some((other) => other === one)).toSorted(), query).toEqual(stayed)
+  }
+}, 60_000)
+
+function split(number: number) {
+  const about = { organization_id: organizationId, environment: 'live' } as const
+  const data = {
+    ...{ ...about, session_id: id('sid', number), event_id: id('evt', 40_000 + number) },
+    ...{ visitor_id: id('vid', 50_000 + number), earlier_visitor_id: id('vid', number) },
+    ...{ cause: 'second_profile' as const, confidence: 90, split_at: start },
+  }
+  return { type: 'VisitorSplit' as const, data }
+}
+
+function erased(number: number) {
+  const about = { organization_id: organizationId, event_id: id('evt', 60_000 + number) }
+  return { type: 'VisitorErased' as const, data: visitorErased([id('sid', number)], about) }
+}

@@ -6,8 +6,9 @@ import type { KeyRecord } from '../../../infra/access/principal.ts'
 import { generateApiKey, lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createApplied } from '../../../infra/event-store/applied.ts'
-import { createCodec } from '../../../infra/event-store/codec.ts'
+import { createCodec, type DomainEvent } from '../../../infra/event-store/codec.ts'
 import { createDecide } from '../../../infra/event-store/decide.ts'
+import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
@@ -21,6 +22,7 @@ import { createLinkExplainer } from '../../../services/scoring/visitors/explain.
 import { validateResponses } from '../../support/described.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
+import { testCause } from '../../support/projections.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
 const logger = pino({ level: 'silent' })
@@ -84,6 +86,15 @@ export async function startReadback() {
     async append(records: NewRecord[]): Promise<void> {
       await applied.waitFor('sessions', await log.append(records), { timeoutMs: 20_000 })
     },
+    /** Appends events that somebody caused, and waits until they are applied. */
+    async cause(...events: Caused[]): Promise<void> {
+      const about = { organizationId, environment: 'live', time: 1 } as const
+      const records = events.map((event) =>
+        codec.toCausedRecord(event, { ...about, eventId: event.data.event_id }, testCause),
+      )
+      await this.append(records)
+    },
+    rebuild: () => rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips: noSkips }),
     /** Appends decisions and waits until they can be read. */
     async score(...decisions: Partial<SessionScored>[]): Promise<void> {
       const events = decisions.map((decision) => sessionScored(decision))
@@ -99,6 +110,8 @@ export async function startReadback() {
     },
   }
 }
+
+type Caused = Extract<DomainEvent, { type: 'VisitorErased' | 'VisitorSplit' }>
 
 export type Readback = Awaited<ReturnType<typeof startReadback>>
 
