@@ -11,7 +11,11 @@ import {
   resealDataKeys,
   restoreDataKeys,
 } from '../../../infra/event-store/data-key-backup.ts'
-import { eraseDataKeys, findDataKeys } from '../../../infra/event-store/data-key-table.ts'
+import {
+  eraseDataKeys,
+  findDataKeys,
+  refuseOtherMasterKeys,
+} from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
 import { restoreUnerased } from '../../../infra/event-store/erased.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
@@ -176,6 +180,19 @@ test('keys are sealed under a subkey of their day', async () => {
   await changed.load(['sid_day_1'])
   expect(changed.get('sid_day_1')).toBeNull()
   await erase('sid_day_1')
+})
+
+test('master keys that do not open the oldest and the newest key are refused', async () => {
+  const { pool } = database
+  const added = randomBytes(32).toString('base64')
+  const refuse = (masterKeys: string) => refuseOtherMasterKeys(pool, createKeyring(masterKeys))
+  await open().ensure(['sid_a'])
+  await expect(refuse(added)).rejects.toThrow('Set TIDEGATE_MASTER_KEYS')
+  await refuse(`${added},${setting}`)
+  await open(`${added},${setting}`).ensure(['sid_zz'])
+  await expect(refuse(setting)).rejects.toThrow('Set TIDEGATE_MASTER_KEYS')
+  await pool.query("delete from tidegate_keys.session_keys where session_id = 'sid_zz'")
+  await refuse(setting)
 })
 
 test('a key that nobody uses for an hour is gone from memory', async () => {

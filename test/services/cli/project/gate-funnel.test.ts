@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrateHome } from '../../../../infra/event-store/builds.ts'
-import { runProjection } from '../../../../infra/event-store/runner.ts'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
-import { namingRecords } from '../../../../services/cli/project/poison.ts'
-import { projectionOf } from '../../../../services/cli/project/projection.ts'
 import { loadView } from '../../../../services/cli/project/view.ts'
 import { startWorld, type World } from '../../../authorization/world.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { noSkips } from '../../../support/no-skips.ts'
-import { silent } from '../../../support/projections.ts'
+import { startView } from '../../../support/views.ts'
 
 let world: World
 beforeAll(async () => {
@@ -69,13 +64,9 @@ test('counts signups and logins as the API answers for each of them', async () =
 async function funnel() {
   const { pool, codec } = world.deps
   const { log } = world
-  const projection = projectionOf(await loadView('docs/examples/views/gate-funnel.ts'), 'gate-funnel.ts')
+  const view = await loadView('docs/examples/views/gate-funnel.ts')
+  const { projection, running } = await startView({ pool, log, codec }, view)
   expect(projection.topics).toEqual([eventTopics.GateSessionOpened, eventTopics.VisitorErased])
-  await migrateHome(pool, projection)
-  const running = await runProjection({
-    ...{ projection, log, pool, codec: namingRecords(codec), logger: silent, skips: noSkips },
-    applied: { advance: () => {}, onAdvance: () => () => {} },
-  })
   const ends = await log.endPositions(eventTopics.GateSessionOpened)
   await eventually(() => {
     const at = new Map(

@@ -4,12 +4,10 @@ import { buildOffsets, liveBuild, migrateHome, openPartition } from '../../../..
 import type { DomainEvent, EventMeta } from '../../../../infra/event-store/codec.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
 import { rebuild } from '../../../../infra/event-store/rebuild.ts'
-import { runProjection } from '../../../../infra/event-store/runner.ts'
-import type { EventLog, Position } from '../../../../infra/log/port.ts'
+import type { EventLog } from '../../../../infra/log/port.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
-import { namingRecords } from '../../../../services/cli/project/poison.ts'
 import { endedIn, projectionOf } from '../../../../services/cli/project/projection.ts'
-import { loadView, readView } from '../../../../services/cli/project/view.ts'
+import { loadView, readView, type View } from '../../../../services/cli/project/view.ts'
 import { decision, decisions, id } from '../../../projections/world-events.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -21,8 +19,8 @@ import {
   silent,
   testCause,
 } from '../../../support/projections.ts'
+import { startView } from '../../../support/views.ts'
 
-const applied = { advance: () => {}, onAdvance: () => () => {} }
 const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 
 describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
@@ -41,18 +39,7 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await testLog.cleanup()
   })
 
-  async function start(view: Awaited<ReturnType<typeof loadView>>) {
-    const projection = projectionOf(view, 'view.ts')
-    const { database } = world
-    const codec = namingRecords(world.codec)
-    const stops: { at: Position; error: unknown }[] = []
-    await migrateHome(database.pool, projection)
-    const onStopped = (at: Position, error: unknown) => void stops.push({ at, error })
-    const running = await runProjection({
-      ...{ projection, log, pool: database.pool, codec, applied, logger: silent, skips: noSkips, onStopped },
-    })
-    return { projection, running, stops }
-  }
+  const start = (view: View) => startView({ pool: world.database.pool, log, codec: world.codec }, view)
 
   const count = async (sql: string) =>
     (await world.database.pool.query<{ n: number }>(`select (${sql})::integer as n`)).rows[0]?.n
@@ -94,6 +81,8 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await pruneBuild({ pool, build, prune, ended: await findEnded(pool) })
     expect(await count(rows)).toBe(0)
     expect((await buildOffsets(pool, build)).length).toBeGreaterThan(1)
+    // Neither of the erasure and the expiry, nor of what came of an erased session.
+    expect(await count(`select count(*) from ${build.schema}.own_events`)).toBe(302)
     await running.stop()
   })
 

@@ -1,0 +1,100 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EventLog } from '../../../../infra/log/port.ts'
+import { eventTopics } from '../../../../schemas/events.ts'
+import { loadView } from '../../../../services/cli/project/view.ts'
+import { decision, id } from '../../../projections/world-events.ts'
+import { visitorErased } from '../../../support/erased.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { openTestLogs } from '../../../support/logs.ts'
+import { placesOf } from '../../../support/people.ts'
+import { ensureTopics, openProjectionWorld, type ProjectionWorld } from '../../../support/projections.ts'
+import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
+import { peopleView, startView, vacuumView, viewFiles } from '../../../support/views.ts'
+
+describe.each(openTestLogs())('a view that has all of people, on $name', (testLog) => {
+  let folder: string
+  let world: ProjectionWorld
+  let log: EventLog
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-people-view-'))
+    world = await openProjectionWorld()
+    log = await testLog.open()
+    await ensureTopics(log)
+    await log.ensureTopics([{ topic: eventTopics.VisitorErased, partitions: 1 }])
+  })
+  afterAll(async () => {
+    await world?.close()
+    await testLog.cleanup()
+    if (folder) await rm(folder, { recursive: true, force: true })
+  })
+
+  test('has no byte of a person in any file after an erasure and a vacuum', async () => {
+    const file = path.join(folder, 'people.ts')
+    await writeFile(file, peopleView)
+    const { pool } = world.database
+    const someone = [person(1), person(2)]
+    const others = [person(3), person(4)]
+    for (const one of [...someone, ...others]) await world.append(log, one.events)
+    const { running } = await startView({ pool, log, codec: world.codec }, await loadView(file))
+    const hasRows = (count: number) =>
+      eventually(async () => {
+        const { rows } = await pool.query('select count("user")::integer as n from view_people.people')
+        expect(rows).toEqual([{ n: count }])
+      })
+    const filesWith = async ({ values }: Person) => {
+      const files = await viewFiles(pool, 'people')
+      return Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, placesOf([value], files)]),
+      )
+    }
+    const inTable = expect.arrayContaining(['people'])
+    const everywhere = { address: inTable, url: inTable, agent: inTable, visitor: inTable, user: inTable }
+
+    await hasRows(4)
+    for (const one of [...someone, ...others]) expect(await filesWith(one)).toEqual(everywhere)
+    const erased = visitorErased(someone.map(({ session }) => session))
+    await world.append(log, [{ meta: decision(9).meta, event: { type: 'VisitorErased', data: erased } }])
+    await hasRows(2)
+    // What comes of the session later is passed over, and leaves nothing.
+    await world.append(log, [...person(1, 100).events, ...person(5).events])
+    await hasRows(3)
+    await running.stop()
+    await vacuumView(pool, 'people')
+    const nowhere = { address: [], url: [], agent: [], visitor: [], user: [] }
+    for (const one of someone) expect(await filesWith(one)).toEqual(nowhere)
+    for (const one of others) expect(await filesWith(one)).toEqual(everywhere)
+  })
+})
+
+type Person = ReturnType<typeof person>
+
+function person(n: number, later = 0) {
+  const values = {
+    address: `203.0.113.${100 + n}`,
+    url: `https://shop.example/cart-of-${n}x`,
+    agent: `Agent/of-${n}x`,
+    visitor: id('vid', 7000 + n),
+    user: `person-${n}@shop.example`,
+  }
+  const session = id('sid', n)
+  const { request, network } = sessionScored()
+  const { event, meta } = decision(later + n, {
+    ...{ session: n, visitor: visitorLink({ id: values.visitor }) },
+    request: { ...request, url: values.url, user_agent: values.agent, ip_address: values.address },
+    network: { ...network, ip_address: values.address },
+  })
+  const event_id = id('evt', 5000 + later + n)
+  const owner = { organization_id: id('org', 1), environment: 'live' } as const
+  const attached = {
+    type: 'ClientUserAttached',
+    data: { session_id: session, ...owner, event_id, client_user_id: values.user, attached_at: 1 },
+  } as const
+  const events = [
+    { event, meta },
+    { event: attached, meta: { ...meta, eventId: event_id } },
+  ]
+  return { session, values, events }
+}
