@@ -34,6 +34,17 @@ export const catalogue = {
     isHere: () => findChromium() !== undefined,
     packages: ['chromium'],
   },
+  firefox: {
+    tests: 'the handshake of Firefox',
+    isHere: () => hasProgram('firefox-esr'),
+    packages: ['firefox-esr'],
+  },
+  tshark: {
+    tests: 'handshakes as another program reads them',
+    isHere: () => hasProgram('tshark') && hasProgram('text2pcap'),
+    packages: ['tshark'],
+  },
+  curl: { tests: 'the handshake of curl', isHere: () => hasProgram('curl'), packages: ['curl'] },
   desktop: {
     tests: 'a browser that a mouse drives',
     isHere: () => hasProgram('Xvfb') && hasProgram('xdotool'),
