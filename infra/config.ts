@@ -10,6 +10,21 @@ const parts = (text: string): string[] =>
 
 const list = z.string().default('').transform(parts)
 
+// The header of CloudFront and Bunny is theirs. The others have none, and docs/operate/proxies.md says how they make these.
+const ownHeaders = { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }
+const edges: Record<string, object> = {
+  cloudfront: { ja4: 'cloudfront-viewer-ja4-fingerprint' },
+  bunny: { ja4: 'cdn-ja4' },
+  cloudflare: ownHeaders,
+  fastly: ownHeaders,
+  haproxy: ownHeaders,
+}
+
+function edgeHeadersOf(text: string): object {
+  const named = () => parts(text.toLowerCase()).map((part) => part.split('='))
+  return edges[text] ?? Object.fromEntries(named())
+}
+
 const optionalText = z.string().min(1).optional()
 
 // A program and its arguments.
@@ -25,6 +40,18 @@ const publicUrl = z
     error: 'expected an address such as https://tidegate.example, without query, fragment or credentials',
   })
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
+
+// Names of headers, in lower case.
+const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/)
+const edgeHeaders = z.strictObject(
+  { ja4: headerName.optional(), http2: headerName.optional() },
+  {
+    error: `expected ${Object.keys(edges).join(', ')}, or names such as ja4=X-JA4,http2=X-HTTP2-Fingerprint`,
+  },
+)
+
+/** Names of the headers that have a client's JA4 and HTTP/2 fingerprint. */
+export type EdgeHeaders = z.infer<typeof edgeHeaders>
 
 const retentionDays = z.coerce.number().int().min(2).max(36_500)
 
@@ -85,6 +112,8 @@ const settings = z.object({
   TIDEGATE_MASTER_KEYS: optionalText,
   TIDEGATE_MASTER_KEYS_COMMAND: words.optional(),
   TRUSTED_PROXIES: list,
+  /** Which headers of an edge say how clients began TLS and HTTP/2. */
+  EDGE_HEADERS: z.string().transform(edgeHeadersOf).pipe(edgeHeaders).optional(),
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
@@ -151,6 +180,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const problems = secretNames.flatMap((name) => readSecret(name, present))
   if (present.TIDEGATE_MASTER_KEYS && present.TIDEGATE_MASTER_KEYS_COMMAND)
     problems.push('TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too')
+  if (present.EDGE_HEADERS && !present.TRUSTED_PROXIES)
+    problems.push('EDGE_HEADERS: TRUSTED_PROXIES names nobody, so that no header would be believed')
   const result = settings.safeParse(present)
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`)
   if (result.success && problems.length === 0) return result.data

@@ -56,6 +56,10 @@ export interface DocumentOpened {
   challenge: string
   timing_nonce: string
   canvas_seed: string
+  /** JA4 of the TLS handshake of the request that opened it, where an edge that is trusted named one. */
+  ja4: null | string
+  /** How its HTTP/2 connection began, in Akamai's form, likewise. */
+  http2_fingerprint: null | string
 }
 
 /** A client reported a network check. */

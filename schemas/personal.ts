@@ -18,6 +18,8 @@ export const personalFields = {
     'client_hints',
     'header_order',
     'signature_agent',
+    'ja4',
+    'http2_fingerprint',
   ],
   BatchReceived: ['ip_address', 'user_agent', 'payload'],
   ResultRequested: ['ip_address', 'user_agent', 'payload'],

@@ -7,11 +7,13 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { validatorCompiler } from 'fastify-type-provider-zod'
+import type { EdgeHeaders } from '../config.ts'
 import { ApiError, filledError, type ValidationCode } from '../errors/errors.ts'
 import { type Random, requestId } from '../ids.ts'
 import { loggedError } from '../telemetry.ts'
 import { answerClientError, errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
 import { believeAddresses } from './forwarded.ts'
+import { addHandshakes } from './handshake.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { parseJsonOnly } from './json-body.ts'
 import { openapiRoutes } from './openapi.ts'
@@ -48,6 +50,8 @@ export interface AppOptions {
   random: Random
   /** CIDRs of proxies whose X-Forwarded-For is believed. */
   trustedProxies?: string[]
+  /** Headers of theirs that say how clients began TLS and HTTP/2. */
+  edgeHeaders?: EdgeHeaders | undefined
   publicUrl: string
   bodyLimit?: number
   checks?: ReadinessCheck[]
@@ -72,6 +76,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       answerClientError(error, socket, { requestId: requestId(random), publicUrl }),
   })
   app.decorateRequest('principal', null)
+  addHandshakes(app, options.edgeHeaders)
   app.decorate('addErrorHeaders', (headers: ErrorHeaders) => void added.push(headers))
   // Hooks of every request call back: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {

@@ -79,6 +79,8 @@ export function documentOpened({
     client_hints: clientHintsOf(request),
     header_order: headerOrderOf(request),
     signature_agent: signatureAgentOf(request),
+    ja4: request.handshake.ja4,
+    http2_fingerprint: request.handshake.http2,
     challenge: challenges.challenge,
     timing_nonce: challenges.timingNonce,
     canvas_seed: challenges.canvasSeed,

@@ -74,7 +74,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     web_bot_auth: webBotAuthOf(facts),
     network,
     runtime_integrity,
-    connection_fingerprint: unknownConnection,
+    connection_fingerprint: connectionOf(facts),
     browser: browserOf(facts),
     device: deviceOf(facts),
     analysis_coverage: coverageOf(facts, described),
@@ -175,20 +175,24 @@ function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
   return { status: signed ? 'unknown_key' : 'absent', domain: document.signature_agent }
 }
 
-// TLS and HTTP/2 end before the service, so that neither is seen.
-const unknownConnection: SessionScored['connection_fingerprint'] = {
-  ja4: {
-    hash: null,
-    profile: null,
-    family: null,
-    product: null,
-    confidence: null,
-    match_source: null,
-    deterministic: null,
-    reference: null,
-  },
-  http2: { akamai_fingerprint: null, profile: null },
-  user_agent_alignment: 'unknown',
+// Of the newest snapshot's document, as its edge saw it.
+function connectionOf({ document }: Facts): SessionScored['connection_fingerprint'] {
+  return {
+    ja4: { ...unknownJa4, hash: document?.ja4 ?? null },
+    http2: { akamai_fingerprint: document?.http2_fingerprint ?? null, profile: null },
+    user_agent_alignment: 'unknown',
+  }
+}
+
+const unknownJa4: SessionScored['connection_fingerprint']['ja4'] = {
+  hash: null,
+  profile: null,
+  family: null,
+  product: null,
+  confidence: null,
+  match_source: null,
+  deterministic: null,
+  reference: null,
 }
 
 function coverageOf(facts: Facts, described: Described): SessionScored['analysis_coverage'] {

@@ -29,6 +29,7 @@ export async function createHttp(
     random,
     publicUrl,
     trustedProxies: config.TRUSTED_PROXIES,
+    edgeHeaders: config.EDGE_HEADERS,
     checks: readinessChecks(core, running),
     isStopping,
   })

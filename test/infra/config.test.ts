@@ -51,6 +51,24 @@ describe('settings', () => {
     )
   })
 
+  it.each([
+    ['cloudfront', { ja4: 'cloudfront-viewer-ja4-fingerprint' }],
+    ['haproxy', { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }],
+    ['ja4=X-Client-JA4, http2=X-Client-H2', { ja4: 'x-client-ja4', http2: 'x-client-h2' }],
+    ['http2=X-Client-H2', { http2: 'x-client-h2' }],
+  ])('name the headers of an edge: %s', (given, headers) => {
+    const config = readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })
+    expect(config.EDGE_HEADERS).toEqual(headers)
+  })
+
+  it.each(['akamai', 'ja4=', 'ja4=X Y', 'ja3=X-JA3', 'constructor'])('know no edge %s', (given) => {
+    expect(() => readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })).toThrow(/EDGE_HEADERS/)
+  })
+
+  it('believe no edge where nobody is trusted', () => {
+    expect(() => readConfig({ EDGE_HEADERS: 'bunny' })).toThrow(/EDGE_HEADERS: TRUSTED_PROXIES/)
+  })
+
   it('treat an empty value as not set', () => {
     const config = readConfig({ PORT: '', DATABASE_URL: '' })
     expect([config.PORT, config.DATABASE_URL]).toEqual([8787, undefined])

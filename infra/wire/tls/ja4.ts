@@ -45,8 +45,8 @@ function protocolOf(first: Buffer | undefined): string {
   if (!first || first.length === 0) return '00'
   const text = first.toString('latin1')
   const isPlain = [text.at(0), text.at(-1)].every((one) => /^[0-9A-Za-z]$/.test(one ?? ''))
-  const shown = isPlain ? text : first.toString('hex')
-  return `${shown.at(0)}${shown.at(-1)}`
+  const written = isPlain ? text : first.toString('hex')
+  return `${written.at(0)}${written.at(-1)}`
 }
 
 const count = (list: readonly number[]) => String(Math.min(list.length, 99)).padStart(2, '0')

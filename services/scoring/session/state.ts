@@ -187,6 +187,9 @@ export interface DocumentState {
   client_hints: Record<string, string>
   header_order: string[]
   signature_agent: string | null
+  /** Missing in states that were stored before it was recorded. */
+  ja4?: string | null
+  http2_fingerprint?: string | null
   challenge: string
   timing_nonce: string
   /** Seed of the drawing. Missing where the document's opening is not known. */
@@ -218,6 +221,8 @@ function openedDocument(event: DocumentOpened): DocumentState {
     client_hints: event.client_hints,
     header_order: event.header_order,
     signature_agent: event.signature_agent,
+    ja4: event.ja4,
+    http2_fingerprint: event.http2_fingerprint,
     challenge: event.challenge,
     timing_nonce: event.timing_nonce,
     canvas_seed: event.canvas_seed,

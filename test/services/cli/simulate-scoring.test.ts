@@ -39,6 +39,8 @@ function eventsOf(plan: SessionPlan, { key }: Keys): SessionEvent[] {
       client_hints: Object.fromEntries(hints.map(([name, value]) => [name.toLowerCase(), value])),
       header_order: Object.keys(headers),
       signature_agent: null,
+      ja4: null,
+      http2_fingerprint: null,
       challenge: 'challenge',
       timing_nonce: 'timing',
       canvas_seed: 'seed',

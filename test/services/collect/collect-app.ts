@@ -6,7 +6,7 @@ import type { KeyRecord, PublishablePrincipal } from '../../../infra/access/prin
 import { generateApiKey } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createCodec, type RecordedEvent } from '../../../infra/event-store/codec.ts'
-import { createApp } from '../../../infra/http/app.ts'
+import { type AppOptions, createApp } from '../../../infra/http/app.ts'
 import {
   type CollectClientOptions,
   createCollectClient,
@@ -85,6 +85,8 @@ interface Options extends Partial<CollectDeps>, Pick<AuthOptions, 'limiter' | 'd
   masterKeys?: string
   /** Where requests come from. */
   remoteAddress?: string
+  /** Of the HTTP edge. */
+  edge?: Pick<AppOptions, 'trustedProxies' | 'edgeHeaders'>
 }
 
 /** The collect routes on the real HTTP edge and authentication, over an in-memory log. */
@@ -93,6 +95,7 @@ export async function startCollectApp({
   remoteAddress = '127.0.0.1',
   limiter,
   defaultLimits,
+  edge,
   ...changes
 }: Options = {}): Promise<CollectApp> {
   const now = { ms: 1_800_000_000_000 }
@@ -106,6 +109,7 @@ export async function startCollectApp({
     logger: pino({ level: 'silent' }),
     random: randomBytes,
     publicUrl: 'http://localhost',
+    ...edge,
   })
   validateResponses(app)
   const sealResult = async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`

@@ -99,6 +99,15 @@ describe('opening a session', () => {
     expect(app.events()[1]?.data).toMatchObject({ signature_agent: host })
   })
 
+  test('records the handshake of which a trusted edge tells', async () => {
+    await app.close()
+    app = await startCollectApp({ edge: { trustedProxies: ['127.0.0.1'], edgeHeaders: { ja4: 'x-ja4' } } })
+    key = app.publishable()
+    const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
+    await open({}, { 'x-ja4': ja4, 'x-forwarded-for': '203.0.113.9' })
+    expect(app.events()[1]?.data).toMatchObject({ ja4, http2_fingerprint: null })
+  })
+
   test('records one address for a client, whichever kind of socket it came in by', async () => {
     await app.close()
     app = await startCollectApp({ remoteAddress: '::ffff:203.0.113.9' })

@@ -92,6 +92,13 @@ describe('detail', () => {
     expect(decisionAbout(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(expected)
   })
 
+  it('shows the handshake of which an edge told', () => {
+    const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
+    const session = testSession('handshake', { ja4 })
+    const { connection_fingerprint } = decisionAbout(stateAfter([...opened(session), batch(session)]))
+    expect(connection_fingerprint.ja4.hash).toBe(ja4)
+  })
+
   it('of a session without a snapshot is all unknown and still an event', () => {
     const state = stateAfter(opened(testSession('empty')))
     expect(decisionAbout(state)).toMatchObject({

@@ -210,7 +210,11 @@ function chosen(): Omit<Fixture, 'network'>[] {
     session('without graphics', { client: withheld('webgl', 'blocked') }),
     {
       ...session('changed', { client: { snapshot: snapshotSchema.parse(changed(full)) }, ...named }),
-      page: { url: 'https://shop.example/other', referrer: 'https://search.example/' },
+      page: {
+        ...{ url: 'https://shop.example/other', referrer: 'https://search.example/' },
+        ja4: 't13d1517h2_8daaf6152771_cb7bf5808d99',
+        http2_fingerprint: '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p',
+      },
       visitor: visitorLink({
         id: 'vid_2',
         confidence: 87,

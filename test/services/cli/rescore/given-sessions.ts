@@ -75,7 +75,14 @@ const openedBy = ({ visitor, index, sdk }: SessionPlan) => ({
 function documentOf({ page }: SessionPlan, headers: Record<string, string>) {
   const hints = Object.entries(headers).filter(([name]) => name.startsWith('Sec-CH-UA'))
   return {
-    ...{ ...page, resumed: false, user_agent: headers['User-Agent'] ?? '', signature_agent: null },
+    ...{
+      ...page,
+      resumed: false,
+      user_agent: headers['User-Agent'] ?? '',
+      signature_agent: null,
+      ja4: null,
+      http2_fingerprint: null,
+    },
     accept_language: headers['Accept-Language'] ?? null,
     client_hints: Object.fromEntries(hints.map(([name, value]) => [name.toLowerCase(), value])),
     header_order: Object.keys(headers),

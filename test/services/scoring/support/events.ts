@@ -29,6 +29,7 @@ export interface TestSession {
   /** Names of further request headers. */
   headers: string[]
   signatureAgent: string | null
+  ja4: string | null
 }
 
 /** A session of a client; everything else by its name. */
@@ -43,6 +44,7 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
     continuityIds: [],
     headers: [],
     signatureAgent: null,
+    ja4: null,
     openedAt: startedAt,
     continuityId: `continuity-${name}`,
     ...some,
@@ -93,6 +95,8 @@ export function opened(session: TestSession): SessionEvent[] {
           ...session.headers,
         ],
         signature_agent: session.signatureAgent,
+        ja4: session.ja4,
+        http2_fingerprint: null,
         ...answers,
         canvas_seed: 'seed-1',
       },

@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { EdgeHeaders } from '../config.ts'
+import { ja4Pattern } from '../wire/tls/ja4.ts'
+
+/** How the client began its connection; null where nobody who is believed says so. */
+export interface Handshake {
+  ja4: string | null
+  /** In Akamai's form: `1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p`. */
+  http2: string | null
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    handshake: Handshake
+  }
+}
+
+// Settings, window update, priorities, and the order of pseudo headers.
+const http2Pattern =
+  /^(?:\d{1,5}:\d{1,10}(?:[;,]\d{1,5}:\d{1,10}){0,15})?\|\d{1,10}\|[\d:,]{1,128}\|[mpas](?:,[mpas]){0,3}$/
+
+/** `request.handshake`, which is read from headers where somebody asks for it. */
+export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): void {
+  app.decorateRequest('handshake', {
+    getter(this: FastifyRequest) {
+      return handshakeOf(this, headers)
+    },
+  })
+}
+
+// Whoever is no trusted proxy could name any browser's. What a proxy that does not forward an address says is not believed
+// either, because then the proxy itself is the client.
+function handshakeOf({ ips = [], headers }: FastifyRequest, names: EdgeHeaders): Handshake {
+  const isForwarded = ips.length > 1
+  const read = (name: string | undefined, pattern: RegExp) => {
+    const value = isForwarded && name !== undefined ? headers[name] : undefined
+    return typeof value === 'string' && pattern.test(value) ? value : null
+  }
+  return { ja4: read(names.ja4, ja4Pattern), http2: read(names.http2, http2Pattern) }
+}

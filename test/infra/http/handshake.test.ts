@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createApp } from '../../../infra/http/app.ts'
+
+const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
+const http2 = '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p'
+const nothing = { ja4: null, http2: null }
+
+let app: FastifyInstance
+
+beforeAll(async () => {
+  app = await createApp({
+    logger: pino({ level: 'silent' }),
+    random: randomBytes,
+    publicUrl: 'https://tidegate.example',
+    trustedProxies: ['10.0.0.0/8'],
+    edgeHeaders: { ja4: 'x-ja4', http2: 'x-http2' },
+  })
+  app.get('/handshake', ({ handshake }) => handshake)
+})
+afterAll(() => app.close())
+
+async function seen(headers: Record<string, string>, remoteAddress = '10.0.0.7') {
+  return (await app.inject({ url: '/handshake', headers, remoteAddress })).json()
+}
+const forwarded = { 'x-forwarded-for': '203.0.113.9' }
+
+describe('what an edge says of a handshake', () => {
+  test('counts from a trusted proxy that forwards a client', async () => {
+    expect(await seen({ ...forwarded, 'x-ja4': ja4, 'x-http2': http2 })).toEqual({ ja4, http2 })
+  })
+
+  test.each([
+    ['from anybody else', forwarded, '203.0.113.8'],
+    ['from a proxy that is the client itself', {}, '10.0.0.7'],
+    ['from a proxy that names no address', { 'x-forwarded-for': 'unknown' }, '10.0.0.7'],
+  ])('does not count %s', async (_, headers, from) => {
+    expect(await seen({ ...headers, 'x-ja4': ja4, 'x-http2': http2 }, from)).toEqual(nothing)
+  })
+
+  test.each([
+    ['', ''],
+    [`${ja4}, ${ja4}`, `${http2}, ${http2}`],
+    ['t13d1517h2', '1:65536;2:0'],
+    [ja4.toUpperCase(), http2.toUpperCase()],
+    ['<script>', '1:65536;2:0;4:6291456|x|0|m'],
+    [`${ja4}0`, `${'1:1;'.repeat(400)}1:1|1|0|m`],
+  ])('does not count in the form %s', async (badJa4, badHttp2) => {
+    expect(await seen({ ...forwarded, 'x-ja4': badJa4, 'x-http2': badHttp2 })).toEqual(nothing)
+  })
+
+  test('has further forms that count', async () => {
+    expect(await seen({ ...forwarded, 'x-ja4': 'q13i0312h3_55b375c5d22e_06cda9e17597' })).toMatchObject({
+      ja4: 'q13i0312h3_55b375c5d22e_06cda9e17597',
+    })
+    const firefox = '1:65536,4:131072,5:16384|12517377|3:0:0:201,5:0:0:101|m,p,a,s'
+    expect(await seen({ ...forwarded, 'x-http2': firefox })).toMatchObject({ http2: firefox })
+  })
+})
