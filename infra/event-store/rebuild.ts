@@ -76,8 +76,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const next = (await resume(options)) ?? (await begin(options))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
-    const ended = (await options.findEnded?.(pool)) ?? []
-    const report = await fill({ ...options, live, next, ended }).catch(async (error) => {
+    const report = await fill({ ...options, live, next }).catch(async (error) => {
       // What cannot be dropped now is dropped by the next rebuild.
       await drop(next).catch(() => {})
       throw error
@@ -103,7 +102,6 @@ async function begin(options: RebuildOptions): Promise<Build> {
 interface Filling extends RebuildOptions {
   live: Build
   next: Build
-  ended: EndedData[]
 }
 
 async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
@@ -163,18 +161,28 @@ async function index(tx: Tx, filling: Filling): Promise<void> {
 }
 
 // Afterwards, what has come meanwhile is little enough for the moment in which nobody applies events.
-async function pruneBoth(filling: Filling): Promise<() => Promise<void>> {
+async function pruneBoth(filling: Filling): Promise<PruneRest> {
   const pruners = [filling.live, filling.next].map((build) => createPruner(filling, build))
+  const ended = await findEnded(filling)
   // The servers' own pruner may delete the same rows of the live build in another order.
-  for (const prune of pruners) await retryLocked(() => prune())
+  for (const prune of pruners) await retryLocked(() => prune(ended))
   return async () => {
-    for (const prune of pruners) await prune({ isLocked: true })
+    // More may have ended meanwhile, and be gone from the live build.
+    const endedNow = await findEnded(filling)
+    for (const prune of pruners) await prune(endedNow, { isLocked: true })
+    return endedNow
   }
 }
 
-function createPruner({ pool, projection, ended }: Filling, build: Build) {
+/** Returns what has ended, all of which both builds are without then. */
+type PruneRest = () => Promise<EndedData[]>
+
+const findEnded = async ({ pool, findEnded }: Filling): Promise<EndedData[]> =>
+  (await findEnded?.(pool)) ?? []
+
+function createPruner({ pool, projection }: Filling, build: Build) {
   let current = projection.createPrune?.()
-  return async ({ isLocked = false } = {}): Promise<void> => {
+  return async (ended: EndedData[], { isLocked = false } = {}): Promise<void> => {
     const prune = current
     if (!prune) return
     await pruneBuild({ pool, build, prune, ended, isLocked }).catch((error: unknown) => {
@@ -187,18 +195,15 @@ function createPruner({ pool, projection, ended }: Filling, build: Build) {
 
 // Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
 // read.
-async function compare(
-  filling: Filling,
-  loader: Loader,
-  pruneRest: () => Promise<void>,
-): Promise<TableComparison[]> {
-  const { pool, projection, live, next, ended } = filling
+async function compare(filling: Filling, loader: Loader, pruneRest: PruneRest): Promise<TableComparison[]> {
+  const { pool, projection, live, next } = filling
   const reader = await pool.connect()
   try {
-    await atSameOffsets(filling, loader, async () => {
-      await pruneRest()
+    const ended = await atSameOffsets(filling, loader, async () => {
+      const gone = await pruneRest()
       // The first query takes the snapshot.
       await reader.query('begin isolation level repeatable read read only; select 1')
+      return gone
     })
     const tables: TableComparison[] = []
     for (const table of projection.tables) {
