@@ -13,18 +13,24 @@ export type RotationReason = (typeof rotationReasons)[number]
 interface RotationItem {
   ip: string
   operator: Operator
+  /** Whether the networks of the operator are known. */
+  hasKnownNetworks: boolean
   desiredCountryCode: string
 }
 
 export type AddressFacts = NonNullable<ReturnType<typeof factsOf>>
 
-/** undefined when the country or the network is not known. */
-export function factsOf({ location, routing, anonymity, reputation, evaluated_at }: Network) {
+/** `bot`: the crawler whose ranges have the address. Returns undefined when the country or the network is not known. */
+export function factsOf(
+  { location, routing, anonymity, reputation, evaluated_at }: Network,
+  bot: string | null,
+) {
   const countryCode = location?.country_code
   if (!countryCode || !isObservedCountryCode(countryCode)) return undefined
   if (routing.asn === null || evaluated_at === null) return undefined
   const { asn } = routing
-  return { countryCode, asn, anonymity, listed: reputation.listed, evaluatedAt: evaluated_at }
+  const provider = anonymity.provider ?? bot
+  return { countryCode, asn, anonymity, provider, listed: reputation.listed, evaluatedAt: evaluated_at }
 }
 
 /** `rotate` exactly when there is a reason. docs/operate/ip-rotation.md says what each means. */
@@ -38,6 +44,7 @@ export function decideRotation(item: RotationItem, facts: AddressFacts) {
     observed_country_code: facts.countryCode,
     decision: reasons.length > 0 ? ('rotate' as const) : ('keep' as const),
     reasons,
+    provider_checked: item.hasKnownNetworks || namedAt(facts)?.tag === item.operator.tag,
     evaluated_at: new Date(facts.evaluatedAt).toISOString(),
   }
 }
@@ -50,11 +57,18 @@ const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) 
 }
 
 // A named provider counts before the network, since providers also sell addresses in networks of others.
-function belongsToAnother(operator: Operator, { asn, anonymity }: AddressFacts): boolean {
-  const named = anonymity.provider === null ? undefined : operatorNamed(anonymity.provider)
+function belongsToAnother(operator: Operator, facts: AddressFacts): boolean {
+  const named = namedAt(facts)
   if (named) return named.tag !== operator.tag
-  const owners = operatorsOfNetwork(asn)
+  const owners = operatorsOfNetwork(facts.asn)
   return owners.length > 0 && owners.every(({ tag }) => tag !== operator.tag)
+}
+
+const namedAt = ({ provider }: AddressFacts) => (provider === null ? undefined : operatorNamed(provider))
+
+/** Whether an address of the operator would be known as such: by its own networks, or by the lists that name it. */
+export function hasKnownNetworks({ tag, asns }: Operator, listedOperators: ReadonlySet<string>): boolean {
+  return asns.length > 0 || [...listedOperators].some((name) => operatorNamed(name)?.tag === tag)
 }
 
 type Listing = 'proxy' | 'residential_proxy'

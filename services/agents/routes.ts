@@ -8,7 +8,7 @@ import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import { findOperator, operatorCatalogue } from '../../infra/ip/operators.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { type AddressFacts, decideRotation, factsOf } from './decide.ts'
+import { type AddressFacts, decideRotation, factsOf, hasKnownNetworks } from './decide.ts'
 import { costOf, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
@@ -49,11 +49,13 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger
     run({ body }) {
       if (missing.length > 0) throw notConfigured(missing)
       const at = clock()
+      const listed = network.listedOperators()
       const data = body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
         const operator = findOperator(proxy_provider)
         if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
         const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
-        return decideRotation({ ip, operator, desiredCountryCode: desired_country_code }, facts)
+        const named = { ip, operator, desiredCountryCode: desired_country_code }
+        return decideRotation({ ...named, hasKnownNetworks: hasKnownNetworks(operator, listed) }, facts)
       })
       return { data }
     },
@@ -79,7 +81,7 @@ function knownFacts(
   { ip, at, name }: { ip: string; at: number; name: string },
 ): AddressFacts {
   const known = network.lookup(ip, at)
-  const facts = known.status === 'ready' ? factsOf(known) : undefined
+  const facts = known.status === 'ready' ? factsOf(known, network.botOperatorAt(ip)) : undefined
   if (facts) return facts
   const message =
     known.status === 'error' ? 'The IP data is not available.' : `The IP data is incomplete for ${name}.`

@@ -57,6 +57,11 @@ export const rotationDecision = z
     observed_country_code: countryCode,
     decision: z.enum(['keep', 'rotate']),
     reasons: z.array(z.enum(rotationReasons)).describe('Empty exactly when the decision is keep.'),
+    provider_checked: z
+      .boolean()
+      .describe(
+        'Whether the networks of the operator are known; false = an address of others would not be noticed.',
+      ),
     evaluated_at: timestamp,
   })
   .meta({ id: 'AgentIpRotationDecision' })

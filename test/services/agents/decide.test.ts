@@ -6,6 +6,7 @@ import {
   type AddressFacts,
   decideRotation,
   factsOf,
+  hasKnownNetworks,
   isAssignedCountryCode,
   isObservedCountryCode,
   type RotationReason,
@@ -29,6 +30,10 @@ interface Given {
   asn?: string
   listed?: boolean
   says?: Partial<Network['anonymity']>
+  /** The crawler whose ranges have the address. */
+  bot?: string | null
+  /** Operators whose ranges are known. */
+  lists?: string[]
 }
 
 function decide({
@@ -38,12 +43,16 @@ function decide({
   asn = '64512',
   listed = false,
   says,
+  bot = null,
+  lists = [],
 }: Given) {
   const operator = findOperator(provider)
   if (!operator) throw new Error(`no operator ${provider}`)
   const anonymity = { ...noFlags, ...says }
-  const facts: AddressFacts = { countryCode: country, asn, anonymity, listed, evaluatedAt: 1_800_000_000_000 }
-  return decideRotation({ ip: '8.8.8.8', operator, desiredCountryCode: desired }, facts)
+  const known = { countryCode: country, asn, anonymity, provider: anonymity.provider ?? bot }
+  const facts: AddressFacts = { ...known, listed, evaluatedAt: 1_800_000_000_000 }
+  const asked = { ip: '8.8.8.8', operator, desiredCountryCode: desired }
+  return decideRotation({ ...asked, hasKnownNetworks: hasKnownNetworks(operator, new Set(lists)) }, facts)
 }
 
 describe('given an address and what is known of it', () => {
@@ -56,6 +65,7 @@ describe('given an address and what is known of it', () => {
       observed_country_code: 'DE',
       decision: 'keep',
       reasons: [],
+      provider_checked: false,
       evaluated_at: '2027-01-15T08:00:00.000Z',
     })
   })
@@ -95,6 +105,12 @@ describe('given an address and what is known of it', () => {
       { provider: 'NORDVPN', asn: zscaler, says: { provider: '?' } },
       ['provider_mismatch'],
     ],
+    [
+      'it is in the ranges of another’s crawler',
+      { provider: 'OPENAI', bot: 'Googlebot' },
+      ['provider_mismatch'],
+    ],
+    ['it is in the ranges of the own crawler', { provider: 'OPENAI', bot: 'GPTBot' }, []],
     ['it is hosted, for a residential proxy', { says: { hosting: true } }, ['hosting']],
     ['it is hosted, for a proxy network', { provider: 'WEBSHARE', says: { hosting: true } }, []],
     ['it is hosted, for a VPN', { provider: 'NORDVPN', says: { hosting: true } }, []],
@@ -108,6 +124,18 @@ describe('given an address and what is known of it', () => {
     ],
   ])('when %s', (_, given, reasons) => {
     expect(decide(given)).toMatchObject({ reasons, decision: reasons.length > 0 ? 'rotate' : 'keep' })
+  })
+
+  it.each<[string, Given, boolean]>([
+    ['an operator without known networks', {}, false],
+    ['a VPN whose networks no list has', { provider: 'NORDVPN', lists: ['Mullvad'] }, false],
+    ['a VPN that lists have', { provider: 'MULLVAD', lists: ['Mullvad'] }, true],
+    ['a crawler that lists have', { provider: 'ANTHROPIC_CLAUDEBOT', lists: ['ClaudeBot'] }, true],
+    ['an operator with networks of its own', { provider: 'ZSCALER' }, true],
+    ['one that a database names', { provider: 'NORDVPN', says: { provider: 'NordVPN' } }, true],
+    ['one where a database names another', { provider: 'NORDVPN', says: { provider: 'Mullvad' } }, false],
+  ])('then of %s it says whether its networks are known', (_, given, checked) => {
+    expect(decide(given).provider_checked).toBe(checked)
   })
 
   type Listing = 'proxy' | 'residential_proxy' | 'tor'
@@ -185,9 +213,13 @@ describe('facts', () => {
   })
 
   it('are country, network and flags', () => {
-    const facts = { countryCode: 'PT', asn: '64512', anonymity: noFlags, listed: false, evaluatedAt: 5 }
-    expect(factsOf(located('PT'))).toEqual(facts)
-    expect(factsOf(located('XK'))).toMatchObject({ countryCode: 'XK' })
+    const flags = { anonymity: noFlags, provider: null, listed: false }
+    const facts = { countryCode: 'PT', asn: '64512', ...flags, evaluatedAt: 5 }
+    expect(factsOf(located('PT'), null)).toEqual(facts)
+    const named = { ...located('PT'), anonymity: { ...noFlags, provider: 'Mullvad' } }
+    expect(factsOf(named, 'GPTBot')).toMatchObject({ provider: 'Mullvad' })
+    expect(factsOf(located('PT'), 'GPTBot')).toMatchObject({ provider: 'GPTBot' })
+    expect(factsOf(located('XK'), null)).toMatchObject({ countryCode: 'XK' })
   })
 
   it.each<[string, Network]>([
@@ -198,7 +230,7 @@ describe('facts', () => {
     ['lower case', located('pt')],
     ['no network', { ...located('PT'), routing: { asn: null, organization: 'Example' } }],
   ])('are not there with %s', (_, incomplete) => {
-    expect(factsOf(incomplete)).toBeUndefined()
+    expect(factsOf(incomplete, null)).toBeUndefined()
   })
 })
 

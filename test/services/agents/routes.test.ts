@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import nodePath from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
+import { operatorCatalogue } from '../../../infra/ip/operators.ts'
 import { rotationDecision } from '../../../services/agents/schemas.ts'
 import { writeMmdb } from '../../support/mmdb.ts'
 import { now, path, startAgents } from './agents-app.ts'
@@ -268,6 +270,61 @@ describe('without enough IP data', () => {
     expect([status, body.error.code, body.error.retryable]).toEqual([503, 'service.unavailable', true])
     expect(headers['retry-after']).toBe('60')
     await app.close()
+  })
+})
+
+describe('with the file of addresses that comes along', () => {
+  let shipped: Awaited<ReturnType<typeof startAgents>>
+  beforeAll(async () => {
+    const addresses = await readAddresses()
+    shipped = await startAgents(await openNetwork({ addresses: () => addresses }))
+  })
+  afterAll(() => shipped.app.close())
+
+  const home = ['91.64.0.1', 'DE'] as const
+  const cloud = ['5.9.0.1', 'DE'] as const
+  const tor = ['185.220.101.1', 'DE'] as const
+  const ofMullvad = ['23.144.160.67', 'US'] as const
+  const ofProton = ['146.70.51.210', 'US'] as const
+  const ofGptBot = ['20.171.206.1', 'US'] as const
+
+  it.each<[string, readonly [string, string], string[], boolean]>([
+    ['BYTEFUL', home, [], false],
+    ['BYTEFUL', cloud, ['hosting'], false],
+    ['BYTEFUL', tor, ['listed'], false],
+    ['BYTEFUL', ofMullvad, ['provider_mismatch'], false],
+    ['MULLVAD', ofMullvad, [], true],
+    ['MULLVAD', ofProton, ['provider_mismatch'], true],
+    ['PROTON_VPN', ofProton, [], true],
+    ['NORDVPN', ofMullvad, ['provider_mismatch'], false],
+    ['NORDVPN', cloud, [], false],
+    ['ICLOUD', ['104.28.32.1', 'BS'], [], true],
+    ['OPENAI_GPTBOT', ofGptBot, [], true],
+    ['GOOGLE', ofGptBot, ['provider_mismatch'], true],
+    ['ZSCALER', ['165.225.1.1', 'US'], [], true],
+  ])('%s at %j: %j, checked: %j', async (proxy_provider, [ip, country], reasons, checked) => {
+    const { status, body } = await shipped.post({
+      items: [{ ip, proxy_provider, desired_country_code: country }],
+    })
+    const decision = reasons.length > 0 ? 'rotate' : 'keep'
+    expect([status, body.data]).toMatchObject([200, [{ decision, reasons, provider_checked: checked }]])
+  })
+
+  it('every operator of the catalogue is answered, and the networks of 27 are known', async () => {
+    const answers = await Promise.all(
+      operatorCatalogue.operators.map(({ tag }) =>
+        shipped.post({ items: [{ ip: home[0], proxy_provider: tag, desired_country_code: 'DE' }] }),
+      ),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(answers.filter(({ body }) => body.data[0].provider_checked)).toHaveLength(27)
+  })
+
+  it('an address that the file does not know is 503', async () => {
+    const { status, body } = await shipped.post({ items: [item, { ...item, ip: '6.0.0.1' }] })
+    expect([status, body.error.retryable]).toEqual([503, true])
+    expect(body.error.message).toContain('items.1.ip')
+    expect(shipped.described.problems).toEqual([])
   })
 })
 
