@@ -131,12 +131,29 @@ export interface RequestTexts {
   address: SearchText
 }
 
-export function requestTexts(data: Pick<SessionScored, 'request' | keyof Scope>): RequestTexts {
-  const { url, user_agent, ip_address } = data.request
-  return {
-    page: textOf(data, ...searchedForms(url)),
-    agent: textOf(data, user_agent),
-    address: textOf(data, ip_address),
+type Requested = Pick<SessionScored, 'request' | keyof Scope>
+
+export const requestTexts = (data: Requested): RequestTexts => createRequestTexts()(data)
+
+/** For many decisions, of which most have a page, an agent and an address that others of them have. */
+export function createRequestTexts(): (data: Requested) => RequestTexts {
+  const made = new Map<string, SearchText>()
+
+  function once(kind: string, text: string, make: () => SearchText): SearchText {
+    const key = `${kind} ${text}`
+    const known = made.get(key) ?? make()
+    made.set(key, known)
+    return known
+  }
+
+  return (data) => {
+    const { url, user_agent, ip_address } = data.request
+    const scope = `${data.organization_id} ${data.environment}`
+    return {
+      page: once(`${scope} page`, url, () => textOf(data, ...searchedForms(url))),
+      agent: once(scope, user_agent, () => textOf(data, user_agent)),
+      address: once(scope, ip_address, () => textOf(data, ip_address)),
+    }
   }
 }
 

@@ -81,10 +81,13 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     platform: decision.platform,
     // Events of before 0.2.0 say it by what follows from it.
     has_snapshot: decision.has_snapshot ?? decision.manipulation !== null,
-    handed_off_at: decision.hand_off || decision.reason === 'hand_off' ? decision.evaluated_at : null,
+    handed_off_at: handedOffAt(decision),
     repeats: decision.repeats,
   }
 }
+
+export const handedOffAt = ({ hand_off, reason, evaluated_at }: SessionScored): number | null =>
+  hand_off || reason === 'hand_off' ? evaluated_at : null
 
 // Of a decision that cannot be opened, everything else would be what stands in for it.
 const readableFacts: ReadonlySet<keyof SessionFacts> = new Set([

@@ -9,16 +9,16 @@ import { applyMarks, isMarkEvent } from './apply-marks.ts'
 import { applyReassignments, isReassignment, type ReassignmentEvent } from './apply-reassignments.ts'
 import {
   type ClientUserEvent,
+  createRequestTexts,
   type FoundEvent,
   linkedVisitor,
-  requestTexts,
   type ScoredEvent,
   saveTexts,
   upsertVisitors,
   userText,
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
-import { type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
+import { handedOffAt, type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
 import { factsMigrations, factsTriggers, notesSetting } from './facts-notes.ts'
 import { deleteHours, sessionHours } from './hours.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
@@ -112,7 +112,8 @@ function isClientUserEvent(event: RecordedEvent): event is ClientUserEvent {
 }
 
 function scoredWrites(scored: ScoredEvent[]): Part[] {
-  const found = scored.map((event) => ({ ...event, texts: requestTexts(event.data) }))
+  const textsOf = createRequestTexts()
+  const found = scored.map((event) => ({ ...event, texts: textsOf(event.data) }))
   if (found.length === 0) return []
   return [
     ...insertRows(decisions, found.map(decisionRow)),
@@ -164,10 +165,9 @@ export function eventTypesOf({ visitor, is_provisional }: SessionScored): Sessio
   ]
 }
 
-interface Latest {
+interface Latest extends Pick<SessionFacts, 'handed_off_at'> {
   event: FoundEvent
   first: FoundEvent
-  facts: SessionFacts
 }
 
 const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text', ...markNames)
@@ -200,19 +200,15 @@ function latestBySession(found: FoundEvent[]): Latest[] {
   const latest = new Map<string, Latest>()
   for (const event of found) {
     const known = latest.get(event.data.session_id)
-    const facts = sessionFacts(event.data)
-    const handed_off_at = facts.handed_off_at ?? known?.facts.handed_off_at ?? null
-    latest.set(event.data.session_id, {
-      event,
-      first: known?.first ?? event,
-      facts: { ...facts, handed_off_at },
-    })
+    const handed_off_at = handedOffAt(event.data) ?? known?.handed_off_at ?? null
+    latest.set(event.data.session_id, { event, first: known?.first ?? event, handed_off_at })
   }
   return [...latest.values()]
 }
 
-function sessionRow({ event, first, facts }: Latest): SessionRow {
+function sessionRow({ event, first, handed_off_at }: Latest): SessionRow {
   const { page, agent, address } = event.texts
+  const facts = sessionFacts(event.data)
   return {
     ...commonColumns(event),
     created_at: first.data.created_at,
@@ -222,6 +218,7 @@ function sessionRow({ event, first, facts }: Latest): SessionRow {
     address_text: address.id,
     key_id: event.data.key_id,
     ...facts,
+    handed_off_at,
     signal_codes: signalCodes(facts.signals ?? []),
   }
 }
