@@ -149,18 +149,17 @@ interface Opened {
 }
 
 /**
- * Sent together: begin, the search path and the lock of the build, which is shared unless sessions are erased. Then the
+ * Sent together: begin, the search path and the lock of the build, which is shared unless an event is applied alone. Then the
  * offsets, whose rows are locked in one order, and which events were applied before. undefined = the build was switched.
  */
 async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promise<Opened | undefined> {
   const events = batches.flatMap((batch) => batch.events)
-  // Nobody else applies events meanwhile: one of them might not see yet that a session is erased.
-  const isErasing = projection.erase !== undefined && events.some(isErasure)
+  const exclusive = events.some((event) => needsExclusive(projection, event))
   const { opening, searching } = inOneWrite(tx, () => ({
     opening: queryAll(
       tx,
       'begin',
-      enterBuild(build, isErasing),
+      enterBuild(build, exclusive),
       lockOffsetsOf(projection, { build, batches }),
     ),
     searching: queryAll(tx, findApplied(projection, { events, build })),
@@ -174,10 +173,18 @@ async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promi
   return { stored: new Map(Object.entries(row.offsets ?? {})), applied: idsOf(applied) }
 }
 
-function enterBuild(build: Build, isErasing: boolean): Statement {
-  const lock = isErasing ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
-  const text = `select set_config('search_path', $1, true), ${lock}($2::bigint)`
-  return { name: `enter build ${lock}`, text, values: [`${build.schema}, public`, buildLock(build)] }
+// Others might not see yet that a session is erased, or what a visitor is made anew of.
+const needsExclusive = ({ erase, isExclusive }: Projection, event: RecordedEvent): boolean =>
+  (erase !== undefined && isErasure(event)) || isExclusive?.(event) === true
+
+// Nobody reads a build that is being filled, so no commit of it waits for the disk: what a crash takes, it takes with
+// the offsets, and it is read again. The switch to the build waits for all before it.
+function enterBuild(build: Build, exclusive: boolean): Statement {
+  const lock = exclusive ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
+  const waits = build.status === 'building' ? `, set_config('synchronous_commit', 'off', true)` : ''
+  const text = `select set_config('search_path', $1, true), ${lock}($2::bigint)${waits}`
+  const name = `enter ${build.status} build ${lock}`
+  return { name, text, values: [`${build.schema}, public`, buildLock(build)] }
 }
 
 const lockOffsetsOf = (

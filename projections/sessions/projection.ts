@@ -66,6 +66,8 @@ export const sessionsProjection: Projection = {
   indexes: sessionReadIndexes + factsTriggers,
   appliedIn: [decisions.name, clientUserChanges.name, sessionMarks.name],
   apply,
+  // A visitor's row is made anew of decisions in all partitions.
+  isExclusive: isReassignment,
   createPrune: createSessionsPrune,
   erase: eraseSessions,
   comparedRows,
