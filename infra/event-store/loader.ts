@@ -31,17 +31,21 @@ export interface Loader {
 // Larger than a runner's: nobody waits for one event, and the statements are set-based.
 const maxRecords = 4000
 const overtakeDelayMs = 20
+// Where events may be applied side by side, each half of the partitions is written by a connection of its own, so that
+// rows of one are made while those of the other are written.
+const queuesOf = ({ isExclusive }: Projection) => (isExclusive ? [0, 1] : [0])
 
 /**
- * Fills a build from its stored offsets, 0 at first, never beyond the live one, so that both can be brought to the same offsets. While one
- * batch is written the next is read and decoded, which takes longer than writing it. Where writing fails, all is read
- * again from the stored offsets and nothing ahead any more, so that the event at fault is found.
+ * Fills a build from its stored offsets, 0 at first, never beyond the live one, so that both can be brought to the same
+ * offsets. While one batch is written the next is read and decoded, which takes longer than writing it. Where writing
+ * fails, all is read again from the stored offsets and nothing ahead any more, so that the event at fault is found.
  */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
   const who = `rebuild of ${projection.name}`
   let moved = Promise.withResolvers<void>()
-  let writing: Promise<void> = Promise.resolve()
+  const queues = queuesOf(projection)
+  const writing = queues.map(() => Promise.resolve())
   let restarted: Promise<void> = Promise.resolve()
   let state: 'ahead' | 'failed' | 'oneByOne' | 'stopped' = 'ahead'
   let consumer = consume()
@@ -49,9 +53,9 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
 
   const isIn = (some: typeof state) => state === some
 
-  // Not waited for by what it ends.
+  // Once, whichever queue fails first, and not waited for by what it ends.
   function restart(): void {
-    if (isIn('stopped')) return
+    if (!isIn('ahead')) return
     state = 'failed'
     restarted = readAgain()
     restarted.catch(() => {})
@@ -59,6 +63,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
 
   async function readAgain(): Promise<void> {
     await (await consumer).stop()
+    await Promise.all(writing)
     if (isIn('stopped')) return
     state = 'oneByOne'
     consumer = consume()
@@ -90,11 +95,28 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const limits = await liveOffsets()
     const some = batches.map((batch) => upTo(batch, limits.get(placeName(batch)) ?? 0))
-    await writing
-    if (isIn('failed')) throw new Error('what was read before could not be written')
-    if (isIn('oneByOne') || some.every(({ events }) => events.length === 0)) return write(some)
-    writing = writeAhead(some)
+    if (isIn('oneByOne') || some.every(({ events }) => events.length === 0)) return writeNow(some)
+    for (const queue of queues) {
+      const isOf = ({ partition }: EventBatch) => partition % queues.length === queue
+      await writeBehind(queue, some.filter(isOf))
+    }
     return some.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
+  }
+
+  async function writeNow(batches: EventBatch[]): Promise<Position[]> {
+    await Promise.all(writing)
+    refuseAfterFailure()
+    return write(batches)
+  }
+
+  async function writeBehind(queue: number, batches: EventBatch[]): Promise<void> {
+    await writing[queue]
+    refuseAfterFailure()
+    if (batches.length > 0) writing[queue] = writeAhead(batches)
+  }
+
+  function refuseAfterFailure(): void {
+    if (isIn('failed')) throw new Error('what was read before could not be written')
   }
 
   async function writeAhead(batches: EventBatch[]): Promise<void> {
@@ -126,7 +148,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     failOnStop(status)
     const next = new Map(status.map((one) => [placeName(one), one.nextOffset]))
     if (!positions.every((position) => (next.get(placeName(position)) ?? 0) >= position.offset)) return false
-    await writing
+    await Promise.all(writing)
     return !isIn('failed')
   }
 
@@ -138,7 +160,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
       state = 'stopped'
       await restarted.catch(() => {})
       await (await consumer).stop()
-      await writing
+      await Promise.all(writing)
     },
   }
 }
