@@ -52,6 +52,7 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   const bell = createBell()
   let readings: Reading[] = []
   let generation: number | undefined
+  let ahead: { from: string; records: Promise<LogRecord[]> } | undefined
   let isStopping = false
   let failures = 0
   let nextCommit = 0
@@ -108,8 +109,22 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
       room.records -= recent?.length ?? 0
       room.bytes -= recent?.reduce((sum, { value }) => sum + value.length, 0) ?? 0
     }
-    if (older.length > 0) taken.push(...(await session.read(older, shareOf(older.length, maxRecords))))
+    if (older.length > 0) taken.push(...(await readOlder(older)))
     return [...Map.groupBy(taken, placeName).values()].flatMap(batchOf)
+  }
+
+  // What follows is read while these are handled, as a group that is far behind would wait for one and then the other.
+  async function readOlder(positions: Position[]): Promise<LogRecord[]> {
+    const read = () => session.read(positions, shareOf(positions.length, maxRecords))
+    const records = await (ahead?.from === nameOf(positions) ? ahead.records : read()).finally(() => {
+      ahead = undefined
+    })
+    const next = positions.map((position) => behind(position, records))
+    if (records.length > 0) {
+      ahead = { from: nameOf(next), records: session.read(next, shareOf(next.length, maxRecords)) }
+      ahead.records.catch(() => {})
+    }
+    return records
   }
 
   async function deal(batches: Batch[]): Promise<void> {
@@ -172,6 +187,18 @@ const newReading = ({ topic, partition }: Place): Reading => ({
   failures: 0,
   notBefore: 0,
 })
+
+function behind(position: Position, records: LogRecord[]): Position {
+  const last = records.findLast((record) => placeName(record) === placeName(position))
+  return last ? { ...position, offset: last.offset + 1 } : position
+}
+
+// In whatever order they come.
+const nameOf = (positions: Position[]): string =>
+  positions
+    .map((position) => `${placeName(position)}/${position.offset}`)
+    .sort()
+    .join()
 
 const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now()
 
