@@ -25,16 +25,25 @@ export interface CompareOptions {
   ended?: EndedData[]
 }
 
+/** Two connections that see the same moment. */
+export interface Readers {
+  ofLive: Db
+  ofNext: Db
+}
+
 /** Whether both builds have the same rows, byte for byte, in whatever order they lie on disk. */
-export async function compareTable(db: Db, options: CompareOptions): Promise<TableComparison> {
+export async function compareTable(
+  { ofLive, ofNext }: Readers,
+  options: CompareOptions,
+): Promise<TableComparison> {
   const { table, live, next } = options
-  const mine = await digest(db, next, options)
-  if ((await columns(db, live, table)) !== (await columns(db, next, table))) {
+  if ((await columns(ofLive, live, table)) !== (await columns(ofNext, next, table))) {
     const differences: DifferentRow[] = [{ side: 'new', row: 'the table has other columns' }]
-    return { table, rows: mine.rows, equal: false, differences }
+    return { table, rows: (await digest(ofNext, next, options)).rows, equal: false, differences }
   }
-  const equal = (await digest(db, live, options)).digest === mine.digest
-  return { table, rows: mine.rows, equal, differences: equal ? [] : await findDifferences(db, options) }
+  const [mine, theirs] = await Promise.all([digest(ofNext, next, options), digest(ofLive, live, options)])
+  const equal = theirs.digest === mine.digest
+  return { table, rows: mine.rows, equal, differences: equal ? [] : await findDifferences(ofNext, options) }
 }
 
 // The number of rows and two sums of 64-bit hashes over the rows. A sum does not depend on the order, so

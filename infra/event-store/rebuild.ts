@@ -16,7 +16,7 @@ import {
   makeLive,
 } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { compareTable, type TableComparison } from './compare.ts'
+import { compareTable, type Readers, type TableComparison } from './compare.ts'
 import { type Loader, startLoader } from './loader.ts'
 import type { EndedData, Projection } from './projection.ts'
 import { type FindEnded, pruneBuild } from './prune.ts'
@@ -157,7 +157,6 @@ async function index(tx: Tx, filling: Filling): Promise<void> {
     await createIndexes(tx, projection, next)
     await noteStage(tx, next, 'indexes', filling)
   }
-  await tx.query(projection.tables.map((table) => `analyze ${next.schema}.${table}`).join('; '))
 }
 
 // Afterwards, what has come meanwhile is little enough for the moment in which nobody applies events.
@@ -193,29 +192,51 @@ function createPruner({ pool, projection }: Filling, build: Build) {
   }
 }
 
-// Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are
-// read.
+// Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are read, at once
+// from both. What the planner has to know of the new one for its readers is gathered meanwhile.
 async function compare(filling: Filling, loader: Loader, pruneRest: PruneRest): Promise<TableComparison[]> {
-  const { pool, projection, live, next } = filling
-  const reader = await pool.connect()
+  const { pool, projection, next } = filling
+  const [ofLive, ofNext] = [await pool.connect(), await pool.connect()]
   try {
-    const ended = await atSameOffsets(filling, loader, async () => {
-      const gone = await pruneRest()
-      // The first query takes the snapshot.
-      await reader.query('begin isolation level repeatable read read only; select 1')
-      return gone
-    })
-    const tables: TableComparison[] = []
-    for (const table of projection.tables) {
-      const rows = projection.comparedRows?.[table]
-      if (rows === 'not compared') continue
-      tables.push(await compareTable(reader, { table, live, next, rows, ended }))
-    }
+    const { ended, snapshot } = await atSameOffsets(filling, loader, async () => ({
+      ended: await pruneRest(),
+      snapshot: await exportSnapshot(ofLive),
+    }))
+    await ofNext.query(`${beginReading}; set transaction snapshot '${snapshot}'`)
+    const [tables] = await Promise.all([
+      compareTables(filling, { ofLive, ofNext, ended }),
+      ...projection.tables.map((table) => pool.query(`analyze ${next.schema}.${table}`)),
+    ])
     return tables
   } finally {
-    await reader.query('rollback').catch(() => {})
-    reader.release()
+    for (const reader of [ofLive, ofNext]) {
+      await reader.query('rollback').catch(() => {})
+      reader.release()
+    }
   }
+}
+
+const beginReading = 'begin isolation level repeatable read read only'
+
+async function exportSnapshot(reader: Tx): Promise<string> {
+  await reader.query(beginReading)
+  const { rows } = await reader.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
+  const [exported] = rows
+  if (!exported) throw new Error('no snapshot was exported')
+  return exported.snapshot
+}
+
+async function compareTables(
+  { projection, live, next }: Filling,
+  { ended, ...readers }: Readers & { ended: EndedData[] },
+): Promise<TableComparison[]> {
+  const tables: TableComparison[] = []
+  for (const table of projection.tables) {
+    const rows = projection.comparedRows?.[table]
+    if (rows === 'not compared') continue
+    tables.push(await compareTable(readers, { table, live, next, rows, ended }))
+  }
+  return tables
 }
 
 async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {

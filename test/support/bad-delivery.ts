@@ -72,11 +72,19 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
       }
       for (const [partition, events] of log.entries()) await deliver(build, events.slice(next[partition]))
     },
+    /** Delivers all of the log, the partitions beside each other. */
+    async deliverSideBySide(build: Build, log: RecordedEvent[][], size: number): Promise<void> {
+      const deliverAll = async (events: RecordedEvent[]) => {
+        for (let from = 0; from < events.length; from += size)
+          await deliver(build, events.slice(from, from + size))
+      }
+      await Promise.all(log.map(deliverAll))
+    },
     async expectEqual(live: Build, next: Build): Promise<void> {
       for (const table of projection.tables) {
         const rows = projection.comparedRows?.[table]
         if (rows === 'not compared') continue
-        const compared = await compareTable(pool(), { table, live, next, rows })
+        const compared = await compareTable({ ofLive: pool(), ofNext: pool() }, { table, live, next, rows })
         expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
         expect(compared.equal, table).toBe(true)
       }
@@ -113,10 +121,14 @@ export interface OrderOptions<Log> extends ScratchOptions {
   runs: number
 }
 
-/** Throws when a read model depends on how often, in which batches, and in which order of partitions it is told. */
+/**
+ * Throws when a read model depends on how often, in which batches, and in which order of partitions it is told, or, where
+ * it says which events are applied alone, on whether the others are applied side by side.
+ */
 export async function expectOrderIsNothing<Log>(options: OrderOptions<Log>): Promise<void> {
   const { logs, partitionsOf, maxSize, runs, partitions } = options
-  const { deliver, deliverBadly, expectEqual, withBuild } = scratchBuilds(options)
+  const { deliver, deliverBadly, deliverSideBySide, expectEqual, withBuild } = scratchBuilds(options)
+  const isSideBySide = options.projection.isExclusive !== undefined
   const property = fc.asyncProperty(logs, badDeliveries({ partitions, maxSize }), (log, deliveries) =>
     withBuild((plain) =>
       withBuild(async (troubled) => {
@@ -124,6 +136,11 @@ export async function expectOrderIsNothing<Log>(options: OrderOptions<Log>): Pro
         for (const events of partitioned) await deliver(plain, events)
         await deliverBadly(troubled, partitioned, deliveries)
         await expectEqual(plain, troubled)
+        if (!isSideBySide) return
+        await withBuild(async (hurried) => {
+          await deliverSideBySide(hurried, partitioned, maxSize)
+          await expectEqual(plain, hurried)
+        })
       }),
     ),
   )
