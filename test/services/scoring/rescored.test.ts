@@ -4,6 +4,7 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../services/scoring/model/score.ts'
 import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
+import { plainRisk, plainScore } from '../../support/plain-score.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
 import { decisionAbout, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
@@ -88,5 +89,24 @@ it('another model decides as it says of the signals that fired by this one', () 
       expect(evaluate(input, other).score).toEqual(rehearsed)
     }),
     runs,
+  )
+})
+
+it('whoever computes a score from the document alone gets the same', () => {
+  const row = fc.record({
+    signals: fc.subarray(Object.keys(standardModel.signals), { maxLength: 12 }),
+    has_snapshot: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(row, (row) => {
+      // Half a point is rounded up or down by the order in which one has multiplied.
+      fc.pre(Math.abs((plainRisk(standardModel, row) % 1) - 0.5) > 1e-6)
+      const { risk, verdict } = scoreOf(standardModel, {
+        signals: row.signals,
+        hasSnapshot: row.has_snapshot,
+      })
+      expect(plainScore(standardModel, row)).toEqual({ risk_score: risk, verdict })
+    }),
+    { numRuns: 2000 },
   )
 })
