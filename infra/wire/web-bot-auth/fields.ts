@@ -1,0 +1,91 @@
+import { type InnerList, isInnerList, parseDictionary, parseItem } from 'structured-headers'
+
+// Node takes 16 KiB of headers in all.
+const maxLength = 4096
+const mostSignatures = 8
+const maxHostLength = 253
+
+export interface ReceivedRequest {
+  method: string
+  /** Path and query as they came. */
+  target: string
+  /** Names and values by turns, as they came. */
+  rawHeaders: readonly string[]
+}
+
+/** Lines of one name are one value with commas between them. Undefined without any. RFC 9421, section 2.1 */
+export function fieldValue({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
+  const values = rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name,
+  )
+  return values.length === 0 ? undefined : values.map((value) => value.trim()).join(', ')
+}
+
+export interface SignatureField {
+  label: string
+  /** Covered components, and the parameters of the signature. */
+  input: InnerList
+  bytes: Buffer
+}
+
+/** The signatures that have both an input and bytes, in the order of their inputs; undefined where a field is malformed. */
+export function signatureFields(input: string, signature: string): SignatureField[] | undefined {
+  const inputs = orUndefined(() => parseDictionary(bounded(input)))
+  const signatures = orUndefined(() => parseDictionary(bounded(signature)))
+  if (!inputs || !signatures) return undefined
+  return [...inputs].slice(0, mostSignatures).flatMap(([label, member]) => {
+    const bytes = signatures.get(label)?.[0]
+    if (!isInnerList(member) || !(bytes instanceof ArrayBuffer)) return []
+    return [{ label, input: member, bytes: Buffer.from(bytes) }]
+  })
+}
+
+/** Where an agent publishes its keys, by the dictionary key that names it; the older form names one, without a key. */
+export type SignatureAgents =
+  | { form: 'dictionary'; urls: Map<string, AgentUrl> }
+  | { form: 'string'; url: AgentUrl }
+
+export interface AgentUrl {
+  /** Undefined where it is no https URL. */
+  url: URL | undefined
+  /** `directory` unless the parameter says something else. */
+  type: string
+}
+
+/**
+ * `sig1="https://agent.example";type=directory` (draft-meunier-web-bot-auth-architecture-04 and later), or
+ * `"https://agent.example"` as before. Undefined where it is neither.
+ */
+export function readSignatureAgents(value: string): SignatureAgents | undefined {
+  const item = orUndefined(() => parseItem(bounded(value)))
+  if (item) return { form: 'string', url: agentUrl(item) }
+  const dictionary = orUndefined(() => parseDictionary(bounded(value)))
+  if (!dictionary) return undefined
+  return {
+    form: 'dictionary',
+    urls: new Map([...dictionary].map(([key, member]) => [key, agentUrl(member)])),
+  }
+}
+
+function agentUrl([value, parameters]: [unknown, ReadonlyMap<string, unknown>]): AgentUrl {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  const isGood = url?.protocol === 'https:' && url.hostname.length <= maxHostLength
+  return {
+    url: isGood ? url : undefined,
+    type: String(parameters.get('type') ?? 'directory'),
+  }
+}
+
+function bounded(value: string): string {
+  if (value.length > maxLength) throw new RangeError('the field is too long')
+  return value
+}
+
+/** The parser throws at whatever is malformed. */
+export function orUndefined<T>(parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch {
+    return undefined
+  }
+}

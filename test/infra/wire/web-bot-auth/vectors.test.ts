@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  checkSignature,
+  lifetimeProblem,
+  type RequestSignature,
+  readSignatures,
+} from '../../../../infra/wire/web-bot-auth/check.ts'
+import { readSignatureAgents } from '../../../../infra/wire/web-bot-auth/fields.ts'
+import { directoryKeys, isSignedBy } from '../../../../infra/wire/web-bot-auth/keys.ts'
+import v1 from '../../../fixtures/web-bot-auth/web_bot_auth_architecture_v1.json' with { type: 'json' }
+import v2 from '../../../fixtures/web-bot-auth/web_bot_auth_architecture_v2.json' with { type: 'json' }
+import agents from '../../../fixtures/web-bot-auth/web_bot_auth_signature_agent_v1.json' with { type: 'json' }
+
+interface Vector {
+  key: { kty: string; x?: string }
+  created_ms: number
+  signature: string
+  signature_input: string
+  signature_agent?: string
+}
+
+const vectors: Vector[] = [...v1, ...v2]
+const named = vectors.map(({ signature_agent, ...one }, index) => {
+  const agent = signature_agent ?? '"https://signature-agent.test"'
+  return { ...one, signature_agent: agent, isAgentCovered: signature_agent !== undefined, index }
+})
+const ed25519 = named.filter(({ key }) => key.kty === 'OKP')
+const ofAgents = ed25519.filter(({ isAgentCovered }) => isAgentCovered)
+
+const baseUrls = ['https://example.com']
+const hourMs = 60 * 60 * 1000
+
+const requestOf = ({ signature, signature_input, signature_agent }: (typeof named)[number]) => ({
+  method: 'GET',
+  target: '/path/to/resource',
+  rawHeaders: [
+    'Signature',
+    signature,
+    'Signature-Input',
+    signature_input,
+    'Signature-Agent',
+    signature_agent,
+  ],
+})
+
+function signatureIn(vector: (typeof named)[number]): RequestSignature {
+  const read = readSignatures(requestOf(vector), baseUrls)
+  const [one] = Array.isArray(read) ? read : []
+  if (one?.status !== 'signed') throw new Error(`not read: ${JSON.stringify(read)}`)
+  return one.signature
+}
+
+const keys = directoryKeys(JSON.stringify({ keys: vectors.map(({ key }) => key) })) ?? new Map()
+
+function isSigned({ keyId, bases: [base = ''], bytes }: RequestSignature): boolean {
+  return isSignedBy(keys.get(keyId) ?? '', { base, bytes })
+}
+
+it('there are vectors of both kinds', () => {
+  expect(named.length).toBe(8)
+  expect(ed25519.length).toBe(4)
+  expect(ofAgents.length).toBe(2)
+  expect([...keys.keys()]).toEqual(['poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U'])
+})
+
+describe.each(ofAgents)('vector $index', (vector) => {
+  const rules = { baseUrls, maxLifetimeMs: hourMs, now: vector.created_ms + 1000 }
+
+  it('is signed by its key', () => {
+    expect(signatureIn(vector)).toMatchObject({ agent: 'signature-agent.test' })
+    expect(isSigned(signatureIn(vector))).toBe(true)
+  })
+
+  it('is refused for its lifetime alone', () => {
+    const lasts = signatureIn(vector).expiresAt - vector.created_ms
+    const expected = lasts > hourMs ? { status: 'invalid', reason: 'lifetime' } : { status: 'signed' }
+    expect(checkSignature(requestOf(vector), rules)).toMatchObject(expected)
+    expect(checkSignature(requestOf(vector), { ...rules, maxLifetimeMs: lasts })).toMatchObject({
+      status: 'signed',
+    })
+    expect(lifetimeProblem(signatureIn(vector), { maxLifetimeMs: lasts, now: vector.created_ms })).toBe(
+      undefined,
+    )
+  })
+
+  it('is not signed by its key with any bit changed in base or signature', () => {
+    const signature = signatureIn(vector)
+    const base = Buffer.from(signature.bases[0] ?? '', 'latin1')
+    const changedAt = (bytes: Buffer, at: number, bit: number) => {
+      const changed = Buffer.from(bytes)
+      changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at)
+      return changed
+    }
+    const bits = fc.integer({ min: 0, max: 7 })
+    for (let at = 0; at < base.length; at++) {
+      const [bit = 0] = fc.sample(bits, 1)
+      const bases = [changedAt(base, at, bit).toString('latin1')]
+      expect(isSigned({ ...signature, bases }), `byte ${at} of the base, bit ${bit}`).toBe(false)
+    }
+    for (let at = 0; at < signature.bytes.length; at++) {
+      const [bit = 0] = fc.sample(bits, 1)
+      const bytes = changedAt(signature.bytes, at, bit)
+      expect(isSigned({ ...signature, bytes }), `byte ${at} of the signature, bit ${bit}`).toBe(false)
+    }
+  })
+})
+
+it.each(ed25519.filter(({ isAgentCovered }) => !isAgentCovered))(
+  'vector $index leaves the agent out of what it signs, and is refused for that',
+  (vector) => {
+    expect(readSignatures(requestOf(vector), baseUrls)).toEqual([{ status: 'invalid', reason: 'coverage' }])
+  },
+)
+
+it.each(named.filter(({ key, isAgentCovered }) => key.kty === 'RSA' && isAgentCovered))(
+  'vector $index is by RSA, whose keys are not read',
+  (vector) => {
+    const expected = [{ status: 'unknown_key', reason: 'algorithm' }]
+    expect(readSignatures(requestOf(vector), baseUrls)).toEqual(expected)
+    const unsaid = { ...vector, signature_input: vector.signature_input.replace(';alg="rsa-pss-sha512"', '') }
+    expect(readSignatures(requestOf(unsaid), baseUrls)).toEqual(expected)
+  },
+)
+
+it.each(agents)('Signature-Agent: $name', ({ header, entries }) => {
+  const read = readSignatureAgents(header)
+  const urls = read?.form === 'dictionary' ? [...read.urls] : []
+  expect(urls.map(([label, { url, type }]) => ({ label, uri: url?.href.replace(/\/$/, ''), type }))).toEqual(
+    entries,
+  )
+})
