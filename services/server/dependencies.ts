@@ -44,6 +44,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.ts'
 import { gateMigrations } from '../gate/gate.ts'
 import { eraseStates } from '../scoring/erase.ts'
+import { identityMigrations } from '../scoring/identity/tables.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
 import { queueMigrations } from '../webhooks/queue-table.ts'
 import type { Connections } from './connections.ts'
@@ -183,6 +184,7 @@ const servingMigrations = [
   dataKeyMigrations,
   // Collect reads how far scoring is, wherever that runs.
   scoringMigrations,
+  identityMigrations,
   queueMigrations,
   gateMigrations,
   probeMigrations,

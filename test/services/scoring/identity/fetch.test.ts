@@ -1,0 +1,116 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
+import { createFetcher, type FetchOptions } from '../../../../services/scoring/identity/fetch.ts'
+import { createAgentKey } from '../../../support/agent-signature.ts'
+import type { DnsReply } from '../../../support/dns-server.ts'
+import { type Reply, startDirectory, startReverseDns } from './directory-server.ts'
+
+const ends: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+})
+
+const { jwk, keyId } = createAgentKey()
+const good = JSON.stringify({ keys: [{ kty: 'RSA', n: 'x', e: 'AQAB' }, jwk, { ...jwk, x: 'short' }] })
+
+async function fetchWith(reply: Reply | (() => Promise<Reply>), some: Partial<FetchOptions> = {}) {
+  const server = await startDirectory(() => (typeof reply === 'function' ? reply() : reply))
+  ends.push(server.close)
+  const { fetch, close } = createFetcher({ ...server.options, ...some })
+  ends.push(close)
+  return { server, result: await fetch(server.directory) }
+}
+
+describe('a directory', () => {
+  it('is read by its thumbprints, without keys of other kinds', async () => {
+    const { server, result } = await fetchWith({ body: good })
+    expect(result).toEqual({ keys: { [keyId]: jwk.x } })
+    expect(server.requests).toEqual(['/.well-known/http-message-signatures-directory'])
+  })
+
+  it('gives a hundred keys at most', async () => {
+    const keys = Array.from({ length: 300 }, () => createAgentKey().jwk)
+    const { result } = await fetchWith({ body: JSON.stringify({ keys }) })
+    expect('keys' in result && Object.keys(result.keys)).toHaveLength(100)
+  })
+
+  it.each<[string, Reply, string]>([
+    ['with 10,000 keys', { body: JSON.stringify({ keys: Array(10_000).fill(jwk) }) }, 'size'],
+    ['of 10 MB', { body: ' '.repeat(10 * 1024 * 1024) }, 'size'],
+    ['that is none', { body: '<html>' }, 'content'],
+    ['without keys', { body: '{"keys":"none"}' }, 'content'],
+    ['that is not there', { status: 404 }, 'status 404'],
+    ['that leads inside', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'status 302'],
+  ])('%s is refused', async (_, reply, failure) => {
+    const { server, result } = await fetchWith(reply)
+    expect(result).toEqual({ failure })
+    expect(server.requests.length).toBe(1)
+    expect(server.questions.every((question) => question.endsWith(' agent.example'))).toBe(true)
+  })
+
+  it('that never ends is given up', async () => {
+    const { result } = await fetchWith(() => new Promise(() => {}), { timeoutMs: 200 })
+    expect(result).toEqual({ failure: 'timeout' })
+  })
+
+  it('that is down is a failure', async () => {
+    const server = await startDirectory(() => ({ body: good }))
+    const { fetch, close } = createFetcher(server.options)
+    ends.push(close)
+    await server.close()
+    // Its name server is gone with it.
+    expect(await fetch(server.directory)).toEqual({ failure: 'dns' })
+  })
+
+  it('at an address inside is not requested, as a server has no exceptions', async () => {
+    const { server, result } = await fetchWith({ body: good }, { rules: createAddressRules([]) })
+    expect(result).toEqual({ failure: 'address' })
+    expect(server.requests).toEqual([])
+  })
+})
+
+describe('the host name of an address', () => {
+  const ip = '66.249.66.1'
+
+  async function hostOf(
+    names: string[] | DnsReply,
+    { addresses = {}, of = ip }: { addresses?: Record<string, string[]>; of?: string } = {},
+  ) {
+    const dns = await startReverseDns(names, addresses)
+    ends.push(dns.close)
+    const rules = createAddressRules([])
+    const { fetch, close } = createFetcher({ rules, dnsServers: [dns.address], timeoutMs: 400 })
+    ends.push(close)
+    return fetch(of)
+  }
+
+  it('counts where it leads back to the address', async () => {
+    const addresses = { 'Crawl-1.bot.example': [], 'crawl-1.bot.example': ['203.0.113.1', ip] }
+    expect(await hostOf(['Crawl-1.bot.example'], { addresses })).toEqual({ host: 'crawl-1.bot.example' })
+  })
+
+  it('may be the second of its names, or of IPv6', async () => {
+    const of = '2001:4860:4801:10:0:0:0:1'
+    const addresses = { 'second.example': ['2001:4860:4801:10::1'] }
+    expect(await hostOf(['first.example', 'second.example'], { addresses, of })).toEqual({
+      host: 'second.example',
+    })
+  })
+
+  it.each<[string, string[] | DnsReply, Record<string, string[]>]>([
+    ['leads elsewhere', ['crawl-1.bot.example'], { 'crawl-1.bot.example': ['203.0.113.1'] }],
+    ['leads nowhere', ['crawl-1.bot.example'], {}],
+    ['is none', [], {}],
+    ['does not exist', 'NXDOMAIN', {}],
+  ])('%s: there is none', async (_, names, addresses) => {
+    expect(await hostOf(names, { addresses })).toEqual({ host: null })
+  })
+
+  it.each<[DnsReply, string]>([
+    ['SERVFAIL', 'ESERVFAIL'],
+    ['silent', 'E'],
+  ])('%s: DNS has not said that there is none', async (reply, code) => {
+    const result = await hostOf(reply)
+    expect('failure' in result && result.failure.startsWith(code)).toBe(true)
+  })
+})

@@ -1,0 +1,122 @@
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { transaction } from '../../../../infra/postgres/pool.ts'
+import { runLookups, type WaitingSession } from '../../../../services/scoring/identity/lookups.ts'
+import {
+  type LookupResult,
+  purgeIdentity,
+  readLookups,
+  takeNonces,
+} from '../../../../services/scoring/identity/tables.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
+
+const minute = 60_000
+const startedAt = 1_800_000_000_000
+const logger = pino({ level: 'silent' })
+const directory = 'https://agent.example/.well-known/http-message-signatures-directory'
+const found: LookupResult = { keys: { k: 'x' } }
+
+let database: TestDatabase
+let now = startedAt
+const stops: (() => Promise<void>)[] = []
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+  await database.pool.query('truncate scoring.agent_lookups, scoring.used_nonces')
+  now = startedAt
+})
+afterAll(() => database.drop())
+
+const session = (session_id: string): WaitingSession => ({
+  ...{ session_id, organization_id: 'org_1', environment: 'live' },
+})
+
+function start(answer: (subject: string) => LookupResult | Promise<LookupResult>) {
+  const fetched: string[] = []
+  const answered: string[] = []
+  const lookups = runLookups({
+    ...{ pool: database.pool, clock: () => now, logger, intervalMs: 10 },
+    async fetch(subject) {
+      fetched.push(subject)
+      return answer(subject)
+    },
+    async onAnswer(subject, sessions) {
+      answered.push(...sessions.map(({ session_id }) => `${session_id} ${subject}`))
+    },
+  })
+  stops.push(lookups.stop)
+  const request = (subject: string, id = 'sid_1', dueAt = now) =>
+    lookups.request({ subject, session: session(id), dueAt })
+  return { request, fetched, answered }
+}
+
+it('is fetched once for all sessions that wait, and is in the table before they go on', async () => {
+  const { promise, resolve } = Promise.withResolvers<LookupResult>()
+  const { request, fetched, answered } = start(() => promise)
+  request(directory, 'sid_1')
+  await eventually(() => expect(fetched).toEqual([directory]))
+  request(directory, 'sid_2')
+  resolve(found)
+  await eventually(() => expect(answered.toSorted()).toEqual([`sid_1 ${directory}`, `sid_2 ${directory}`]))
+  expect(fetched).toEqual([directory])
+  expect((await readLookups(database.pool, [directory], now)).get(directory)).toMatchObject({
+    ...{ result: found, fetched_at: startedAt, ends_at: startedAt + 60 * minute },
+  })
+})
+
+it('is not fetched where another process has', async () => {
+  const first = start(() => found)
+  first.request(directory)
+  await eventually(() => expect(first.answered.length).toBe(1))
+  const second = start(() => found)
+  second.request(directory)
+  await eventually(() => expect(second.answered.length).toBe(1))
+  expect(second.fetched).toEqual([])
+})
+
+it('a failure is tried again after five minutes, and not before, for as long as a session waits', async () => {
+  let result: LookupResult = { failure: 'timeout' }
+  const { request, fetched, answered } = start(() => result)
+  request(directory)
+  await eventually(async () => expect((await readLookups(database.pool, [directory], now)).size).toBe(1))
+  now += 5 * minute - 1
+  request('https://other.test/', 'sid_2')
+  await eventually(() => expect(fetched).toEqual([directory, 'https://other.test/']))
+  now += 1
+  await eventually(() => expect(fetched.filter((one) => one === directory).length).toBe(2))
+  result = found
+  now += 31 * minute
+  request(directory, 'sid_3')
+  await eventually(() => expect(answered).toEqual([`sid_3 ${directory}`]))
+})
+
+it('no domain has more than four, and nobody can fill it with names below one', async () => {
+  const { promise, resolve } = Promise.withResolvers<LookupResult>()
+  const { request, fetched } = start(() => promise)
+  for (let n = 0; n < 20; n++) request(`https://a${n}.evil.example/`)
+  request(directory)
+  await eventually(() => expect(fetched).toContain(directory))
+  expect(fetched.filter((one) => one.includes('evil')).length).toBe(4)
+  resolve(found)
+})
+
+it('a nonce is of the first request that took it', async () => {
+  const take = (...requests: [string, string][]) =>
+    transaction(database.pool, (tx) =>
+      takeNonces(
+        tx,
+        requests.map(([nonce_hash, request_hash]) => ({ nonce_hash, request_hash, ends_at: now + minute })),
+      ),
+    )
+  expect([...(await take(['aa', '01'], ['bb', '02'], ['aa', '03']))].sort()).toEqual([
+    ['aa', '01'],
+    ['bb', '02'],
+  ])
+  expect(await take(['aa', '04'])).toEqual(new Map([['aa', '01']]))
+  expect(await take(['aa', '01'])).toEqual(new Map([['aa', '01']]))
+  expect(await purgeIdentity(database.pool, now)).toBe(0)
+  expect(await purgeIdentity(database.pool, now + minute)).toBe(2)
+})
