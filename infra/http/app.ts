@@ -85,8 +85,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     if (request.headers.host || isOldProbe(request)) done()
     else done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
   })
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isStopping()) reply.header('connection', 'close')
+  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
+    // HTTP/2 has no such header: GOAWAY says it there.
+    if (raw.httpVersionMajor > 1) reply.removeHeader('connection')
+    else if (isStopping()) reply.header('connection', 'close')
     done()
   })
   logRequests(app, logger)

@@ -13,6 +13,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     handshake: Handshake
   }
+  interface FastifyInstance {
+    /** The JA4 of requests whose TLS ends in this process. */
+    hellos: WeakMap<object, string>
+  }
 }
 
 // Settings, window update, priorities, and the order of pseudo headers.
@@ -21,6 +25,7 @@ const http2Pattern =
 
 /** `request.handshake`, which is read from headers where somebody asks for it. */
 export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): void {
+  app.decorate('hellos', new WeakMap<object, string>())
   app.decorateRequest('handshake', {
     getter(this: FastifyRequest) {
       return handshakeOf(this, headers)
@@ -29,11 +34,11 @@ export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): 
 }
 
 // Whoever is no trusted proxy could name any browser's. What a proxy that does not forward an address says is not believed
-// either, because then the proxy itself is the client.
-function handshakeOf({ ips = [], headers }: FastifyRequest, names: EdgeHeaders): Handshake {
-  const isForwarded = ips.length > 1
+// either, because then the proxy itself is the client. Of a client that it forwards it alone saw the handshake.
+function handshakeOf({ ips = [], headers, raw, server }: FastifyRequest, names: EdgeHeaders): Handshake {
+  if (ips.length <= 1) return { ja4: server.hellos.get(raw) ?? null, http2: null }
   const read = (name: string | undefined, pattern: RegExp) => {
-    const value = isForwarded && name !== undefined ? headers[name] : undefined
+    const value = name === undefined ? undefined : headers[name]
     return typeof value === 'string' && pattern.test(value) ? value : null
   }
   return { ja4: read(names.ja4, ja4Pattern), http2: read(names.http2, http2Pattern) }

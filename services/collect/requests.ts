@@ -152,9 +152,10 @@ export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Rec
   return hints
 }
 
-/** Header names in the order and case received, because both differ between HTTP stacks. */
+/** Header names in the order and case received, because both differ between HTTP stacks. HTTP/2 has lower case only. */
 export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
-  return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
+  const names = raw.rawHeaders.filter((_, index) => index % 2 === 0)
+  return names.filter((name) => !name.startsWith(':')).slice(0, maxHeaders)
 }
 
 /**

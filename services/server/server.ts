@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
+import { createTlsListener, type TlsListener } from '../../infra/http/tls/listener.ts'
 import { readAddresses } from '../../infra/ip/data/read.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
@@ -115,8 +116,10 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       await listen(metrics, { port: config.METRICS_PORT ?? 0, host: config.HOST, setting: 'METRICS_PORT' })
     if (schemas)
       await listen(schemas, { port: config.SCHEMAS_PORT ?? 0, host: config.HOST, setting: 'SCHEMAS_PORT' })
+    const tls = await openTls(app, core)
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
+    await tls?.listen({ port: config.TLS_PORT, host: config.HOST, setting: 'TLS_PORT' })
     const stop = async () => {
       stopping = true
       await drain(app, { drainMs: config.DRAIN_MS, closeMs })
@@ -127,6 +130,12 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
+}
+
+// Where clients come without a proxy in front. PORT stays for probes, and for whoever is inside.
+async function openTls(app: FastifyInstance, { config, logger }: Core): Promise<TlsListener | undefined> {
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile } = config
+  return certFile && keyFile ? createTlsListener(app, { certFile, keyFile, logger, closeMs }) : undefined
 }
 
 // A port of its own, because its callers are inside and its errors have another form.

@@ -65,6 +65,11 @@ describe('settings', () => {
     expect(() => readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })).toThrow(/EDGE_HEADERS/)
   })
 
+  it('have a certificate and its key, or neither', () => {
+    expect(() => readConfig({ TLS_CERT_FILE: 'tls.pem' })).toThrow(/TLS_KEY_FILE are set together/)
+    expect(readConfig({ TLS_CERT_FILE: 'tls.pem', TLS_KEY_FILE: 'tls.key' }).TLS_PORT).toBe(8443)
+  })
+
   it('believe no edge where nobody is trusted', () => {
     expect(() => readConfig({ EDGE_HEADERS: 'bunny' })).toThrow(/EDGE_HEADERS: TRUSTED_PROXIES/)
   })
