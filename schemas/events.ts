@@ -1316,6 +1316,36 @@ export interface Sdk {
 
 export type DecisionReason = 'first' | 'changed' | 'hand_off' | 'idle'
 
+export type AgentStatus = 'none' | 'declared' | 'signed' | 'verified' | 'spoofed'
+
+/** What was looked at. Null = it was not, or has no answer yet. */
+export interface AgentEvidence {
+  catalogue_id: null | string
+  /** Host of the Signature-Agent header. */
+  domain: null | string
+  /** Thumbprint of the key that signed. */
+  key_id: null | string
+  /** Of the address, where it leads back to the address. */
+  host_name: null | string
+  /** The published ranges that were searched for the address. */
+  list: null | string
+  /** Why the signature does not count. */
+  reason: null | string
+  /** When the directory of keys, or the host name, was fetched. */
+  fetched_at: null | number
+}
+
+/** Which bot or agent the session says that it is, and whether that is so. */
+export interface SessionAgent {
+  status: AgentStatus
+  provider: null | string
+  product: null | string
+  purpose: null | string
+  /** The check that decided: signature, reverse_dns or published_ranges. */
+  method: null | string
+  evidence: null | AgentEvidence
+}
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -1377,6 +1407,8 @@ export interface SessionScored {
   reason: null | DecisionReason
   /** Id of the scoring model that made the score of the signals. */
   model: null | string
+  /** Null for decisions of before it was looked for. */
+  agent: null | SessionAgent
 }
 
 /** The customer took a mark away from a session. The mark before it counts again. */

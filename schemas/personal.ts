@@ -43,6 +43,7 @@ export const personalFields = {
     'snapshot_hash',
     'behavior_hash',
     'sdk',
+    'agent',
   ],
   ClientUserAttached: ['client_user_id'],
   VisitorLinked: ['continuity_id', 'presented_continuity_ids', 'install_id', 'components', 'network'],

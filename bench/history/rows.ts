@@ -62,7 +62,7 @@ const columns: Record<string, string> = {
   user_text: `case when bench.u(i, 20) < 0.3 then ${text('u', 'bench.zipf(i, 21, 2000000)')} end`,
   key_id: `'key_' || lpad(bench.zipf(i, 27, 5)::text, 26, '0')`,
   scoring_version: `'4'`,
-  model: `'tidegate-4'`,
+  model: `'tidegate-5'`,
   signals: 'signals',
   signal_points: 'points',
   signal_codes: 'codes',

@@ -2,7 +2,15 @@
 // `node infra/agents/build.ts <arcjet's well-known-bots as known-bots.json> <crawler-user-agents.json> > infra/agents/catalogue.json`
 import { readFileSync } from 'node:fs'
 import type { AgentPurpose, CatalogueEntry } from './catalogue.ts'
-import { excluded, familiar, imessage, providersByCategory, providersByName, spelledOut } from './judged.ts'
+import {
+  chatgptAgent,
+  excluded,
+  familiar,
+  imessage,
+  providersByCategory,
+  providersByName,
+  spelledOut,
+} from './judged.ts'
 
 interface KnownBot {
   id: string
@@ -129,7 +137,7 @@ function build(bots: KnownBot[], crawlers: Crawler[]): CatalogueEntry[] {
 }
 
 const [bots, crawlers] = process.argv.slice(2, 4).map((file) => JSON.parse(readFileSync(file, 'utf8')))
-const agents = build(bots.bots, crawlers)
+const agents = [chatgptAgent, ...build(bots.bots, crawlers)]
 const sources = [
   'github.com/arcjet/well-known-bots, commit 0637e27 of 2026-02-26 (MIT)',
   'npm crawler-user-agents 1.60.0 of 2026-08-10 (MIT)',

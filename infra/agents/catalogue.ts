@@ -20,6 +20,8 @@ const catalogueEntry = z.strictObject({
   reverse_dns: z.array(z.string()).optional(),
   /** Addresses on the web at which its operator publishes from where it comes. */
   ranges: z.array(z.string()).optional(),
+  /** Domains whose keys sign its requests. */
+  domains: z.array(z.string()).optional(),
 })
 export type CatalogueEntry = z.infer<typeof catalogueEntry>
 
@@ -91,3 +93,29 @@ function hostPattern(pattern: string): RegExp {
 export function isHostOf({ reverse_dns = [] }: CatalogueEntry, host: string): boolean {
   return reverse_dns.some((pattern) => hostPatterns.get(pattern)?.test(host))
 }
+
+const byDomain = new Map(
+  catalogue.flatMap((entry) => (entry.domains ?? []).map((domain) => [domain, entry] as const)),
+)
+
+/** Whose the keys of a domain are; null where the catalogue does not say. */
+export const agentOfDomain = (domain: string): CatalogueEntry | null => byDomain.get(domain) ?? null
+
+// Lists of addresses by their names in data of addresses, with the product or the published ranges that each stands for.
+const lists: readonly [list: string, of: string][] = [
+  ['Googlebot', 'https://developers.google.com/static/search/apis/ipranges/googlebot.json'],
+  ['Bingbot', 'https://www.bing.com/toolbox/bingbot.json'],
+  ['GPTBot', 'https://openai.com/gptbot.json'],
+  ['PerplexityBot', 'https://www.perplexity.ai/perplexitybot.json'],
+  ['Meta', 'http://www.facebook.com/peering/geofeed'],
+  ['Amazonbot', 'Amazonbot'],
+  ['Applebot', 'Applebot'],
+  ['ClaudeBot', 'ClaudeBot'],
+  ['DuckDuckBot', 'DuckDuckBot'],
+  ['Common Crawl', 'CCBot'],
+  ['Internet Archive', 'archive.org_bot'],
+]
+
+/** The list of addresses by which an agent can be verified; undefined without one. */
+export const listOf = ({ product, ranges = [] }: CatalogueEntry): string | undefined =>
+  lists.find(([, of]) => of === product || ranges.includes(of))?.[0]

@@ -37,6 +37,16 @@ export const imessage: CatalogueEntry = {
   names: ['facebookexternalhit/1.1 facebot twitterbot/1.0'],
 }
 
+/** It signs its requests, and its user agent is that of a browser. Seen in public captures; neither list has it. */
+export const chatgptAgent: CatalogueEntry = {
+  id: 'chatgpt-agent',
+  provider: 'openai',
+  product: 'ChatGPT agent',
+  purpose: 'ai_assistant',
+  names: [],
+  domains: ['chatgpt.com'],
+}
+
 /** Patterns of several spellings. */
 export const spelledOut: Record<string, string[]> = {
   WhatsApp: ['^WhatsApp/'],

@@ -22,6 +22,8 @@ const groupSql = {
   os: 's.os',
   handed_off: '(s.handed_off_at is not null)',
   mark: `coalesce(s.mark, 'none')`,
+  agent_status: 's.agent_status',
+  agent_provider: 's.agent_provider',
 } as const
 
 /** What sessions are counted by. No field names a person. */
@@ -29,6 +31,7 @@ export type GroupField = keyof typeof groupSql
 export const groupFields = [
   ...(['verdict', 'signal', 'attribution', 'country', 'asn', 'network'] as const),
   ...(['page_host', 'key_id', 'browser', 'os', 'handed_off', 'mark'] as const),
+  ...(['agent_status', 'agent_provider'] as const),
 ] as const satisfies GroupField[]
 
 export const isFact = (field: GroupField): boolean => !['verdict', 'key_id', 'mark'].includes(field)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { MarkLabel } from '../../schemas/events.ts'
+import type { AgentStatus, MarkLabel } from '../../schemas/events.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 
@@ -11,6 +11,14 @@ export const percent = z.int().min(0).max(100)
 
 export const verdict = z.enum(['bot', 'human', 'inconclusive']).meta({ id: 'Verdict' })
 export const phase = z.enum(['snapshot', 'behavioral']).meta({ id: 'Phase' })
+
+export const agentStatus = z.enum([
+  'none',
+  'declared',
+  'signed',
+  'verified',
+  'spoofed',
+] satisfies AgentStatus[])
 
 export const markLabel = z.enum(['human', 'bot', 'fraud', 'legitimate'] satisfies MarkLabel[])
 export const markReason = z

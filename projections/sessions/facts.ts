@@ -1,6 +1,13 @@
 import ipaddr from 'ipaddr.js'
 import { column, foreign, nullable, type RowOf, storable, type Table } from '../../infra/postgres/table.ts'
-import type { MarkLabel, Network, Platform, Repeats, SessionScored } from '../../schemas/events.ts'
+import type {
+  AgentStatus,
+  MarkLabel,
+  Network,
+  Platform,
+  Repeats,
+  SessionScored,
+} from '../../schemas/events.ts'
 
 /** The newest mark of the session; null without one. */
 export const markColumns = {
@@ -45,6 +52,9 @@ export const factColumns = {
   has_snapshot: nullable(column.boolean()),
   handed_off_at: nullable(column.bigint()),
   repeats: nullable(column.json<Repeats>()),
+  agent_status: nullable(column.text<AgentStatus>()),
+  agent_provider: nullable(foreign(column.text())),
+  agent_product: nullable(column.text()),
 }
 
 export type SessionFacts = RowOf<Table<{ [K in keyof typeof factColumns]: ValueOf<(typeof factColumns)[K]> }>>
@@ -83,6 +93,9 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     has_snapshot: decision.has_snapshot ?? decision.manipulation !== null,
     handed_off_at: handedOffAt(decision),
     repeats: decision.repeats,
+    agent_status: decision.agent?.status ?? null,
+    agent_provider: decision.agent?.provider ?? null,
+    agent_product: decision.agent?.product ?? null,
   }
 }
 

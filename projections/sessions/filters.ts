@@ -1,4 +1,4 @@
-import type { AttributionKind, MarkLabel, Verdict } from '../../schemas/events.ts'
+import type { AgentStatus, AttributionKind, MarkLabel, Verdict } from '../../schemas/events.ts'
 import { userTextId } from './apply-visitors.ts'
 import type { NetworkKind } from './facts.ts'
 import type { DataScope } from './scope.ts'
@@ -16,6 +16,8 @@ export interface SessionFilters {
   signal?: string[] | undefined
   /** `kind:value`, or the value of any kind. */
   attribution?: string[] | undefined
+  agent_status?: AgentStatus[] | undefined
+  agent_provider?: string[] | undefined
   country?: string[] | undefined
   asn?: number[] | undefined
   network?: NetworkKind[] | undefined
@@ -76,6 +78,8 @@ export function lastingConditions(scope: DataScope, filters: SessionFilters, bin
 /** Of what is null once the session's decisions have ended: no such session meets one. */
 export function factConditions(filters: SessionFilters, bind: Bind): string[] {
   return [
+    ...where(filters.agent_status, (statuses) => anyOf('s.agent_status', statuses, bind)),
+    ...where(filters.agent_provider, (names) => anyOf('s.agent_provider', names, bind)),
     ...where(filters.country, (codes) => anyOf('s.country', codes, bind)),
     ...where(filters.asn, (numbers) => `s.asn = ${oneOf(numbers, 'bigint', bind)}`),
     ...where(filters.network, (kinds) => anyOf('s.network', kinds, bind)),

@@ -7,7 +7,7 @@ export const hourMs = 3_600_000
 /** What sessions of an hour are counted by, each by verdict. No field names a person. */
 export const rolledFields = [
   ...(['country', 'asn', 'network', 'browser', 'os', 'page_host', 'key_id'] as const),
-  ...(['signal', 'attribution'] as const),
+  ...(['agent_status', 'agent_provider', 'signal', 'attribution'] as const),
 ]
 export type RolledField = (typeof rolledFields)[number]
 

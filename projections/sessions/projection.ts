@@ -56,7 +56,7 @@ const tables = [
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 2,
+  version: 3,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   views: { session_facts: sessionFactsView },

@@ -12,8 +12,9 @@ export function readEvent(value: Buffer): SessionScored {
 }
 
 export function readEvidence(value: Buffer): DecisionEvidence {
-  const { request, score_breakdown, visitor, signals_fired, attribution, hand_off, device } = readEvent(value)
+  const { request, score_breakdown, visitor, signals_fired, attribution, hand_off, agent, device } =
+    readEvent(value)
   const platform = device.operating_system.name
   const link = linkedVisitor(visitor)
-  return { request, score_breakdown, visitor: link, signals_fired, attribution, hand_off, platform }
+  return { request, score_breakdown, visitor: link, signals_fired, attribution, hand_off, agent, platform }
 }

@@ -27,7 +27,10 @@ export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_
 
 /** Members of a decision in hand-offs, webhook events and visitor activity, in addition to its row. */
 export interface DecisionEvidence
-  extends Pick<SessionScored, 'request' | 'score_breakdown' | 'signals_fired' | 'attribution' | 'hand_off'> {
+  extends Pick<
+    SessionScored,
+    'request' | 'score_breakdown' | 'signals_fired' | 'attribution' | 'hand_off' | 'agent'
+  > {
   visitor: LinkedVisitor | null
   /** The operating system, as events name it. */
   platform: SessionScored['device']['operating_system']['name']
@@ -215,7 +218,8 @@ export const decisionStorage = `
 /** What sessions are filtered and counted by stands in the first one, because reading rows takes ten times as long. */
 export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id, verdict, risk_score, scoring_version,
-    country, asn, network, page_host, key_id, browser, os, handed_off_at, mark, ip_address, attribution, signal_codes);
+    country, asn, network, page_host, key_id, browser, os, handed_off_at, mark, ip_address, attribution, signal_codes,
+    agent_status, agent_provider);
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
   create index on sessions (organization_id, environment, visitor_id, evaluated_at, session_id);
   create index on search_texts using gin (text gin_trgm_ops);

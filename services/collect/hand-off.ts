@@ -100,6 +100,7 @@ export function tokenPayload(row: FullDecisionRow) {
     signals: riskSignals(row),
     score_breakdown: scoreBreakdownOf(row),
     attribution: visibleAttribution(row),
+    agent: row.agent,
     embed: null,
     ...(row.hand_off ? { hand_off: row.hand_off } : {}),
   }

@@ -29,6 +29,7 @@ export function sessionDetail(
     highlights: detail.highlights.map(({ evidence, ...rest }) => (evidence ? { ...rest, evidence } : rest)),
     attribution: detail.attribution,
     web_bot_auth: detail.web_bot_auth,
+    agent: agentJson(detail.agent),
     network: detailNetwork(detail.network),
     runtime_integrity: detail.runtime_integrity,
     visitor_fingerprint: detailVisitor(row),
@@ -52,6 +53,12 @@ export function sessionDetail(
     install_id: detail.install_id,
     behavior: null,
   }
+}
+
+function agentJson(agent: SessionScored['agent']): SessionDetail['agent'] {
+  if (!agent?.evidence) return agent && { ...agent, evidence: null }
+  const { fetched_at, ...evidence } = agent.evidence
+  return { ...agent, evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) } }
 }
 
 const automationStatus = {

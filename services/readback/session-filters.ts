@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { idPattern } from '../../infra/ids.ts'
 import { isPlainText } from '../../infra/text.ts'
-import { verdict } from '../../projections/sessions/decision-schemas.ts'
+import { agentStatus, verdict } from '../../projections/sessions/decision-schemas.ts'
 import { networkKinds } from '../../projections/sessions/facts.ts'
 import {
   attributionKinds,
@@ -81,6 +81,10 @@ export const filterQuery = {
   attribution: either(
     z.string().regex(label, { error: 'a value, or kind:value' }).refine(isPlainText),
   ).describe('A value that the session is attributed to, or `kind:value`, as `tool:playwright`.'),
+  agent_status: either(agentStatus),
+  agent_provider: either(text('a name').transform(inLowerCase)).describe(
+    'Who runs the agent, as `openai`, in any case.',
+  ),
   country: either(
     z
       .string()

@@ -63,7 +63,13 @@ export function startDecisions(
 
   function decide({ state, trigger, traceparent }: DecisionRequest): Verdict | undefined {
     const { model, until: modelUntil } = modelOf(state.organization_id)
-    const evaluation = evaluate({ state, network: network.lookup(state.ip_address, now), ...sources }, model)
+    const input = {
+      state,
+      network: network.lookup(state.ip_address, now),
+      checks: { ranges: network },
+      ...sources,
+    }
+    const evaluation = evaluate(input, model)
     const { verdict } = evaluation.score
     // What others did is counted for decisions only, so both verdicts are of what the session says itself.
     if (trigger.onlyOnChange && verdict === state.verdict) return undefined

@@ -100,6 +100,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     has_snapshot: facts.snapshot !== null,
     reason: trigger.reason,
     model: modelId(model),
+    agent: facts.identity,
   }
 }
 

@@ -113,7 +113,7 @@ describe('a model of an organization', () => {
 
     const back = await cluster.cli([...args, '--back', '--reason', 'too many people'])
     expect(back.stdout).toMatch(/^From .* on everybody's model decides/)
-    expect(decisionsOf(await decidedBy('tidegate-4'))).toEqual(decisionsOf(before))
+    expect(decisionsOf(await decidedBy('tidegate-5'))).toEqual(decisionsOf(before))
     const audit = await cluster.cli(['audit', '--organization', slug])
     expect(audit.stdout).toMatch(
       /ScoringModelChanged[^\n]+operator rescore --back[\s\S]+operator rescore --switch/,

@@ -7,7 +7,13 @@ import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { attributionKinds, inLowerCase, type SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createSessionsPrune } from '../../projections/sessions/prune.ts'
-import type { AttributionLabel, Environment, SessionScored, Verdict } from '../../schemas/events.ts'
+import type {
+  AgentStatus,
+  AttributionLabel,
+  Environment,
+  SessionScored,
+  Verdict,
+} from '../../schemas/events.ts'
 import { type ProjectionWorld, testCause } from '../support/projections.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 
@@ -27,6 +33,7 @@ export interface ModelSession {
   browser: string | null
   os: string
   ip: string
+  agent: { status: AgentStatus; provider: string | null } | null
   key: number
   visitor: number | null
   handedOff: boolean
@@ -50,6 +57,12 @@ export const facts = fc.record({
   browser: oneOf('Chrome', 'Samsung Internet', 'Über App', null),
   os: oneOf('iOS', 'Windows'),
   ip: oneOf('203.0.113.9', '203.0.113.200', '2001:db8::1'),
+  agent: oneOf<ModelSession['agent']>(
+    { status: 'none', provider: null },
+    { status: 'verified', provider: 'google' },
+    { status: 'declared', provider: 'openai' },
+    null,
+  ),
   key: fc.integer({ min: 1, max: 2 }),
   visitor: oneOf(1, 2, null),
   handedOff: fc.boolean(),
@@ -79,9 +92,11 @@ const everyFilter = fc.record({
   os: some('ios', 'windows'),
   handed_off: some(true, false),
   mark: some<'none' | 'bot'>('none', 'bot'),
+  agent_status: some<AgentStatus>('none', 'verified', 'spoofed'),
+  agent_provider: some('google', 'openai', 'nobody'),
 })
 
-const filterNames = fc.uniqueArray(fc.nat(18), { minLength: 1, maxLength: 3 })
+const filterNames = fc.uniqueArray(fc.nat(20), { minLength: 1, maxLength: 3 })
 
 /** Few of them at once, so that sessions meet them; `matches` says without SQL whether they do. */
 export const filters: fc.Arbitrary<SessionFilters> = fc
@@ -127,8 +142,9 @@ export function asksFacts({
   ip,
   ...others
 }: SessionFilters): boolean {
-  const { page_host, browser, os, handed_off } = others
+  const { page_host, browser, os, handed_off, agent_status, agent_provider } = others
   const facts = [signal, attribution, country, asn, network, ip, page_host, browser, os, handed_off]
+  facts.push(agent_status, agent_provider)
   return facts.some((values) => values !== undefined)
 }
 
@@ -140,6 +156,8 @@ const matchesFacts = (session: ModelSession, filters: SessionFilters): boolean =
     ...session.labels.map((label) => label.split(':')[1] ?? ''),
   ) &&
   isAny(filters.country, session.country) &&
+  isAny(filters.agent_status, session.agent?.status ?? null) &&
+  isAny(filters.agent_provider, session.agent?.provider ?? null) &&
   isAny<string>(filters.network, session.network) &&
   isAny(filters.asn, session.asn) &&
   isAny(
@@ -288,6 +306,7 @@ function decisionOf(decided: ModelFacts, ids: Partial<SessionScored>): SessionSc
     device: { ...plain.device, operating_system: { name: os, version: null } },
     signals_fired: signals.map((signal) => ({ ...firedSignal, signal })),
     attribution: { labels: labels.map(labelOf), behaviors: [] },
+    agent: decided.agent && { ...decided.agent, ...unsaid },
     network: {
       ...plain.network,
       status: network === 'unknown' ? 'skipped' : 'ready',
@@ -305,6 +324,8 @@ const firedSignal = {
   channel: 'user_agent',
   signal_score: 4,
 } as const
+
+const unsaid = { product: null, purpose: null, method: null, evidence: null }
 
 const nowhere = {
   ...{ city: null, region: null, country: null, latitude: null, longitude: null, timezone: null },

@@ -245,6 +245,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     snapshot_hash: null,
     behavior_hash: null,
     repeats: null,
+    agent: null,
     given_answers: null,
     key_id: 'key_00000000000000000000000001',
     platform: 'web',

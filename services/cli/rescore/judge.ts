@@ -1,4 +1,4 @@
-import type { Network, Repeats } from '../../../schemas/events.ts'
+import type { Network, Repeats, SessionAgent } from '../../../schemas/events.ts'
 import { foldSessions } from '../../scoring/decide.ts'
 import type { ScoringModel } from '../../scoring/model/model.ts'
 import type { SessionEvent, SessionState } from '../../scoring/session/state.ts'
@@ -13,6 +13,7 @@ export interface RecordedDecision {
   openedAt: number
   network: Network
   repeats: Repeats | null
+  agent: SessionAgent | null
 }
 
 /** What decided beside the session's own events, at the time of the decision. */
@@ -62,11 +63,11 @@ export function startReplay(recorded: RecordedDecision, conditions: Conditions):
 
 function judged(
   state: SessionState,
-  { row, network, repeats }: RecordedDecision,
+  { row, network, repeats, agent }: RecordedDecision,
   { model, allowsMinimal }: Conditions,
 ): Judged {
   const input = { state, network: { ...network, sources: [] }, allowsMinimal: () => allowsMinimal }
   const fired = new Set(row.signals.split(' '))
-  const { score, fired: now } = evaluateAsRecorded(input, model, { fired, repeats })
+  const { score, fired: now } = evaluateAsRecorded(input, model, { fired, repeats, agent })
   return { model, signals: now.map(({ slug }) => slug), risk: score.risk, verdict: score.verdict }
 }

@@ -29,7 +29,7 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
 }
 
 function sourcesOf(facts: Facts, { visitor }: Described): string[] {
-  const { snapshot, behavioral, document, network, answers } = facts
+  const { snapshot, behavioral, document, network, answers, identity } = facts
   const isCompared = answers.engine === 'as_claimed' || answers.engine === 'otherwise'
   const consulted = {
     request_headers: document !== null,
@@ -40,6 +40,8 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     recorded_answers: isCompared && answers.engineBy === 'recorded',
     learned_answers: answers.engineBy === 'learned',
     simulated_answers: answers.engineBy === 'simulated',
+    published_ranges: (identity.evidence?.list ?? null) !== null,
+    reverse_dns: (identity.evidence?.host_name ?? null) !== null,
   }
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]
@@ -122,8 +124,16 @@ const inputs: Record<
   },
   // Provisional decisions are not compared with what others sent.
   replay_suspected: { page: (_, { repeats }) => [repeats], app: (_, { repeats }) => [repeats] },
-  // Web Bot Auth signatures are not checked, so that no identity is ever verified.
-  verified_bot_identity: { page: nothing, app: nothing },
+  // Where an agent could have named itself.
+  verified_bot_identity: {
+    page: ({ navigator, worker, iframe }, { document }) => [
+      navigator.user_agent,
+      worker.user_agent,
+      iframe.user_agent,
+      document,
+    ],
+    app: (_, { document }) => [document],
+  },
 }
 
 function uncheckedRuntime(facts: Facts, found: RuntimeIntegrity): string[] {

@@ -5,6 +5,7 @@ import type {
   IntegrityLevel,
   Manipulation,
   RuntimeIntegrity,
+  SessionAgent,
 } from '../../../schemas/events.ts'
 import type { Facts } from '../session/facts.ts'
 import type { Slug } from '../signals/catalogue.ts'
@@ -90,9 +91,16 @@ export function runtimeIntegrityOf(fired: FiredSignal[], facts: Facts): RuntimeI
     identity_spoofing_suspected: level('identity_spoofing_suspected'),
     replay_suspected: level('replay_suspected'),
     outdated_environment: isOutdated(facts) ? 'notice' : 'clean',
-    // Web Bot Auth signatures are not checked, so that no identity is ever verified.
-    verified_bot_identity: 'clean',
+    verified_bot_identity: identityLevels[facts.identity.status],
   }
+}
+
+const identityLevels: Record<SessionAgent['status'], IntegrityLevel> = {
+  none: 'clean',
+  verified: 'clean',
+  signed: 'notice',
+  declared: 'notice',
+  spoofed: 'high_risk',
 }
 
 function levelOf(signals: FiredSignal[]): IntegrityLevel {
@@ -196,19 +204,45 @@ const behaviors: Partial<Record<Slug, AttributionBehavior>> = {
 }
 
 export function attribute(fired: FiredSignal[], facts: Facts, isBot: boolean): Attribution | null {
-  const labels = [...actorLabels(fired, isBot), ...toolLabels(fired, facts), ...evasionLabels(fired)]
+  const labels = [
+    ...actorLabels(fired, { isBot, facts }),
+    ...toolLabels(fired, facts),
+    ...evasionLabels(fired),
+  ]
   const observed = fired.flatMap(({ slug }) => behaviors[slug] ?? [])
   return labels.length > 0 || observed.length > 0 ? { labels, behaviors: observed } : null
 }
 
-function actorLabels(fired: FiredSignal[], isBot: boolean): AttributionLabel[] {
+function actorLabels(
+  fired: FiredSignal[],
+  { isBot, facts: { identity } }: { isBot: boolean; facts: Facts },
+): AttributionLabel[] {
   if (!isBot) return []
   const risks = fired.filter(({ role }) => role === 'risk')
   const confidence = Math.max(...risks.map(({ points }) => points), 70)
-  const actor = { kind: 'actor', value: 'automation', label: 'Automation', confidence } as const
-  const crawls = fired.some(({ slug }) => slug === 'declared_bot_user_agent')
-  if (!crawls) return [actor]
-  return [actor, { kind: 'purpose', value: 'crawling', label: 'Crawling', confidence: 60 }]
+  return [
+    { kind: 'actor', value: 'automation', label: 'Automation', confidence },
+    ...identityLabels(identity),
+  ]
+}
+
+// How sure it is by how it was checked. Whoever is not who it says is nobody's.
+const sureness: Record<SessionAgent['status'], number> = {
+  none: 0,
+  spoofed: 0,
+  declared: 60,
+  signed: 80,
+  verified: 100,
+}
+
+function identityLabels({ status, provider, product, purpose }: SessionAgent): AttributionLabel[] {
+  const confidence = sureness[status]
+  const named = { provider, product, purpose: purpose === 'other' ? 'crawling' : purpose }
+  const kinds = ['provider', 'product', 'purpose'] as const
+  return kinds.flatMap((kind) => {
+    const value = named[kind]
+    return value === null || confidence === 0 ? [] : { kind, value: slugOf(value), label: value, confidence }
+  })
 }
 
 function toolLabels(fired: FiredSignal[], facts: Facts): AttributionLabel[] {

@@ -39,6 +39,11 @@ const isMassProduced = slugs(
 
 const risks: Theme[] = [
   {
+    key: 'agent_identity',
+    summary: 'It says which agent it is, and a check of that may say whether it is.',
+    includes: of('agent'),
+  },
+  {
     key: 'browser_automation',
     summary: 'Browser automation markers were detected.',
     includes: of('webdriver', 'globals', 'user_agent', 'window', 'screen', 'devices', 'hints'),
@@ -239,6 +244,10 @@ function boundary({ fired, score: { bound } }: Evaluation): Weighted[] {
   if (bound.kind === 'cap') {
     const summary = `What was found is of one kind and nothing of another kind confirms it, so that the score is ${bound.most} at most.`
     return [{ ...common, key: 'unconfirmed', summary }]
+  }
+  if (bound.kind === 'proven') {
+    const summary = `Whose program it is was proven, so that the score is ${bound.score} whatever else was found.`
+    return [{ ...common, key: 'proven_identity', summary }]
   }
   if (bound.kind === 'groups')
     return [{ ...common, key: 'counted_together', summary: together(bound.limits) }]

@@ -7,6 +7,7 @@ export const categories = ['environment', 'behavioral', 'fingerprint', 'integrit
 
 /** The thing that a signal observes. Signals of one channel observe the same thing, so they do not confirm each other. */
 export const channels = [
+  'agent',
   'canvas',
   'app',
   'attestation',
@@ -98,7 +99,7 @@ export const standardModel: ScoringModel = scoringModel.parse(document)
 
 const ids = new WeakMap<ScoringModel, string>()
 
-/** `tidegate-4` for the standard model; any other is named by its content, so that equal ones have one name. */
+/** `tidegate-5` for the standard model; any other is named by its content, so that equal ones have one name. */
 export function modelId(model: ScoringModel): string {
   const id = ids.get(model) ?? idOf(model)
   ids.set(model, id)

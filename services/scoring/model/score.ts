@@ -7,12 +7,14 @@ type Limits = Record<Group, number>
 
 /**
  * Why a score is not what the signals add up to. `cap`: nothing of another kind confirms what fired. `floor`: evidence
- * that is required is missing, as the named signal says. `groups`: more of a group fired than counts.
+ * that is required is missing, as the named signal says. `groups`: more of a group fired than counts. `proven`: it is known
+ * whose program it is, so that how it looks says no more.
  */
 export type Bound =
   | { kind: 'cap'; most: number }
   | { kind: 'floor'; least: number; signal: string }
   | { kind: 'groups'; limits: Partial<Limits> }
+  | { kind: 'proven'; score: number; signal: string }
 
 export interface Score {
   risk: number
@@ -63,6 +65,8 @@ interface Rules {
 function riskOf(fired: Fired[], { model, hasSnapshot }: Rules): Pick<Score, 'risk' | 'bound'> {
   const { caps, floors } = model
   const risks = fired.filter(({ role }) => role === 'risk')
+  const proven = risks.find(({ slug }) => slug === provenIdentity)
+  if (proven) return { risk: proven.points, bound: boundOfProven(fired, proven) }
   const definitive = risks.filter(({ strength }) => strength === 'definitive')
   const evidence = evidenceOf(fired, caps)
   const capped = isConfirmed(risks, model) ? evidence : Math.min(evidence, caps.unconfirmed)
@@ -74,6 +78,12 @@ function riskOf(fired: Fired[], { model, hasSnapshot }: Rules): Pick<Score, 'ris
   const least = bound?.kind === 'floor' ? bound.least : 0
   return { risk: Math.round(Math.max(reached, least)), bound }
 }
+
+// Any browser that is driven has markers of that, so a proven one is at the low end of the band.
+const provenIdentity = 'verified_agent'
+
+const boundOfProven = (fired: Fired[], { points: score, slug: signal }: Fired): Bound | null =>
+  fired.length > 1 ? { kind: 'proven', score, signal } : null
 
 function boundOf(
   risks: Fired[],

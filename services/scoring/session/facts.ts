@@ -1,7 +1,7 @@
 import type { AddressNetwork } from '../../../infra/ip/network.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
-import type { Platform, Repeats } from '../../../schemas/events.ts'
+import type { Platform, Repeats, SessionAgent } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import {
@@ -13,6 +13,7 @@ import {
   nothingLearned,
 } from './answers.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
+import { type IdentityChecks, type IdentityClaims, identify } from './identity.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './state.ts'
 
@@ -28,6 +29,8 @@ export interface Facts {
   userAgent: string
   headerUserAgent: string
   agent: Agent
+  /** The bot that it says it is. */
+  identity: SessionAgent
   /** Brave, Firefox's fingerprinting resistance, Tor: they explain noise and patched functions. */
   privacyTool: boolean
   network: AddressNetwork
@@ -68,6 +71,9 @@ export interface FactsInput {
   /** Only `tidegate dev` has one. */
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
+  checks?: IdentityChecks | undefined
+  /** As a decision recorded it. Default: by the checks. */
+  identity?: SessionAgent | null | undefined
   visitorSessions?: number
   repeats?: Repeats | null
   near?: NearRepeats | null
@@ -75,7 +81,7 @@ export interface FactsInput {
 
 export function readFacts(input: FactsInput): Facts {
   const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = nobody } = input
-  const { judge = judgeAnswers, visitorSessions = 0, repeats = null, near = null } = input
+  const { judge = judgeAnswers, visitorSessions = 0, repeats = null, near = null, checks = {} } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
@@ -108,6 +114,7 @@ export function readFacts(input: FactsInput): Facts {
     userAgent,
     headerUserAgent: state.user_agent,
     agent,
+    identity: input.identity ?? identify(claimsOf({ state, snapshot, userAgent, document }), checks),
     privacyTool: snapshot !== null && isPrivacyTool(snapshot, agent),
     network,
     unreadable: state.unreadable,
@@ -120,6 +127,17 @@ export function readFacts(input: FactsInput): Facts {
   }
 }
 
+function claimsOf({
+  state,
+  ...seen
+}: Pick<Facts, 'snapshot' | 'userAgent' | 'document'> & { state: SessionState }): IdentityClaims {
+  return {
+    userAgents: userAgentsOf({ ...seen, headerUserAgent: state.user_agent }),
+    address: state.ip_address,
+    domain: seen.document?.signature_agent ?? null,
+  }
+}
+
 function snapshotDocument({ documents, snapshot_document }: SessionState): DocumentState | null {
   return documents.find(({ hash }) => hash === snapshot_document) ?? documents.at(-1) ?? null
 }
@@ -129,6 +147,18 @@ function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
   return (
     agent.engine === 'gecko' && (tamper.timer_precision_reduced === true || canvas.noise_detected === true)
   )
+}
+
+/** Every different user agent string of the session: page, request, its version's part, iframe, worker. */
+export function userAgentsOf({
+  snapshot,
+  userAgent,
+  headerUserAgent,
+}: Pick<Facts, 'snapshot' | 'userAgent' | 'headerUserAgent'>): string[] {
+  const inner = snapshot
+    ? [snapshot.navigator.app_version, snapshot.worker.user_agent, snapshot.iframe.user_agent]
+    : []
+  return [...new Set([userAgent, headerUserAgent, ...inner])].filter((text) => text !== null)
 }
 
 interface Brand {

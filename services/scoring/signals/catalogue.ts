@@ -1,3 +1,4 @@
+import { agentSignals } from './agents.ts'
 import { answerSignals } from './answers.ts'
 import { automationSignals, tamperSignals } from './automation.ts'
 import { behaviorSignals, trustSignals } from './behavior.ts'
@@ -9,6 +10,7 @@ import type { Definition } from './signal.ts'
 import { primitiveSignals } from './tamper.ts'
 
 const all = [
+  ...agentSignals,
   ...automationSignals,
   ...headlessSignals,
   ...tamperSignals,

@@ -1,3 +1,4 @@
+import type { SessionAgent } from '../../../schemas/events.ts'
 import { type ModelSignal, type ScoringModel, standardModel } from '../model/model.ts'
 import { type Score, scoreOf } from '../model/score.ts'
 import { type AnswerFacts, type AnswersInput, noAnswers, proofOf } from '../session/answers.ts'
@@ -47,6 +48,8 @@ export function withHistory(
 }
 
 interface Recorded extends Pick<Facts, 'repeats'> {
+  /** Null where nobody looked for it. */
+  agent: SessionAgent | null
   /** The signals that fired. */
   fired: ReadonlySet<string>
 }
@@ -58,12 +61,12 @@ interface Recorded extends Pick<Facts, 'repeats'> {
 export function evaluateAsRecorded(
   { state, network, allowsMinimal }: Pick<FactsInput, 'state' | 'network' | 'allowsMinimal'>,
   model: ScoringModel,
-  { fired, repeats }: Recorded,
+  { fired, repeats, agent: identity }: Recorded,
 ): Evaluation {
   const judge = ({ snapshot, document }: AnswersInput): AnswerFacts => ({
     ...{ ...noAnswers, proof: proofOf(snapshot, document), engine: engineAsRecorded(state, fired) },
   })
-  const facts = readFacts({ state, network, allowsMinimal, repeats, judge })
+  const facts = readFacts({ state, network, allowsMinimal, repeats, judge, identity })
   const fires = (signal: Signal) => (signal.unrecorded ? fired.has(signal.slug) : signal.fires(facts))
   return scored(facts, signalCatalogue.filter(fires), model)
 }

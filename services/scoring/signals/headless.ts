@@ -1,26 +1,16 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { readAgent } from '../session/agent.ts'
-import type { Facts } from '../session/facts.ts'
+import { type Facts, userAgentsOf } from '../session/facts.ts'
 import { inBrowser, signals } from './signal.ts'
 
 const headless = /headless|SlimerJS|PhantomJS/i
-const declared =
-  /\b(Googlebot|Google-InspectionTool|GoogleOther|AdsBot-Google|bingbot|BingPreview|Slurp|DuckDuckBot|Baiduspider|YandexBot|Applebot|facebookexternalhit|Twitterbot|LinkedInBot|Slackbot|Discordbot|GPTBot|OAI-SearchBot|ChatGPT-User|ClaudeBot|Claude-User|anthropic-ai|PerplexityBot|CCBot|Bytespider|Amazonbot|AhrefsBot|SemrushBot|MJ12bot|DotBot|PetalBot|SeznamBot)\b/i
 const httpClient =
   /^(curl|Wget|python-requests|python-urllib|Python|aiohttp|httpx|Go-http-client|node|node-fetch|undici|axios|got|Java|okhttp|Apache-HttpClient|libwww-perl|PostmanRuntime|Ruby|Scrapy|reqwest|insomnia)\b/i
-
-// Every different user agent string of the session: page, iframe, worker, request.
-function userAgents({ snapshot, userAgent, headerUserAgent }: Facts): string[] {
-  const inner = snapshot
-    ? [snapshot.navigator.app_version, snapshot.worker.user_agent, snapshot.iframe.user_agent]
-    : []
-  return [...new Set([userAgent, headerUserAgent, ...inner])].filter((text) => text !== null)
-}
 
 // The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`.
 function onBotList(facts: Facts): boolean {
   const appVersion = facts.snapshot?.navigator.app_version
-  return userAgents(facts).some((text) => text !== appVersion && readAgent(text).listed)
+  return userAgentsOf(facts).some((text) => text !== appVersion && readAgent(text).listed)
 }
 
 function brandNames({ snapshot, document }: Facts): string[] {
@@ -29,7 +19,7 @@ function brandNames({ snapshot, document }: Facts): string[] {
 }
 
 function saysHeadless(facts: Facts): boolean {
-  return [...userAgents(facts), ...brandNames(facts)].some((text) => headless.test(text))
+  return [...userAgentsOf(facts), ...brandNames(facts)].some((text) => headless.test(text))
 }
 
 const desktopChromium = ({ agent }: Facts) =>
@@ -68,17 +58,11 @@ export const headlessSignals = signals({
     falsePositives: 'none',
     fires: saysHeadless,
   },
-  declared_bot_user_agent: {
-    name: 'Declared crawler',
-    looksAt: 'the name of a well-known crawler or AI agent in a user agent string',
-    falsePositives: 'none; whoever claims the name is automation, too',
-    fires: (facts) => userAgents(facts).some((text) => declared.test(text)),
-  },
   http_client_user_agent: {
     name: 'HTTP library instead of a browser',
     looksAt: 'the user agent of a page starts with the name of an HTTP library or command-line client',
     falsePositives: 'none; apps open their sessions as ios or android',
-    fires: (facts) => facts.platform === 'web' && userAgents(facts).some((text) => httpClient.test(text)),
+    fires: (facts) => facts.platform === 'web' && userAgentsOf(facts).some((text) => httpClient.test(text)),
   },
   bot_like_user_agent: {
     name: 'User agent on a list of bots',

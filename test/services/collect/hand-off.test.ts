@@ -50,6 +50,7 @@ function decision(changes: Partial<FullDecisionRow> = {}): FullDecisionRow {
     ],
     score_breakdown: { behavioral: 9, environment: 20 },
     attribution: null,
+    agent: null,
     ...changes,
   }
 }

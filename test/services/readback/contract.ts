@@ -64,6 +64,7 @@ const detail = z.looseObject({
     identification: z.unknown().optional(),
     repeats: z.unknown().optional(),
     mark: z.unknown(),
+    agent: z.unknown(),
     scoring: z.strictObject({ version: z.string(), model: z.string().nullable() }),
     analysis_coverage: z.looseObject({ attestation: z.unknown() }),
   }),
@@ -80,7 +81,7 @@ function withoutMarks(body: unknown): unknown {
 function withPublishedNames(body: unknown): unknown {
   const { data, ...rest } = detail.parse(body)
   const { behavior, evidence: _, repeats: __, identification: ___, ...more } = data
-  const { mark: _____, scoring: ______, ...published } = more
+  const { mark: _____, scoring: ______, agent: _______, ...published } = more
   const { analysis_coverage, runtime_integrity, ...others } = published
   const { attestation: ____, ...coverage } = analysis_coverage
   expect(behavior).toBeNull()

@@ -236,6 +236,7 @@ describe('the published example', () => {
       },
       behavior: null,
       mark: null,
+      agent: null,
       evidence: scored.evidence,
       scoring: { version: '1', model: null },
       repeats: null,

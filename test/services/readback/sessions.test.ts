@@ -199,6 +199,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
       'highlights',
       'attribution',
       'web_bot_auth',
+      'agent',
       'network',
       'runtime_integrity',
       'visitor_fingerprint',

@@ -63,7 +63,11 @@ test('what a decision recorded is all that is needed of others to find the same 
       const state = { ...web, ...of }
       const live = withHistory(evaluate({ state, network, learned, simulationKey }), history)
       const fired = new Set(slugs(live))
-      const again = evaluateAsRecorded({ state, network }, standardModel, { fired, repeats: history.repeats })
+      const again = evaluateAsRecorded({ state, network }, standardModel, {
+        fired,
+        repeats: history.repeats,
+        agent: live.facts.identity,
+      })
       expect({ fired: slugs(again), score: again.score }).toEqual({ fired: slugs(live), score: live.score })
       for (const slug of fired) seen.add(slug)
     }),

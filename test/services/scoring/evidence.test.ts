@@ -72,8 +72,8 @@ describe('the address', () => {
 })
 
 describe('the runtime', () => {
-  it('of a whole snapshot is checked but for repeats, which nobody counted, and what is never verified', () => {
-    expect(uncheckedRuntime(scored(page()))).toEqual(['replay_suspected', 'verified_bot_identity'])
+  it('of a whole snapshot is checked but for repeats, which nobody counted', () => {
+    expect(uncheckedRuntime(scored(page()))).toEqual(['replay_suspected'])
   })
 
   it('of no snapshot is not checked at all', () => {
@@ -131,7 +131,6 @@ describe('an app', () => {
       'privacy_hardening_suspected',
       'replay_suspected',
       'outdated_environment',
-      'verified_bot_identity',
     ])
     expect(event.analysis_coverage.runtime).toBe(true)
   })

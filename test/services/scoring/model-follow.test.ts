@@ -101,12 +101,12 @@ async function decisionOfNew(): Promise<SessionScored> {
 test('the model of a decision is that of its moment, and going back is as before', async () => {
   await scoring()
   const before = await decisionOfNew()
-  expect(before).toMatchObject({ model: 'tidegate-4', verdict: 'human' })
+  expect(before).toMatchObject({ model: 'tidegate-5', verdict: 'human' })
   const changed = await switchModel(world.deps, { ...request, model: strict })
   expect(changed).toEqual({ modelId: modelId(strict), effectiveAt: world.now.ms + 30_000 })
   expect(await switchModel(world.deps, { ...request, model: strict })).toBeUndefined()
   world.now.ms += 29_999
-  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-4', risk_score: before.risk_score })
+  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-5', risk_score: before.risk_score })
   world.now.ms += 1
   const after = await decisionOfNew()
   expect(after).toMatchObject({ model: modelId(strict), verdict: 'inconclusive' })
@@ -115,7 +115,7 @@ test('the model of a decision is that of its moment, and going back is as before
   )
   expect(await switchModelBack(world.deps, request)).toMatchObject({ modelId: null })
   world.now.ms += 30_000
-  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-4', risk_score: before.risk_score })
+  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-5', risk_score: before.risk_score })
 })
 
 test('a decision that lasts beyond the moment is of the time of its model', async () => {
@@ -128,7 +128,7 @@ test('a decision that lasts beyond the moment is of the time of its model', asyn
   const decisions = [await decisionOfNew(), await decisionOfNew()]
   expect(decisions.map(({ evaluated_at }) => evaluated_at)).toEqual([moment - 1, expect.any(Number)])
   for (const { model, evaluated_at } of decisions)
-    expect(model).toBe(evaluated_at < moment ? 'tidegate-4' : modelId(organization.model))
+    expect(model).toBe(evaluated_at < moment ? 'tidegate-5' : modelId(organization.model))
 })
 
 test('a process that heard of nothing looks itself, before it decides by what it knows', async () => {
@@ -164,7 +164,7 @@ test('a model that was made from another standard is named when scoring starts',
   await world.append(policiesProjection, of, { type: 'ScoringModelChanged', data })
   const models = await follow({ logger })
   expect(warn).toHaveBeenCalledExactlyOnceWith(
-    { models: ['mdl_0123456789ab'], standard: 'tidegate-4' },
+    { models: ['mdl_0123456789ab'], standard: 'tidegate-5' },
     expect.stringContaining('stay as they are'),
   )
   // What it does not say is as in the standard model.

@@ -34,9 +34,11 @@ describe('score', () => {
     )
   })
 
+  const unproven = judgedSignals.filter(({ slug }) => slug !== 'verified_agent')
+
   it('never rises by a signal that speaks for a person, never falls by one that speaks against', () => {
     fc.assert(
-      fc.property(some, fc.constantFrom(...judgedSignals), (fired, more) => {
+      fc.property(fc.subarray(unproven), fc.constantFrom(...unproven), (fired, more) => {
         const without = scored(
           fired.filter((one) => one !== more),
           facts,
@@ -54,6 +56,18 @@ describe('score', () => {
     fc.assert(
       fc.property(some, fc.constantFrom(...definitive), (fired, one) => {
         expect(scored([...fired, one], facts).verdict).toBe('bot')
+      }),
+      runs,
+    )
+  })
+
+  it('is the least of a bot where it was proven whose program it is, whatever else is known', () => {
+    const [proven] = judgedSignals.filter(({ slug }) => slug === 'verified_agent')
+    if (!proven) throw new Error('nothing proves whose program it is')
+    fc.assert(
+      fc.property(fc.subarray(unproven), fc.boolean(), (fired, hasSnapshot) => {
+        const seen = hasSnapshot ? facts : { ...facts, snapshot: null }
+        expect(scored([proven, ...fired], seen)).toMatchObject({ risk: 70, verdict: 'bot' })
       }),
       runs,
     )
@@ -136,9 +150,15 @@ function sumOf(fired: FiredSignal[]): number {
   return Math.max(0, 100 * (1 - doubt) - trust)
 }
 
-const keyOf = { cap: 'unconfirmed', floor: 'unearned', groups: 'counted_together', none: '' }
+const keyOf = {
+  cap: 'unconfirmed',
+  floor: 'unearned',
+  groups: 'counted_together',
+  proven: 'proven_identity',
+  none: '',
+}
 // Why a score can be another than the sum, by the highlight that says it.
-const reasons = ['no_snapshot', 'unconfirmed', 'unearned', 'counted_together']
+const reasons = ['no_snapshot', 'unconfirmed', 'unearned', 'counted_together', 'proven_identity']
 
 describe('highlights', () => {
   it('say why the score is not what the signals add up to, and only then', () => {
@@ -153,6 +173,7 @@ describe('highlights', () => {
         if (!decides && !isSum) expect(said.length).toBeGreaterThan(0)
         if (bound?.kind === 'cap') expect(risk).toBe(69)
         if (bound?.kind === 'floor') expect(risk).toBe(bound.least)
+        if (bound?.kind === 'proven') expect(risk).toBe(bound.score)
         if (bound?.kind === 'groups') expect(isSum).toBe(false)
         const numbers = said.flatMap(({ summary }) => summary.match(/\d+/g) ?? []).map(Number)
         if (bound && bound.kind !== 'groups') expect(numbers).toContain(risk)

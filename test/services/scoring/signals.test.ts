@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
-import type { Network, Platform, Repeats } from '../../../schemas/events.ts'
+import type { AgentStatus, Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
 import { noAnswers } from '../../../services/scoring/session/answers.ts'
 import { type Facts, readFacts } from '../../../services/scoring/session/facts.ts'
@@ -60,6 +60,15 @@ function fires(slug: string, given: Given): boolean {
   if (!signal) throw new Error(`no signal ${slug}`)
   return signal.fires(factsOf(given))
 }
+
+function withSignatureAgent(): Given {
+  const { document } = factsOf({})
+  return document ? { facts: { document: { ...document, signature_agent: 'agent.example' } } } : {}
+}
+
+const identity = (status: AgentStatus): Given => ({
+  facts: { identity: { ...factsOf({}).identity, status } },
+})
 
 /** As an SDK before 0.2 answers. */
 const echo = { ...clients.answers, answer_mac: null }
@@ -211,9 +220,19 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { parts: { worker: { user_agent: 'HeadlessChrome/140' } } },
     ],
   },
+  verified_agent: { given: [identity('verified')], not: [{}, identity('signed'), identity('declared')] },
+  spoofed_agent: { given: [identity('spoofed')], not: [{}, identity('declared'), identity('verified')] },
   declared_bot_user_agent: {
-    given: [says('Mozilla/5.0 (compatible; Googlebot/2.1)'), { header: 'Mozilla/5.0; GPTBot/1.2' }],
+    given: [
+      says('Mozilla/5.0 (compatible; Googlebot/2.1)'),
+      { header: 'Mozilla/5.0; GPTBot/1.2' },
+      { parts: { worker: { user_agent: 'UptimeRobot/2.0' } } },
+    ],
     not: [says('Mozilla/5.0 (Linux; Android 10) Cubot/X30 Chrome/140.0.0.0')],
+  },
+  signature_agent_header: {
+    given: [withSignatureAgent()],
+    not: [{}, { facts: { document: null } }],
   },
   http_client_user_agent: {
     given: [{ header: 'curl/8.9.0' }, { header: 'python-requests/2.32' }, { header: 'node' }],

@@ -73,7 +73,8 @@ describe('the report of an update', () => {
     const observed = startObserved(() => standardModel)
     const decided = (slugs: string) => {
       const row = { ...factRow({ signals: slugs }), signals: slugs }
-      return { row, decisionId: 'evt_1', openedAt: 0, network: noNetwork.lookup('', 0), repeats: null }
+      const recorded = { network: noNetwork.lookup('', 0), repeats: null, agent: null }
+      return { row, decisionId: 'evt_1', openedAt: 0, ...recorded }
     }
     const judged = (signals: string[]) => {
       const { risk, verdict } = scoreOf(standardModel, { signals, hasSnapshot: true })

@@ -1,0 +1,132 @@
+import { agentOfDomain, type CatalogueEntry, listOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import { isPublicAddressInFull, type NetworkSource, plainAddress } from '../../../infra/ip/network.ts'
+import type { AgentEvidence, SessionAgent } from '../../../schemas/events.ts'
+
+/** Whose addresses are known, by lists that operators publish. */
+export type PublishedRanges = Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'>
+
+/** Whether the address has a host name of its operator that leads back to the address. Null = there is no answer yet. */
+export interface HostCheck {
+  host: string | null
+  /** Epoch milliseconds. */
+  fetchedAt: number
+}
+
+/** What became of the signature of a request. `valid` is by a key of the domain's directory. */
+export interface SignatureCheck {
+  status: 'valid' | 'invalid' | 'unknown_key' | 'absent'
+  /** The domain is the organization's own choice, or of the catalogue. */
+  isListed: boolean
+  keyId: string | null
+  /** Why it does not count. */
+  reason: string | null
+  /** Epoch milliseconds: when the directory was fetched. */
+  fetchedAt: number | null
+}
+
+export interface IdentityClaims {
+  /** Every user agent of the session, the likeliest first. */
+  userAgents: readonly string[]
+  address: string
+  /** Host of the Signature-Agent header. */
+  domain: string | null
+}
+
+export interface IdentityChecks {
+  ranges?: PublishedRanges | undefined
+  hosts?: HostCheck | null | undefined
+  signature?: SignatureCheck | null | undefined
+}
+
+const nobody: SessionAgent = {
+  ...{ status: 'none', provider: null, product: null, purpose: null },
+  ...{ method: null, evidence: null },
+}
+const nothing: AgentEvidence = {
+  ...{ catalogue_id: null, domain: null, key_id: null, host_name: null },
+  ...{ list: null, reason: null, fetched_at: null },
+}
+
+/** Who the session says that it is, and whether that is so. What a signature proves goes before what a name says. */
+export function identify(
+  { userAgents, address, domain }: IdentityClaims,
+  checks: IdentityChecks,
+): SessionAgent {
+  const signed = domain === null ? undefined : bySignature(domain, checks.signature ?? null)
+  const [entry] = userAgents.flatMap((userAgent) => namedAgent(userAgent) ?? [])
+  const named = entry && byAddress(entry, address, checks)
+  if (!signed || !named) return signed ?? named ?? nobody
+  return rankOf(named) > rankOf(signed) ? named : signed
+}
+
+const ranks: readonly SessionAgent['status'][] = ['none', 'declared', 'spoofed', 'signed', 'verified']
+const rankOf = ({ status }: SessionAgent) => ranks.indexOf(status)
+
+function bySignature(domain: string, signature: SignatureCheck | null): SessionAgent {
+  const entry = agentOfDomain(domain)
+  const isValid = signature?.status === 'valid'
+  const status = isValid ? (signature.isListed || entry ? 'verified' : 'signed') : 'declared'
+  return {
+    ...describe(entry),
+    provider: entry?.provider ?? domain,
+    status,
+    method: isValid ? 'signature' : null,
+    evidence: {
+      ...nothing,
+      catalogue_id: entry?.id ?? null,
+      domain,
+      key_id: signature?.keyId ?? null,
+      reason: signature?.reason ?? null,
+      fetched_at: signature?.fetchedAt ?? null,
+    },
+  }
+}
+
+type Outcome = Pick<SessionAgent, 'status' | 'method'>
+
+// One check that says yes is enough: an operator may publish only some of its ranges.
+function byAddress(
+  entry: CatalogueEntry,
+  address: string,
+  { ranges, hosts = null }: IdentityChecks,
+): SessionAgent {
+  const list = ranges && searchedList(entry, address, ranges)
+  const isInList = list !== undefined && ranges?.botOperatorAt(address) === list
+  const host = entry.reverse_dns ? hosts : null
+  const outcomes: Outcome[] = [
+    ...(list === undefined ? [] : [outcome(isInList, 'published_ranges')]),
+    ...(host ? [outcome(host.host !== null, 'reverse_dns')] : []),
+  ]
+  const decided = outcomes.find(({ status }) => status === 'verified') ?? outcomes[0]
+  return {
+    ...describe(entry),
+    ...(decided ?? { status: 'declared', method: null }),
+    evidence: {
+      ...nothing,
+      catalogue_id: entry.id,
+      list: list ?? null,
+      host_name: host?.host ?? null,
+      fetched_at: host?.fetchedAt ?? null,
+    },
+  }
+}
+
+const outcome = (isConfirmed: boolean, method: string): Outcome => ({
+  status: isConfirmed ? 'verified' : 'spoofed',
+  method,
+})
+
+// No list has addresses that are not on the internet, such as that of a proxy in front.
+function searchedList(entry: CatalogueEntry, address: string, ranges: PublishedRanges): string | undefined {
+  const list = listOf(entry)
+  if (list === undefined || !isPublicAddressInFull(plainAddress(address))) return undefined
+  return ranges.listedOperators().has(list) ? list : undefined
+}
+
+function describe(entry: CatalogueEntry | null): Pick<SessionAgent, 'provider' | 'product' | 'purpose'> {
+  return {
+    provider: entry?.provider ?? null,
+    product: entry?.product ?? null,
+    purpose: entry?.purpose ?? null,
+  }
+}
