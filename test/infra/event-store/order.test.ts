@@ -1,12 +1,15 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { Projection } from '../../../infra/event-store/projection.ts'
+import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { reassignedLink } from '../../../projections/sessions/apply-reassignments.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { LinkedVisitor } from '../../../projections/sessions/tables.ts'
 import { decision, id } from '../../projections/world-events.ts'
-import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
+import { expectOrderIsNothing, scratchBuilds } from '../../support/bad-delivery.ts'
 import { visitorErased } from '../../support/erased.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { testCause } from '../../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
@@ -96,3 +99,46 @@ test('events repeated, redelivered and reordered across partitions change nothin
     runs: 30,
   })
 }, 60_000)
+
+test('a visitor that a split makes anew has a decision that another process is applying', async () => {
+  const log = partitionsOf([
+    { session: 0, visitor: 0, at: 1, kind: 'scored' },
+    { session: 3, visitor: 0, at: 2, kind: 'scored' },
+    { session: 1, visitor: 0, at: 3, kind: 'scored' },
+    { session: 0, visitor: 0, at: 4, kind: 'split' },
+  ])
+  const [earlier, split, decided] = [log[0]?.slice(0, 2) ?? [], log[0]?.slice(2) ?? [], log[1] ?? []]
+  const [written, committing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow: Projection = {
+    ...sessionsProjection,
+    async apply(tx, events) {
+      await runTogether(tx, await sessionsProjection.apply(tx, events))
+      written.resolve()
+      await committing.promise
+      return []
+    },
+  }
+  const options = { pool: () => database.pool, topic, partitions: partitions + 1 }
+  const { deliver, expectEqual, withBuild } = scratchBuilds({ ...options, projection: sessionsProjection })
+  await withBuild((plain) =>
+    withBuild(async (hurried) => {
+      for (const events of [earlier, decided, split]) await deliver(plain, events)
+      await deliver(hurried, earlier)
+      const first = scratchBuilds({ ...options, projection: slow }).deliver(hurried, decided)
+      await written.promise
+      const second = deliver(hurried, split)
+      await eventually(async () => expect(await waitingForLocks()).toBeGreaterThan(0))
+      committing.resolve()
+      await Promise.all([first, second])
+      await expectEqual(plain, hurried)
+    }),
+  )
+})
+
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await database.pool.query<{ waiting: number }>(
+    `select count(*)::int as waiting from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows[0]?.waiting ?? 0
+}
