@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
@@ -118,6 +119,7 @@ const settings = z.object({
   TRUSTED_PROXIES: list,
   /** Which headers of an edge say how clients began TLS and HTTP/2. */
   EDGE_HEADERS: z.string().transform(edgeHeadersOf).pipe(edgeHeaders).optional(),
+  ADDRESS_FILE: optionalText,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
@@ -165,6 +167,10 @@ const settings = z.object({
 })
 
 export type Config = z.infer<typeof settings>
+
+/** Where `tidegate data update` writes the file of addresses, and servers follow it. */
+export const addressFileOf = ({ ADDRESS_FILE, DATA_DIR }: Config): string =>
+  ADDRESS_FILE ?? path.join(DATA_DIR, 'addresses.bin')
 
 export const settingNames = Object.keys(settings.shape)
 

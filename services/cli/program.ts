@@ -86,6 +86,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Fill an empty database from the log, before servers start on it',
     load: async () => (await import('./restore.ts')).defineRestore,
   },
+  data: {
+    does: 'Bring what is known of addresses up to date, and say how old it is',
+    load: async () => (await import('./data/command.ts')).defineData,
+  },
   'data-keys': {
     does: 'Back up and restore the keys that events of sessions are encrypted under, and seal them anew',
     load: async () => (await import('./data-keys.ts')).defineDataKeys,

@@ -22,13 +22,13 @@ export async function readServerSettings({
   if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set, nor its file or command')
   createKeyring(masterKeys)
   const roles = parseRoles(list)
-  await networkFor(config, roles)
+  const warnings: string[] = []
+  await using undo = new AsyncDisposableStack()
+  await networkFor(config, { roles, undo, warn: (text) => warnings.push(text) })
   connectionsOfServer(config, roles)
   kafkaSecurity(config)
   otlpSettings(config)
   const isLost = roles.includes('gate') && !hasConsentAddress(config)
-  const warnings = isLost
-    ? ['PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate']
-    : []
+  if (isLost) warnings.push('PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate')
   return { config, databaseUrl, masterKeys, roles, warnings }
 }

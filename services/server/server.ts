@@ -1,9 +1,9 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
-import type { Config } from '../../infra/config.ts'
+import { addressFileOf, type Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
 import { createTlsListener, type TlsListener } from '../../infra/http/tls/listener.ts'
-import { readAddresses } from '../../infra/ip/data/read.ts'
+import { followAddresses } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -90,7 +90,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const network = await networkFor(config, roles)
+    const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
     const running = await startWorkers(core, { roles, network, registry, simulationKey, undo })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
     const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
@@ -158,14 +158,18 @@ export function connectionsOfServer(config: Config, roles: readonly Role[]): Con
 
 /**
  * The IP databases of the settings and the file of addresses, for roles that look addresses up. Throws where one cannot
- * be read.
+ * be read. The file is followed until `undo` ends it.
  */
-export async function networkFor(config: Config, roles: readonly Role[]): Promise<NetworkSource> {
+export async function networkFor(
+  config: Config,
+  { roles, undo, warn }: { roles: readonly Role[]; undo: AsyncDisposableStack; warn: (text: string) => void },
+): Promise<NetworkSource> {
   if (!(['scoring', 'api', 'gate'] as const).some((role) => roles.includes(role))) return noNetwork
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
-  const addresses = await readAddresses()
+  const addresses = await followAddresses({ file: addressFileOf(config), warn })
+  undo.defer(addresses.stop)
   const paths = { cityPath, asnPath, anonymousPath }
-  return openNetwork({ ...paths, addresses: () => addresses }).catch((cause) => {
+  return openNetwork({ ...paths, addresses: addresses.current }).catch((cause) => {
     throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
   })
 }

@@ -1,0 +1,132 @@
+import { gunzipSync, inflateRawSync } from 'node:zlib'
+import type { SubjectName } from './file.ts'
+import { type LabelKind, labelName, labelOfIporigin } from './labels.ts'
+import { countryCode, countryOf, networkOf, networkOfRecord } from './names.ts'
+import type { Ranges } from './ranges.ts'
+import { rangesOfCsv, rangesOfIporigin, rangesOfMmdb, rangesOfText } from './readers.ts'
+
+/** What can be switched on and off. */
+export const groups = ['country', 'network', 'iporigin', 'clouds', 'cdns', 'tor', 'relay', 'bots'] as const
+export type SourceGroup = (typeof groups)[number]
+
+/** Data of others, from which the file of addresses is made anew. */
+export interface DataSource {
+  /** A file of a folder is this source's where its name begins so. */
+  file: string
+  group: SourceGroup
+  subject: SubjectName
+  title: string
+  licence: string
+  /** Where it is on the web; null = by pip. */
+  url: ((now: Date) => string) | null
+  read(file: Buffer): Ranges
+}
+
+const dbip = { licence: 'CC BY 4.0, which asks for a link to db-ip.com' }
+const month = (now: Date) => now.toISOString().slice(0, 7)
+
+const dbipCountry: DataSource = {
+  ...{
+    file: 'dbip-country-lite',
+    group: 'country',
+    subject: 'country',
+    title: 'DB-IP Lite countries',
+    ...dbip,
+  },
+  url: (now) => `https://download.db-ip.com/free/dbip-country-lite-${month(now)}.mmdb.gz`,
+  read: (file) => readEither(file, countryOf, ([code = '']) => countryCode(code)),
+}
+
+const dbipNetwork: DataSource = {
+  ...{ file: 'dbip-asn-lite', group: 'network', subject: 'network', title: 'DB-IP Lite networks', ...dbip },
+  url: (now) => `https://download.db-ip.com/free/dbip-asn-lite-${month(now)}.mmdb.gz`,
+  read: (file) => readEither(file, networkOfRecord, networkOf),
+}
+
+const iporigin: DataSource = {
+  ...{ file: 'iporigin', group: 'iporigin', subject: 'labels', title: 'iporigin' },
+  licence: 'MIT; its lists are published by the operators, or CC0 1.0',
+  url: null,
+  read: (wheel) => rangesOfIporigin(unzipped(wheel, 'iporigin/data/ranges.bin'), labelOfIporigin).ranges,
+}
+
+interface List {
+  group: SourceGroup
+  kind: LabelKind
+  operator: string
+  url: string
+}
+
+function list({ group, kind, operator, url }: List): DataSource {
+  return {
+    ...{ file: operator.toLowerCase().replaceAll(' ', '-'), group, subject: 'labels', title: operator },
+    licence: 'published by its operator',
+    url: () => url,
+    read: (file) => rangesOfText(file.toString('utf8'), labelName({ kind, operator })),
+  }
+}
+
+const clouds = {
+  'Amazon AWS': 'https://ip-ranges.amazonaws.com/ip-ranges.json',
+  'Google Cloud': 'https://www.gstatic.com/ipranges/cloud.json',
+  'Oracle Cloud': 'https://docs.oracle.com/en-us/iaas/tools/public_ip_ranges.json',
+  DigitalOcean: 'https://digitalocean.com/geo/google.csv',
+  Linode: 'https://geoip.linode.com/',
+}
+const cdns = { Fastly: 'https://api.fastly.com/public-ip-list' }
+const bots = {
+  Googlebot: 'https://developers.google.com/static/search/apis/ipranges/googlebot.json',
+  'Google special crawlers':
+    'https://developers.google.com/static/search/apis/ipranges/special-crawlers.json',
+  Bingbot: 'https://www.bing.com/toolbox/bingbot.json',
+  GPTBot: 'https://openai.com/gptbot.json',
+  'ChatGPT-User': 'https://openai.com/chatgpt-user.json',
+  'OAI-SearchBot': 'https://openai.com/searchbot.json',
+  PerplexityBot: 'https://www.perplexity.ai/perplexitybot.json',
+  'Perplexity-User': 'https://www.perplexity.ai/perplexity-user.json',
+  Applebot: 'https://search.developer.apple.com/applebot.json',
+  AhrefsBot: 'https://api.ahrefs.com/v3/public/crawler-ip-ranges',
+}
+
+const lists = (group: SourceGroup, kind: LabelKind, byOperator: Record<string, string>) =>
+  Object.entries(byOperator).map(([operator, url]) => list({ group, kind, operator, url }))
+
+/** In the order in which they are applied, so that an operator's own list comes after iporigin's copy of it. */
+export const dataSources: readonly DataSource[] = [
+  ...[dbipCountry, dbipNetwork, iporigin],
+  ...lists('clouds', 'hosting', clouds),
+  ...lists('cdns', 'cdn', cdns),
+  ...lists('tor', 'tor', { Tor: 'https://check.torproject.org/torbulkexitlist' }),
+  ...lists('relay', 'relay', { 'Apple Private Relay': 'https://mask-api.icloud.com/egress-ip-ranges.csv' }),
+  ...lists('bots', 'bot', bots),
+]
+
+function readEither(
+  file: Buffer,
+  ofRecord: (record: object) => string,
+  ofColumns: (columns: string[]) => string,
+): Ranges {
+  const plain = file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file) : file
+  const isMmdb = plain.includes('\xab\xcd\xefMaxMind.com', 0, 'latin1')
+  return isMmdb ? rangesOfMmdb(plain, ofRecord) : rangesOfCsv(plain.toString('utf8'), ofColumns)
+}
+
+// One file of a zip archive, by its central directory. pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3
+function unzipped(zip: Buffer, name: string): Buffer {
+  const end = zip.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
+  if (end < 0) throw new Error('not a zip archive')
+  let at = zip.readUInt32LE(end + 16)
+  for (let left = zip.readUInt16LE(end + 10); left > 0; left--) {
+    const nameLength = zip.readUInt16LE(at + 28)
+    if (zip.toString('utf8', at + 46, at + 46 + nameLength) === name) return entryAt(zip, at)
+    at += 46 + nameLength + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32)
+  }
+  throw new Error(`${name} is not in the archive`)
+}
+
+function entryAt(zip: Buffer, at: number): Buffer {
+  const local = zip.readUInt32LE(at + 42)
+  const from = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28)
+  const bytes = zip.subarray(from, from + zip.readUInt32LE(at + 20))
+  return zip.readUInt16LE(at + 10) === 0 ? bytes : inflateRawSync(bytes)
+}

@@ -1,0 +1,259 @@
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { crc32, deflateRawSync, gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { encodeAddresses } from '../../../../infra/ip/data/file.ts'
+import { followAddresses } from '../../../../infra/ip/data/follow.ts'
+import { indexRanges, type Range } from '../../../../infra/ip/data/ranges.ts'
+import { readAddresses, recordsAt } from '../../../../infra/ip/data/read.ts'
+import { type DataSource, dataSources, groups } from '../../../../infra/ip/data/sources.ts'
+import { updateAddresses } from '../../../../services/cli/data/update.ts'
+
+const now = new Date('2026-12-01T12:00:00Z')
+const last = (made = '2026-11-01') => ({
+  head: {
+    format: 'tidegate addresses 1' as const,
+    made,
+    sources: [{ name: 'before', subject: 'country' as const, licence: 'none', date: made }],
+  },
+  country: indexRanges({ ipv4: slash24s(10, 'DE'), ipv6: [] }),
+  network: indexRanges({ ipv4: slash24s(10, '64500 Before'), ipv6: [] }),
+  labels: indexRanges({ ipv4: [...slash24s(4, 'tor Tor', 2), ...slash24s(2, 'vpn Mullvad', 8)], ipv6: [] }),
+})
+
+/** Every second 8.8.n.0/24, so that they stay apart. */
+function slash24s(count: number, name: string, from = 0): Range[] {
+  return Array.from({ length: count }, (_, i) => {
+    const start = 0x08080000 + (from + i) * 512
+    return { start, end: start + 255, name }
+  })
+}
+
+const csv = (count: number, ...columns: string[]) =>
+  Array.from({ length: count }, (_, i) => [`8.8.${i * 2}.0`, `8.8.${i * 2}.255`, ...columns].join(',')).join(
+    '\n',
+  )
+
+let folder = ''
+let file = ''
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-data-'))
+  file = path.join(folder, 'data', 'addresses.bin')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+async function put(name: string, content: string | Buffer): Promise<void> {
+  await writeFile(path.join(folder, name), content)
+  await utimes(path.join(folder, name), now, now)
+}
+const update = (options = {}) =>
+  updateAddresses({ file, from: folder, groups, isTrusted: false, now, ...options })
+
+async function startFrom(data = last()): Promise<void> {
+  await put('last.bin', encodeAddresses(data))
+  file = path.join(folder, 'last.bin')
+}
+
+describe('an update from a folder', () => {
+  it('takes what is there, and leaves the rest as it was', async () => {
+    await startFrom()
+    await put('dbip-country-lite-2026-12.csv.gz', gzipSync(csv(9, 'FR')))
+    await put('tor.txt', '8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n8.8.40.9\n')
+    await put(
+      'googlebot.json',
+      JSON.stringify({ prefixes: [{ ipv4Prefix: '8.8.50.0/24' }, { ipv6Prefix: '2001:db8::/64' }] }),
+    )
+    const { taken, failed } = await update({ isTrusted: true })
+    expect([taken, failed]).toEqual([['DB-IP Lite countries', 'Tor', 'Googlebot'], []])
+    const data = await readAddresses(file)
+    const at = (ip: string) => recordsAt(data, ip)
+    expect(at('8.8.0.1')).toMatchObject({
+      city: { country_code: 'FR' },
+      asn: { autonomous_system_number: 64500 },
+    })
+    expect(at('8.8.40.9').anonymous).toMatchObject({ is_tor_exit_node: true })
+    expect(at('8.8.10.1').anonymous).toBeNull()
+    expect(at('8.8.16.1').anonymous).toMatchObject({ is_anonymous_vpn: true, provider_name: 'Mullvad' })
+    expect([at('8.8.50.1').bot, at('2001:db8::7').bot]).toEqual(['Googlebot', 'Googlebot'])
+    expect(data.head.made).toBe('2026-12-01')
+    expect(data.head.sources.map(({ name }) => name)).toEqual(['DB-IP Lite countries', 'Tor', 'Googlebot'])
+    expect((await readdir(folder)).filter((name) => name.startsWith('last'))).toEqual(['last.bin'])
+  })
+
+  it.each([
+    ['few ranges', csv(3, 'DE'), /3 ranges of IPv4, and the last file had 10/],
+    ['other countries than before', csv(10, 'FR').replace('FR', 'DE'), /says the same .* only/],
+    ['nothing', 'an error page', /no IPv4 addresses/],
+  ])('a file with %s is not taken, unless it is trusted', async (_, content, reason) => {
+    await startFrom()
+    const before = await readFile(file)
+    await put('dbip-country-lite-2026-12.csv', content)
+    expect(await update()).toEqual({
+      taken: [],
+      failed: [{ title: 'DB-IP Lite countries', reason: expect.stringMatching(reason) }],
+    })
+    expect(await readFile(file)).toEqual(before)
+    const trusted = await update({ isTrusted: true })
+    expect(trusted.taken).toHaveLength(content.includes('8.8') ? 1 : 0)
+  })
+
+  it('reads iporigin from its wheel, without what has no licence', async () => {
+    await startFrom()
+    const labels = ['Hetzner\thosting', 'Akamai\tcdn', 'Apple Private Relay\tvpn']
+    await put('iporigin-9.9.9-py3-none-any.whl', zipOf('iporigin/data/ranges.bin', iporiginOf(labels)))
+    expect(await update()).toEqual({ taken: ['iporigin'], failed: [] })
+    const data = await readAddresses(file)
+    expect(recordsAt(data, '9.0.0.1').anonymous).toMatchObject({ is_hosting_provider: true })
+    expect(recordsAt(data, '9.0.1.1').anonymous).toBeNull()
+    expect(recordsAt(data, '9.0.2.1').anonymous).toMatchObject({ is_relay: true, is_anonymous_vpn: false })
+  })
+
+  it('takes only the groups that are switched on', async () => {
+    await startFrom()
+    await put('tor.txt', '8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n')
+    expect((await update({ groups: ['country', 'bots'] })).taken).toEqual([])
+    expect((await update({ groups: ['tor'] })).taken).toEqual(['Tor'])
+  })
+})
+
+it('the first update begins with the file that comes along', async () => {
+  await put('shipped.bin', encodeAddresses(last()))
+  await put('bingbot.json', '{"prefixes":[{"ipv4Prefix":"9.9.9.0/24"}]}')
+  expect((await update({ shipped: path.join(folder, 'shipped.bin') })).taken).toEqual(['Bingbot'])
+  const data = await readAddresses(file)
+  expect(recordsAt(data, '9.9.9.9').bot).toBe('Bingbot')
+  expect(recordsAt(data, '8.8.16.1').anonymous).toMatchObject({ provider_name: 'Mullvad' })
+})
+
+it('fetches from the web, and one source that fails stops no other', async () => {
+  await startFrom()
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === '/tor' ? 200 : 500
+    response.end('8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  const at = (title: string, where: string): DataSource[] =>
+    dataSources
+      .filter((one) => one.title === title)
+      .map((one) => ({ ...one, url: () => `http://127.0.0.1:${port}/${where}` }))
+  const { taken, failed } = await update({
+    from: undefined,
+    sources: [...at('Googlebot', 'bot'), ...at('Tor', 'tor')],
+  })
+  server.close()
+  expect([taken, failed]).toEqual([
+    ['Tor'],
+    [{ title: 'Googlebot', reason: expect.stringContaining('answers 500') }],
+  ])
+})
+
+it('sources are fetched by https, from no registry of packages, and files are not taken for each other', () => {
+  for (const { url } of dataSources)
+    expect(url?.(now) ?? 'https://').toMatch(/^https:\/\/(?!.*(npm|pypi|pythonhosted|jsdelivr))/)
+  const names = dataSources.map(({ file: name }) => name)
+  expect(names.filter((name) => names.some((other) => other !== name && name.startsWith(other)))).toEqual([])
+  expect(new Set(dataSources.map(({ group }) => group))).toEqual(new Set(groups))
+})
+
+describe('a server that follows the file', () => {
+  const country = (data: ReturnType<Awaited<ReturnType<typeof followAddresses>>['current']>) =>
+    recordsAt(data, '8.8.0.1').city
+
+  it('has the new data without a restart, and the old ones while the new ones cannot be read', async () => {
+    await startFrom()
+    const warnings: string[] = []
+    const followed = await followAddresses({ file, warn: (text) => void warnings.push(text), everyMs: 10 })
+    expect(country(followed.current())).toEqual({ country_code: 'DE' })
+    await writeFile(file, 'broken')
+    await utimes(file, 1, 1)
+    await vi.waitFor(() => expect(warnings.join()).toMatch(/new file of addresses is not used/), 20_000)
+    expect(country(followed.current())).toEqual({ country_code: 'DE' })
+    await writeFile(
+      file,
+      encodeAddresses({ ...last(), country: indexRanges({ ipv4: slash24s(10, 'FR'), ipv6: [] }) }),
+    )
+    await utimes(file, 2, 2)
+    await vi.waitFor(() => expect(country(followed.current())).toEqual({ country_code: 'FR' }), 20_000)
+    followed.stop()
+  }, 60_000)
+
+  it.each([
+    ['2020-01-01', 1],
+    [new Date().toISOString().slice(0, 10), 0],
+  ])('warns in one line of a file of %s: %i', async (made, count) => {
+    await startFrom(last(made))
+    const warnings: string[] = []
+    const followed = await followAddresses({ file, warn: (text) => void warnings.push(text) })
+    followed.stop()
+    expect(warnings).toHaveLength(count)
+    expect(warnings.every((line) => /days old: tidegate data update/.test(line))).toBe(true)
+  })
+
+  it('reads the file that comes along where there is none, and refuses a broken one at the start', async () => {
+    const warn = () => undefined
+    const followed = await followAddresses({ file, warn })
+    followed.stop()
+    expect(recordsAt(followed.current(), '5.9.0.1').anonymous).toMatchObject({ is_hosting_provider: true })
+    await put('broken.bin', 'broken')
+    await expect(followAddresses({ file: path.join(folder, 'broken.bin'), warn })).rejects.toThrow()
+  }, 60_000)
+})
+
+// A range 9.0.n.0/24 for each label.
+function iporiginOf(labels: string[]): Buffer {
+  const head = Buffer.alloc(28)
+  head.write('IPORIGIN')
+  head.writeUInt16LE(1, 8)
+  head.writeBigUInt64LE(1_791_200_061n, 10)
+  head.writeUInt16LE(labels.length, 18)
+  head.writeUInt32LE(labels.length, 20)
+  const names = labels.map((label) => Buffer.concat([uint16(label.length), Buffer.from(label)]))
+  const ranges = labels.map((_, i) => {
+    const range = Buffer.alloc(10)
+    range.writeUInt32LE(0x09000000 + i * 256, 0)
+    range.writeUInt32LE(0x09000000 + i * 256 + 255, 4)
+    range.writeUInt16LE(i, 8)
+    return range
+  })
+  return Buffer.concat([head, ...names, ...ranges])
+}
+
+function zipOf(name: string, content: Buffer): Buffer {
+  const packed = deflateRawSync(content)
+  const about = Buffer.concat([
+    ...[uint16(20), uint16(0), uint16(8), uint32(0), uint32(crc32(content))],
+    ...[uint32(packed.length), uint32(content.length), uint16(name.length), uint16(0)],
+  ])
+  const local = Buffer.concat([Buffer.from('PK\x03\x04'), about, Buffer.from(name), packed])
+  const central = Buffer.concat([
+    ...[Buffer.from('PK\x01\x02'), uint16(20), about, uint16(0), uint16(0), uint16(0), uint32(0), uint32(0)],
+    Buffer.from(name),
+  ])
+  const counts = [
+    uint16(0),
+    uint16(0),
+    uint16(1),
+    uint16(1),
+    uint32(central.length),
+    uint32(local.length),
+    uint16(0),
+  ]
+  return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), ...counts])
+}
+
+function uint16(value: number): Buffer {
+  const bytes = Buffer.alloc(2)
+  bytes.writeUInt16LE(value)
+  return bytes
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value)
+  return bytes
+}
