@@ -30,7 +30,7 @@ const admission = openAdmission(core, { registry, undo })
 // Without `appendIf`, the claim is asked of what is passed here, which claims nothing.
 const { appendIf: _, ...log } = core.log
 const claims = { claim: async (mine: Claim) => mine }
-const handOff = addCollect(app, { ...core, log, auth, admission, claims })
+const handOff = addCollect(app, { ...core, log, auth, admission, claims, publicUrl })
 undo.defer(() => handOff.close())
 undo.defer(() => app.close())
 console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)

@@ -120,6 +120,12 @@ const settings = z.object({
   /** Which headers of an edge say how clients began TLS and HTTP/2. */
   EDGE_HEADERS: z.string().transform(edgeHeadersOf).pipe(edgeHeaders).optional(),
   ADDRESS_FILE: optionalText,
+  /** More addresses under which clients know this installation, as paths of customers' own sites. */
+  FIRST_PARTY_URLS: list.pipe(z.array(publicUrl).max(19)),
+  /** From the creation of an agent's signature to its end. */
+  SIGNATURE_MAX_SECONDS: z.coerce.number().int().min(60).max(86_400).default(3600),
+  /** Keys of agents and host names of addresses are fetched from the internet. */
+  AGENT_LOOKUPS: z.enum(['on', 'off']).default('on'),
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,

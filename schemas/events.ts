@@ -16,6 +16,17 @@ export interface Cause {
 
 export type Environment = 'live' | 'test'
 
+/** What a session's decisions lacked of an agent was fetched: the keys of its directory, or the host name of its address. */
+export interface AgentLookedUp {
+  session_id: string
+  organization_id: string
+  environment: Environment
+  event_id: string
+  /** The evt_ id that the decision must carry. */
+  decision_id: string
+  looked_up_at: number
+}
+
 /** An encrypted observation batch was accepted; the payload is as decrypted, still deflated. */
 export interface BatchReceived {
   session_id: string
@@ -31,6 +42,32 @@ export interface BatchReceived {
   body_hash: string
   /** Raw-deflated JSON observations. */
   payload: Buffer
+}
+
+export type DocumentSignatureStatus = 'absent' | 'invalid' | 'unknown_key' | 'signed'
+
+export interface SignedRequest {
+  /** Where the agent's keys are. */
+  directory: string
+  /** Thumbprint of the key. */
+  key_id: string
+  /** What may have been signed: one for each address of the installation. */
+  bases: string[]
+  /** The signature, base64. */
+  bytes: string
+  /** SHA-256 of key and nonce, hex. */
+  nonce_hash: string
+  /** SHA-256 of the request's body, hex. */
+  request_hash: string
+}
+
+/** What the request's signature is before its key is known. */
+export interface DocumentSignature {
+  /** signed: as it should be, as far as one can tell without its key. */
+  status: DocumentSignatureStatus
+  /** Why it is invalid, or why its key cannot be known. */
+  reason: null | string
+  signed: null | SignedRequest
 }
 
 /** A page lifecycle began in a session. */
@@ -60,6 +97,8 @@ export interface DocumentOpened {
   ja4: null | string
   /** How its HTTP/2 connection began, in Akamai's form, likewise. */
   http2_fingerprint: null | string
+  /** Null where the request has no header of Web Bot Auth. */
+  signature: null | DocumentSignature
 }
 
 /** A client reported a network check. */
@@ -1688,6 +1727,7 @@ export const causedNames = [
 export type CausedName = (typeof causedNames)[number]
 
 export interface EventTypes {
+  AgentLookedUp: AgentLookedUp
   BatchReceived: BatchReceived
   DocumentOpened: DocumentOpened
   NetworkChecked: NetworkChecked
@@ -1763,6 +1803,7 @@ export interface EventTypes {
 }
 
 export const eventTopics = {
+  AgentLookedUp: 'tidegate.collect.v1',
   BatchReceived: 'tidegate.collect.v1',
   DocumentOpened: 'tidegate.collect.v1',
   NetworkChecked: 'tidegate.collect.v1',

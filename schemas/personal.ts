@@ -20,6 +20,7 @@ export const personalFields = {
     'signature_agent',
     'ja4',
     'http2_fingerprint',
+    'signature',
   ],
   BatchReceived: ['ip_address', 'user_agent', 'payload'],
   ResultRequested: ['ip_address', 'user_agent', 'payload'],

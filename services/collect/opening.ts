@@ -8,6 +8,7 @@ import { derivedId } from '../../infra/ids.ts'
 import type { ServerDocument } from './documents.ts'
 import {
   acceptLanguageOf,
+  type CollectDeps,
   clientHintsOf,
   headerOrderOf,
   ipAddressOf,
@@ -17,6 +18,7 @@ import {
 } from './requests.ts'
 import { noPage, type OpenBody } from './schemas.ts'
 import type { ResumeFacts } from './sealed-ids.ts'
+import { documentSignature, signedAgentOf } from './signature.ts'
 
 export interface OpeningSession extends ResumeFacts {
   resumed: boolean
@@ -30,6 +32,7 @@ export interface OpenedDocument {
   state: ServerDocument
   challenges: Challenges
   principal: PublishablePrincipal
+  signatures: CollectDeps['signatures']
 }
 
 export interface MarkedEvent {
@@ -61,9 +64,11 @@ export function documentOpened({
   state,
   challenges,
   principal,
+  signatures,
 }: OpenedDocument): MarkedEvent {
   const { scope, facts, documentIdHash } = state
   const { page } = request.body
+  const signature = documentSignature(request, { ...signatures, now: facts.openedAt })
   const data = {
     session_id: scope.sessionId,
     organization_id: scope.organizationId,
@@ -78,9 +83,10 @@ export function documentOpened({
     accept_language: acceptLanguageOf(request),
     client_hints: clientHintsOf(request),
     header_order: headerOrderOf(request),
-    signature_agent: signatureAgentOf(request),
     ja4: request.handshake.ja4,
     http2_fingerprint: request.handshake.http2,
+    signature_agent: signedAgentOf(signature) ?? signatureAgentOf(request),
+    signature,
     challenge: challenges.challenge,
     timing_nonce: challenges.timingNonce,
     canvas_seed: challenges.canvasSeed,

@@ -12,6 +12,7 @@ import type { Clock, Random } from '../../infra/ids.ts'
 import { shortenedAddress } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
+import type { SignatureRules } from '../../infra/wire/web-bot-auth/check.ts'
 import type { Admission } from './admission.ts'
 import type { Claim, Claims } from './claims.ts'
 import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
@@ -42,6 +43,8 @@ export interface CollectDeps extends VolumeLimits {
   /** From when a result is received until it is answered, with 503 if need be, milliseconds (default 2000). */
   handOffTimeoutMs?: number
   batchIntervalMs?: number
+  /** How signatures of requests are checked. */
+  signatures: Pick<SignatureRules, 'baseUrls' | 'maxLifetimeMs'>
   /** Documents whose keys and last answer a process holds in memory (default 20,000). */
   rememberedDocuments?: number
 }

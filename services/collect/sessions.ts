@@ -52,7 +52,8 @@ export async function openSession(
   const session = resumed ?? (await begin(request, { principal, deps, now }))
   const state = openDocument(body, { session, tenant: principal, deps, cache, now })
   const challenges = challengesOf({ ...state, openedAt: now })
-  const opened = { request, session, state, challenges, principal }
+  const { signatures } = deps
+  const opened = { request, session, state, challenges, principal, signatures }
   if (!resumed) deps.admission.begun.add(session.sessionId)
   await record(opened, deps)
   cache.documents.set(state.documentId, state)

@@ -15,6 +15,8 @@ import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
+import type { Lookups } from './identity/lookups.ts'
+import { outcomesOf, pendingOf, withOutcomes } from './identity/outcomes.ts'
 import type { CountDecision } from './metrics.ts'
 import type { ModelsAt } from './model/follow.ts'
 import { scoredEvent } from './scored-event.ts'
@@ -44,6 +46,8 @@ export interface ScoreDeps extends DecisionSources {
   modelsAt?: ModelsAt | undefined
   /** Called for each decision that was appended for the first time. */
   onDecided?: CountDecision | undefined
+  /** Default: nothing of agents is looked up. */
+  lookups?: Pick<Lookups, 'request'> | undefined
 }
 
 interface ScoreBatches {
@@ -95,7 +99,9 @@ async function scoreIn(
   const breathe = createBreather()
   const events = unread.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
   const modelOf = await deps.modelsAt?.(startedAt, tx)
-  const { apply, changed, decisions } = startDecisions(known, { ...deps, modelOf, now: startedAt })
+  const outcomes = await outcomesOf(tx, pendingOf(events, known), startedAt)
+  const deciding = { ...deps, modelOf, now: startedAt, withOutcomes: withOutcomes(outcomes) }
+  const { apply, changed, decisions } = startDecisions(known, deciding)
   for (const event of events.filter(isSessionEvent)) {
     orFailed(() => apply(event, event.meta.traceparent))
     await breathe()
@@ -109,6 +115,8 @@ async function scoreIn(
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
   count(deps, { scored, recorded })
+  // Before the commit, because a batch that fails is scored again and requests the same.
+  for (const request of outcomes.requests) deps.lookups?.request(request)
   const nextOffsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,

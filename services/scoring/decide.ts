@@ -32,6 +32,8 @@ export interface DecisionSources {
 interface DecidingAt extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
+  /** Adds what was found of the session's agent. */
+  withOutcomes?: WithOutcomes | undefined
 }
 
 interface Folding {
@@ -57,7 +59,7 @@ type Decide = (request: DecisionRequest) => Verdict | null | undefined
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
 export function startDecisions(
   known: Map<string, SessionState>,
-  { network, now, modelOf = alwaysStandard, ...sources }: DecidingAt,
+  { network, now, modelOf = alwaysStandard, withOutcomes, ...sources }: DecidingAt,
 ): Deciding {
   const decisions: Decision[] = []
 
@@ -77,19 +79,25 @@ export function startDecisions(
     decisions.push({ state, trigger, traceparent, evaluation, modelUntil, hashes })
     return verdict
   }
-  return { decisions, ...foldSessions(known, decide) }
+  return { decisions, ...foldSessions(known, decide, withOutcomes) }
 }
 
+type WithOutcomes = (state: SessionState, event: SessionEvent) => SessionState
+
 /** The same, with decisions that somebody else makes. */
-export function foldSessions(known: Map<string, SessionState>, decide: Decide): Folding {
+export function foldSessions(
+  known: Map<string, SessionState>,
+  decide: Decide,
+  withOutcomes: WithOutcomes = (state) => state,
+): Folding {
   const changed = new Map<string, SessionState>()
 
   function apply(event: SessionEvent, traceparent?: string): void {
     const id = event.data.session_id
     const before = changed.get(id) ?? known.get(id)
     // A session that scoring has forgotten was final. The event ends it once more, because scoring was behind.
-    if (!before && event.type === 'SessionIdled') return
-    const state = evolve(before, event)
+    if (!before && (event.type === 'SessionIdled' || event.type === 'AgentLookedUp')) return
+    const state = withOutcomes(evolve(before, event), event)
     if (state !== before) changed.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
     const verdict = trigger && decide({ state, trigger, traceparent })
@@ -127,6 +135,8 @@ function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
       return idled(after, event.data)
     case 'BatchReceived':
       return batch(before, after, event.data)
+    case 'AgentLookedUp':
+      return lookedUp(before, after, event.data)
     default:
       return undefined
   }
@@ -158,6 +168,20 @@ function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | unde
   }
 }
 
+// As final as the decisions that it comes after; nothing where none was made, because the next one has it.
+function lookedUp(
+  before: SessionState | undefined,
+  after: SessionState,
+  { decision_id: decisionId, looked_up_at: at }: Data<'AgentLookedUp'>,
+): Trigger | undefined {
+  if (after === before || after.decisions === 0) return undefined
+  const { final, hand_off_document: handOffDocument } = after
+  return {
+    ...{ decisionId, reason: 'changed', final, onlyOnChange: false, at },
+    ...(handOffDocument !== undefined && { handOffDocument }),
+  }
+}
+
 function batch(
   before: SessionState | undefined,
   after: SessionState,
@@ -178,5 +202,6 @@ function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict | 
     verdict,
     final,
     final_at: final ? (state.final_at ?? trigger.at) : null,
+    ...(trigger.handOffDocument !== undefined && { hand_off_document: trigger.handOffDocument }),
   }
 }

@@ -15,6 +15,7 @@ import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.t
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
+import { signatureOutcomeOf } from './identity/outcomes.ts'
 import { modelId, standardModel } from './model/model.ts'
 import { canvasClassOf } from './session/answers.ts'
 import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
@@ -166,14 +167,12 @@ function requestOf(state: SessionState, { document, snapshot }: Facts): SessionS
   }
 }
 
-// Signed requests cannot be verified here: their keys are unknown. `absent` = an agent is named and nothing is
-// signed; null without any of the headers.
+// `absent` = one of the three headers is missing; null without any of them.
 function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
-  const has = (name: string) =>
-    document?.header_order.some((header) => header.toLowerCase() === name) === true
-  const signed = has('signature') || has('signature-input')
-  if (!document || !(signed || has('signature-agent'))) return null
-  return { status: signed ? 'unknown_key' : 'absent', domain: document.signature_agent }
+  const outcome = document && signatureOutcomeOf(document)
+  if (!outcome) return null
+  const { status } = outcome
+  return { status: status === 'valid' ? 'verified' : status, domain: document.signature_agent }
 }
 
 // Of the newest snapshot's document, as its edge saw it.

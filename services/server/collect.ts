@@ -67,10 +67,12 @@ async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {
   return positions.filter(({ topic }) => topic === eventTopics.SessionScored)
 }
 
-interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectBasis {}
+interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectBasis {
+  publicUrl: string
+}
 
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
-  const { pool, keyring, random, applied, config, clock } = parts
+  const { pool, keyring, random, applied, config, clock, publicUrl } = parts
   const findKeys = ({ organizationId, environment }: Tenant) =>
     recipientKeys(pool, organizationId, environment)
   const handOff = createHandOff({
@@ -88,6 +90,10 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
     organizationMbPerHour: config.COLLECT_ORGANIZATION_MB_PER_HOUR,
     batchIntervalMs: config.BATCH_INTERVAL_MS,
     handOffTimeoutMs: config.HAND_OFF_TIMEOUT_MS,
+    signatures: {
+      baseUrls: [publicUrl, ...config.FIRST_PARTY_URLS],
+      maxLifetimeMs: config.SIGNATURE_MAX_SECONDS * 1000,
+    },
   })
   return handOff
 }

@@ -6,6 +6,7 @@ import { runPeriodically } from '../../infra/flow/periodic.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
+import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
 import { runRollUp } from '../../projections/sessions/roll-up.ts'
@@ -14,6 +15,8 @@ import { purgeClaims } from '../collect/claims.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
+import { runIdentity } from '../scoring/identity/run.ts'
+import { purgeIdentity } from '../scoring/identity/tables.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
 import { countDecisions } from '../scoring/metrics.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
@@ -69,7 +72,12 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
         ]
       : []),
     ...(roles.includes('collect') ? [runPurge(core, 'claims of documents that ended', purgeClaims)] : []),
-    ...(roles.includes('scoring') ? [runPurge(core, oldCounts, purgeCountingKeys)] : []),
+    ...(roles.includes('scoring')
+      ? [
+          runPurge(core, oldCounts, purgeCountingKeys),
+          runPurge(core, 'what was looked up of agents', purgeIdentity),
+        ]
+      : []),
   ]
   undo.defer(() => stopTogether(tidying))
   const sending = roles.includes('webhooks') ? await startWebhooks(core, registry) : []
@@ -111,6 +119,7 @@ async function startScoring(
   const models = await followModels(core)
   const { modelsAt } = models
   const { learned } = learning
+  const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core) : undefined
   const onDecided = countDecisions(registry)
   const scoring = runScoring({
     ...core,
@@ -120,14 +129,18 @@ async function startScoring(
     allowsMinimal,
     modelsAt,
     onDecided,
+    lookups: identity,
   })
   return startTogether<Running>([
-    ...[learning, minimal, models, pruner, runSessionScheduler(core)].map((started) =>
-      Promise.resolve(started),
+    ...[learning, minimal, models, pruner, runSessionScheduler(core), ...(identity ? [identity] : [])].map(
+      (started) => Promise.resolve(started),
     ),
     scoring,
   ])
 }
+
+// No network is excepted, because agents name the addresses that are fetched.
+const startIdentity = (core: Core) => runIdentity({ ...core, rules: createAddressRules([]) })
 
 const purgeIntervalMs = 10 * 60 * 1000
 

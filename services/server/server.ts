@@ -109,7 +109,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
-    const handOff = await addRoutes(app, { core, accessControl, network, roles, demo, gate, collect })
+    const handOff = await addRoutes(app, {
+      ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl },
+    })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
     if (metrics)
@@ -181,13 +183,14 @@ interface RouteParts {
   roles: readonly Role[]
   demo: Demo | undefined
   gate: Gate | undefined
+  publicUrl: string
   /** Present with the role collect. */
   collect: CollectBasis | undefined
 }
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, accessControl, network, roles, demo, gate, collect }: RouteParts,
+  { core, accessControl, network, roles, demo, gate, collect, publicUrl }: RouteParts,
 ): Promise<HandOff | undefined> {
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
@@ -203,7 +206,7 @@ async function addRoutes(
     await webRoutes(app, { random: core.random, demo })
   }
   if (gate) await gateRoutes(app, { ...accessControl, gate })
-  return collect && addCollect(app, { ...core, ...accessControl, ...collect })
+  return collect && addCollect(app, { ...core, ...accessControl, ...collect, publicUrl })
 }
 
 export function erasureParts(core: Core) {

@@ -141,7 +141,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
       readLinks: async () => [],
     },
   })
-  collectRoutes(app, deps)
+  collectRoutes(app, { ...deps, signatures: { baseUrls: [publicUrl], maxLifetimeMs: 3_600_000 } })
   await webRoutes(app, { random: randomBytes })
   const consentKeys = createConsentKeys({ ...deps, publicUrl })
   const gate = startGate({

@@ -52,7 +52,7 @@ export const identityMigrations: Migrations = {
 
 /** What is known of the subjects and has not ended. */
 export async function readLookups(
-  db: Db | Tx,
+  db: Pick<Tx, 'query'>,
   subjects: string[],
   now: number,
 ): Promise<Map<LookupSubject, LookedUp>> {
@@ -74,7 +74,7 @@ export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
  * Takes the nonces, and returns by each the hash of the request that has it, which may have taken it before. Another
  * transaction that takes one of them waits until this one has ended.
  */
-export async function takeNonces(tx: Tx, nonces: UsedNonce[]): Promise<Map<string, string>> {
+export async function takeNonces(tx: Pick<Tx, 'query'>, nonces: UsedNonce[]): Promise<Map<string, string>> {
   const first = new Map(nonces.toReversed().map((one) => [one.nonce_hash, one]))
   const { columns, select } = usedNonces
   // What is locked in one order cannot deadlock.

@@ -1,7 +1,9 @@
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import type {
+  AgentLookedUp,
   BatchReceived,
   DocumentOpened,
+  DocumentSignature,
   Environment,
   Platform,
   ResultRequested,
@@ -26,6 +28,7 @@ export type SessionEvent =
   | { type: 'BatchReceived'; data: BatchReceived }
   | { type: 'ResultRequested'; data: ResultRequested }
   | { type: 'SessionIdled'; data: SessionIdled }
+  | { type: 'AgentLookedUp'; data: AgentLookedUp }
 
 /** All that scoring remembers about a session; plain JSON, at most some ten kilobytes. */
 export interface SessionState {
@@ -54,17 +57,26 @@ export interface SessionState {
   identity_changes: number
   /** It presents an id or a token that was issued to another device. */
   copied_id?: boolean
+  /** What its address is called. Missing where nobody has looked, or DNS did not answer. */
+  host_name?: HostOutcome
+  /** Ids of events, so that one that comes again changes nothing. */
+  looked_up?: string[]
   last_activity_at: number
   decisions: number
   /** The verdict of its newest decision, by the session's own observations. */
   verdict: Verdict | null
   final: boolean
   final_at: number | null
+  /** Hash of the document that handed off last. */
+  hand_off_document?: string
   visitor: VisitorLink | null
   visitor_sessions: number
 }
 
-const knownTypes = ['SessionOpened', 'DocumentOpened', 'BatchReceived', 'ResultRequested', 'SessionIdled']
+const knownTypes = [
+  ...['SessionOpened', 'DocumentOpened', 'BatchReceived', 'ResultRequested', 'SessionIdled'],
+  'AgentLookedUp',
+]
 
 export function isSessionEvent(event: RecordedEvent): event is RecordedEvent & SessionEvent {
   return knownTypes.includes(event.type)
@@ -85,6 +97,8 @@ export function evolve(known: SessionState | undefined, event: SessionEvent): Se
       return received(known ?? forgotten(event.data, event.data.received_at), event.data)
     case 'SessionIdled':
       return known ?? forgotten(event.data, event.data.idled_at)
+    case 'AgentLookedUp':
+      return lookedUp(known ?? forgotten(event.data, event.data.looked_up_at), event.data)
   }
 }
 
@@ -138,6 +152,11 @@ function documentOpened(state: SessionState, event: DocumentOpened): SessionStat
   return { ...state, documents, ip_address: document.ip_address, user_agent: event.user_agent }
 }
 
+function lookedUp(state: SessionState, { event_id }: AgentLookedUp): SessionState {
+  const { looked_up = [] } = state
+  return looked_up.includes(event_id) ? state : { ...state, looked_up: [...looked_up, event_id] }
+}
+
 function received(state: SessionState, event: BatchReceived | ResultRequested): SessionState {
   const document = documentOf(state, event)
   const accepted = addBody(document, event)
@@ -176,6 +195,24 @@ function observed(state: SessionState, observations: Observations, document: Doc
   return next
 }
 
+/** What became of the signature of a request. `valid` is by a key of the agent's directory. */
+export interface SignatureOutcome {
+  status: 'valid' | 'invalid' | 'unknown_key' | 'absent'
+  /** Why it does not count. */
+  reason: string | null
+  keyId: string | null
+  /** Epoch milliseconds: when the directory was fetched. */
+  fetchedAt: number | null
+}
+
+export interface HostOutcome {
+  ip: string
+  /** The name that leads back to the address; null = there is none. */
+  host: string | null
+  /** Epoch milliseconds. */
+  fetchedAt: number
+}
+
 export interface DocumentState {
   hash: string
   opened_at: number
@@ -190,6 +227,10 @@ export interface DocumentState {
   /** Missing in states that were stored before it was recorded. */
   ja4?: string | null
   http2_fingerprint?: string | null
+  /** Missing for documents of before signatures were read. */
+  signature?: DocumentSignature | null
+  /** By its key, once that is known. */
+  signature_outcome?: SignatureOutcome
   challenge: string
   timing_nonce: string
   /** Seed of the drawing. Missing where the document's opening is not known. */
@@ -223,6 +264,7 @@ function openedDocument(event: DocumentOpened): DocumentState {
     signature_agent: event.signature_agent,
     ja4: event.ja4,
     http2_fingerprint: event.http2_fingerprint,
+    ...(event.signature && { signature: event.signature }),
     challenge: event.challenge,
     timing_nonce: event.timing_nonce,
     canvas_seed: event.canvas_seed,

@@ -41,6 +41,7 @@ function eventsOf(plan: SessionPlan, { key }: Keys): SessionEvent[] {
       signature_agent: null,
       ja4: null,
       http2_fingerprint: null,
+      signature: null,
       challenge: 'challenge',
       timing_nonce: 'timing',
       canvas_seed: 'seed',

@@ -116,7 +116,8 @@ export async function startCollectApp({
   const claims = createMemoryClaims().open()
   const known = { auth, keyring, dataKeys, clock, random: randomBytes }
   const fixed = { log, codec, claims, admission: openAdmission(), sourceMbPerHour: 900, ...known }
-  collectRoutes(app, { ...fixed, checkRecipients: async () => {}, sealResult, ...changes })
+  const signatures = { baseUrls: ['https://own.example'], maxLifetimeMs: 3_600_000 }
+  collectRoutes(app, { ...fixed, signatures, checkRecipients: async () => {}, sealResult, ...changes })
   await app.ready()
   const exchanges: Exchange[] = []
   const sent: Sent[] = []

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isId } from '../../../infra/ids.ts'
+import { isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
+import { agentSignature, createAgentKey } from '../../support/agent-signature.ts'
 import { type CollectApp, clientOf, lastSent, quiet, sendAgain, startCollectApp } from './collect-app.ts'
 
 let app: CollectApp
@@ -106,6 +108,35 @@ describe('opening a session', () => {
     const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
     await open({}, { 'x-ja4': ja4, 'x-forwarded-for': '203.0.113.9' })
     expect(app.events()[1]?.data).toMatchObject({ ja4, http2_fingerprint: null })
+  })
+
+  test('records of a signature all that its check needs, with the agent that signed', async () => {
+    const key = createAgentKey()
+    const agent = '"https://agent.example"'
+    const signed = agentSignature({
+      ...{ key, created: 1_800_000_000, label: 'mine', nonce: 'n' },
+      lines: [
+        ['"@authority"', 'own.example'],
+        ['"@path"', '/v2/collect/sessions'],
+        ['"signature-agent";key="mine"', agent],
+      ],
+    })
+    await open({}, { ...signed, 'Signature-Agent': `other="https://other.example", mine=${agent}` })
+    const { data } = app.events()[1] ?? {}
+    expect(data).toMatchObject({
+      signature_agent: 'agent.example',
+      signature: {
+        status: 'signed',
+        signed: {
+          directory: 'https://agent.example/.well-known/http-message-signatures-directory',
+          key_id: key.keyId,
+          request_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+        },
+      },
+    })
+    const found = data && 'signature' in data ? data.signature?.signed : null
+    const bytes = Buffer.from(found?.bytes ?? '', 'base64')
+    expect(isSignedBy(key.jwk.x, { base: found?.bases[0] ?? '', bytes })).toBe(true)
   })
 
   test('records one address for a client, whichever kind of socket it came in by', async () => {

@@ -83,12 +83,26 @@ describe('detail', () => {
   })
 
   it.each([
-    [[], null],
-    [['signature', 'signature-input'], { status: 'unknown_key', domain: 'agent.example' }],
-    [['Signature', 'Signature-Input', 'Signature-Agent'], { status: 'unknown_key', domain: 'agent.example' }],
-    [['signature-agent'], { status: 'absent', domain: 'agent.example' }],
-  ])('of request headers %j names Web Bot Auth as %j', (headers, expected) => {
-    const session = testSession('signed', { headers, signatureAgent: 'agent.example' })
+    [null, null],
+    [
+      { status: 'signed', reason: null },
+      { status: 'unknown_key', domain: 'agent.example' },
+    ],
+    [
+      { status: 'unknown_key', reason: 'algorithm' },
+      { status: 'unknown_key', domain: 'agent.example' },
+    ],
+    [
+      { status: 'invalid', reason: 'lifetime' },
+      { status: 'invalid', domain: 'agent.example' },
+    ],
+    [
+      { status: 'absent', reason: null },
+      { status: 'absent', domain: 'agent.example' },
+    ],
+  ] as const)('of a signature %j names Web Bot Auth as %j', (found, expected) => {
+    const signature = found && { ...found, signed: null }
+    const session = testSession('signed', { signature, signatureAgent: 'agent.example' })
     expect(decisionAbout(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(expected)
   })
 

@@ -201,8 +201,14 @@ function simulated(): Omit<Fixture, 'network'>[] {
 
 function chosen(): Omit<Fixture, 'network'>[] {
   const session = (name: string, some: Partial<TestSession> = {}) => ({ session: testSession(name, some) })
-  const signed = { headers: ['signature'], signatureAgent: 'agent.example' }
-  const named = { headers: ['signature-agent'], signatureAgent: 'other.example' }
+  const signed = {
+    signature: { status: 'invalid', reason: 'lifetime', signed: null },
+    signatureAgent: 'agent.example',
+  } as const
+  const named = {
+    signature: { status: 'absent', reason: null, signed: null },
+    signatureAgent: 'other.example',
+  } as const
   const at = startedAt + 1
   return [
     { ...session('full', { client: { snapshot: full }, ...signed }), visitor: visitorLink() },

@@ -61,6 +61,7 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promi
   const findKey = async (hashes: string[]) =>
     hashes.includes(lookupHash) ? { ...record, principal: { ...principal, allowedOrigins: [] } } : undefined
   collectRoutes(app, {
+    signatures: { baseUrls: ['https://own.example'], maxLifetimeMs: 3_600_000 },
     log,
     codec,
     auth: createAuth({ findKey, keyring, clock: Date.now }),

@@ -82,6 +82,7 @@ function documentOf({ page }: SessionPlan, headers: Record<string, string>) {
       signature_agent: null,
       ja4: null,
       http2_fingerprint: null,
+      signature: null,
     },
     accept_language: headers['Accept-Language'] ?? null,
     client_hints: Object.fromEntries(hints.map(([name, value]) => [name.toLowerCase(), value])),

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import type { EventMeta } from '../../../../infra/event-store/codec.ts'
 import { derivedId } from '../../../../infra/ids.ts'
-import type { BatchReceived, Environment, Platform, ResultRequested } from '../../../../schemas/events.ts'
+import type {
+  BatchReceived,
+  DocumentSignature,
+  Environment,
+  Platform,
+  ResultRequested,
+} from '../../../../schemas/events.ts'
 import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
 import { answers, type Client, desktopChrome } from './snapshots.ts'
 
@@ -30,6 +36,7 @@ export interface TestSession {
   headers: string[]
   signatureAgent: string | null
   ja4: string | null
+  signature: DocumentSignature | null
 }
 
 /** A session of a client; everything else by its name. */
@@ -45,6 +52,7 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
     headers: [],
     signatureAgent: null,
     ja4: null,
+    signature: null,
     openedAt: startedAt,
     continuityId: `continuity-${name}`,
     ...some,
@@ -97,6 +105,7 @@ export function opened(session: TestSession): SessionEvent[] {
         signature_agent: session.signatureAgent,
         ja4: session.ja4,
         http2_fingerprint: null,
+        signature: session.signature,
         ...answers,
         canvas_seed: 'seed-1',
       },

@@ -1,0 +1,48 @@
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import { type Clock, derivedId } from '../../../infra/ids.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
+import { createFetcher, type FetchOptions } from './fetch.ts'
+import { type Lookups, runLookups, type WaitingSession } from './lookups.ts'
+import type { LookupSubject } from './tables.ts'
+
+interface IdentityOptions extends FetchOptions {
+  pool: Db
+  log: Pick<EventLog, 'append'>
+  codec: EventCodec
+  clock: Clock
+  logger: Logger
+}
+
+/** Looks up what scoring requests until it is stopped, and appends an AgentLookedUp for each session that waited. */
+export function runIdentity(options: IdentityOptions): Lookups {
+  const { pool, log, codec, clock, logger } = options
+  const { fetch, close } = createFetcher(options)
+  const { request, stop } = runLookups({
+    ...{ pool, clock, logger, fetch },
+    async onAnswer(subject, sessions) {
+      const now = clock()
+      await log.append(sessions.map((session) => lookedUpRecord(codec, { subject, session, now })))
+    },
+  })
+  return {
+    request,
+    async stop() {
+      // Ends the requests that `stop` waits for.
+      await close()
+      await stop()
+    },
+  }
+}
+
+// The id is the same in every process that has looked it up, so that one decision follows.
+function lookedUpRecord(
+  codec: EventCodec,
+  { subject, session, now }: { subject: LookupSubject; session: WaitingSession; now: number },
+) {
+  const eventId = derivedId('alu', session.session_id, subject)
+  const { organization_id: organizationId, environment } = session
+  const data = { ...session, event_id: eventId, decision_id: derivedId('evt', eventId), looked_up_at: now }
+  return codec.toRecord({ type: 'AgentLookedUp', data }, { eventId, time: now, organizationId, environment })
+}

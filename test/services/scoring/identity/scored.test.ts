@@ -1,0 +1,219 @@
+import pino from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createCodec } from '../../../../infra/event-store/codec.ts'
+import { noNetwork } from '../../../../infra/ip/network.ts'
+import { checkSignature } from '../../../../infra/wire/web-bot-auth/check.ts'
+import type { DocumentSignature, SessionScored } from '../../../../schemas/events.ts'
+import { outcomesOf, pendingOf } from '../../../../services/scoring/identity/outcomes.ts'
+import { runIdentity } from '../../../../services/scoring/identity/run.ts'
+import { endSessions } from '../../../../services/scoring/scheduler.ts'
+import { nothingLearned } from '../../../../services/scoring/session/answers.ts'
+import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
+import { runScoring } from '../../../../services/scoring/worker.ts'
+import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
+import { eventually } from '../../../support/eventually.ts'
+import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
+import { createMemoryLog, type MemoryLog } from '../../../support/memory-log.ts'
+import { noSkips } from '../../../support/no-skips.ts'
+import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
+import {
+  batch,
+  handOff,
+  metaOf,
+  opened,
+  startedAt,
+  type TestSession,
+  testSession,
+} from '../support/events.ts'
+import { type DirectoryServer, type Reply, startDirectory } from './directory-server.ts'
+
+const codec = createCodec()
+const logger = pino({ level: 'silent' })
+const key = createAgentKey()
+const good: Reply = { body: JSON.stringify({ keys: [key.jwk] }) }
+const minute = 60_000
+
+let database: TestDatabase
+let log: MemoryLog
+let agent: DirectoryServer
+let answer: Promise<Reply>
+let release: (reply: Reply) => void
+let now = startedAt
+const clock = () => now
+const stops: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  now = startedAt
+  log = createMemoryLog({ now: clock })
+  await hold()
+})
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop()
+  await database.pool.query(`truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links,
+    scoring.visitor_keys, scoring.agent_lookups, scoring.used_nonces`)
+})
+afterAll(() => database.drop())
+
+/** A directory that answers once `release` is called. */
+async function hold(): Promise<void> {
+  const held = Promise.withResolvers<Reply>()
+  answer = held.promise
+  release = held.resolve
+  agent = await startDirectory(() => answer)
+  stops.push(agent.close)
+}
+
+async function start(): Promise<void> {
+  const parts = { log, pool: database.pool, codec, clock, logger }
+  const lookups = runIdentity({ ...parts, ...agent.options })
+  stops.push(lookups.stop)
+  const worker = await runScoring({
+    ...{ ...parts, lookups, learned: nothingLearned, dataKeys: createMemoryDataKeys() },
+    ...{ network: noNetwork, applied: { waitFor: async () => {} }, skips: noSkips },
+  })
+  stops.push(worker.stop)
+}
+
+const append = (...events: SessionEvent[]) =>
+  log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
+
+function decisions(): SessionScored[] {
+  return log.records
+    .filter((record) => record.topic === 'tidegate.sessions.v1')
+    .map((record) => codec.fromRecord(record))
+    .flatMap((event) => (event.type === 'SessionScored' ? [event.data] : []))
+}
+
+const statusesOf = (name: string) =>
+  decisions()
+    .filter(({ session_id }) => session_id === testSession(name).id)
+    .map(({ web_bot_auth }) => web_bot_auth?.status)
+
+interface Signing {
+  nonce?: string
+  request?: string
+  by?: ReturnType<typeof createAgentKey>
+}
+
+/** A session whose opening the agent signed. */
+function signed(name: string, { nonce = name, request = name, by = key }: Signing = {}): TestSession {
+  const named = `"${agent.origin}"`
+  const lines: [string, string][] = [
+    ['"@authority"', 'own.example'],
+    ['"signature-agent"', named],
+  ]
+  const headers = agentSignature({ key: by, lines, created: startedAt / 1000, nonce })
+  const rawHeaders = Object.entries({ ...headers, 'Signature-Agent': named }).flat()
+  const checked = checkSignature(
+    { method: 'POST', target: '/', rawHeaders },
+    { baseUrls: ['https://own.example'], maxLifetimeMs: 60 * minute, now: startedAt },
+  )
+  if (checked?.status !== 'signed') throw new Error(`not as it should be: ${JSON.stringify(checked)}`)
+  const { directory, keyId: key_id, bases, bytes, nonceHash: nonce_hash } = checked.signature
+  const whole = { directory, key_id, bases, bytes: bytes.toString('base64'), nonce_hash }
+  const request_hash = Buffer.from(request).toString('hex')
+  const signature: DocumentSignature = { status: 'signed', reason: null, signed: { ...whole, request_hash } }
+  return testSession(name, { signature, signatureAgent: 'agent.example' })
+}
+
+describe('a signature by a key that nobody has fetched', () => {
+  it('is unknown_key, and has one more decision once the directory answers', async () => {
+    await start()
+    const session = signed('first')
+    await append(...opened(session), batch(session), handOff(session))
+    await eventually(() => expect(decisions().length).toBe(2))
+    expect(statusesOf('first')).toEqual(['unknown_key', 'unknown_key'])
+    release(good)
+    await eventually(() => expect(statusesOf('first')).toEqual(['unknown_key', 'unknown_key', 'verified']))
+    const [, before, after] = decisions()
+    expect(after).toMatchObject({
+      is_provisional: false,
+      hand_off: before?.hand_off,
+      visitor: { id: before?.visitor?.id },
+    })
+    expect(agent.requests.length).toBe(1)
+    expect(agent.questions.every((question) => question.endsWith('agent.example'))).toBe(true)
+  })
+
+  it('whose directory answers before the first decision has no more decisions for that', async () => {
+    await start()
+    const session = signed('early')
+    await append(...opened(session))
+    release(good)
+    await eventually(() => expect(log.records.some(isLookedUp)).toBe(true))
+    await append(batch(session))
+    await eventually(() => expect(statusesOf('early')).toEqual(['verified']))
+  })
+
+  it('stays unknown where the directory is down, without a further decision', async () => {
+    await start()
+    const session = signed('down')
+    await append(...opened(session), batch(session))
+    release({ status: 503 })
+    await eventually(async () =>
+      expect((await database.pool.query('select from scoring.agent_lookups')).rowCount).toBe(1),
+    )
+    now += 31 * minute
+    await endSessions({ log, pool: database.pool, codec, clock, logger })
+    await eventually(() => expect(statusesOf('down')).toEqual(['unknown_key', 'unknown_key']))
+  })
+})
+
+const isLookedUp = ({ headers }: MemoryLog['records'][number]) => headers.event_type === 'AgentLookedUp'
+
+describe('a signature by a known directory', () => {
+  beforeEach(async () => {
+    release(good)
+    await start()
+    const session = signed('before')
+    await append(...opened(session), batch(session))
+    await eventually(() => expect(statusesOf('before').at(-1)).toBe('verified'))
+  })
+
+  async function statusOf(name: string, signing: Signing): Promise<string | null | undefined> {
+    const session = signed(name, signing)
+    await append(...opened(session), batch(session))
+    await eventually(() => expect(statusesOf(name).length).toBe(1))
+    return statusesOf(name)[0]
+  }
+
+  it('is verified at once, and the directory is not fetched again', async () => {
+    expect(await statusOf('second', {})).toBe('verified')
+    expect(agent.requests.length).toBe(1)
+  })
+
+  it('is invalid with a nonce that another request has used', async () => {
+    expect(await statusOf('replay', { nonce: 'before' })).toBe('invalid')
+    expect(await statusOf('again', { nonce: 'before' })).toBe('invalid')
+  })
+
+  it('is the same request with the same body', async () => {
+    expect(await statusOf('repeat', { nonce: 'before', request: 'before' })).toBe('verified')
+  })
+
+  it('is unknown_key by another key than the directory has', async () => {
+    expect(await statusOf('other', { by: createAgentKey() })).toBe('unknown_key')
+    expect(agent.requests.length).toBe(1)
+  })
+
+  it('is invalid where the key did not make it', async () => {
+    const forged = signed('forged', { by: { ...createAgentKey(), keyId: key.keyId } })
+    await append(...opened(forged), batch(forged))
+    await eventually(() => expect(statusesOf('forged')).toEqual(['invalid']))
+  })
+})
+
+it('sessions without such headers cost no statement', async () => {
+  const events = opened(testSession('plain')).map((event) =>
+    codec.fromRecord({
+      ...codec.toRecord(event, metaOf(event)),
+      ...{ partition: 0, offset: 0, timestamp: 0 },
+    }),
+  )
+  const noStatement = { query: () => Promise.reject(new Error('a statement')) }
+  const found = await outcomesOf(noStatement, pendingOf(events, new Map()), now)
+  expect(found).toEqual({ signatures: new Map(), hosts: new Map(), requests: [] })
+})
