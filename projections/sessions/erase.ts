@@ -1,9 +1,11 @@
+import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { VisitorErased } from '../../schemas/events.ts'
 import { remakeVisitor } from './apply-reassignments.ts'
 import { requestTexts } from './apply-visitors.ts'
 import { changedSession, deleteHoursOfRows, type TimedSession } from './hours.ts'
 import { readEvent } from './stored-event.ts'
+import { sessionEventTypes } from './tables.ts'
 
 /** Deletes the rows of erased sessions. A visitor with other sessions is made anew of those. */
 export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<void> {
@@ -19,6 +21,10 @@ export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<vo
   }
 }
 
+/** The ids of the webhook events of these sessions, but for those of a later visitor. */
+export const webhookEventIds = (sessionIds: string[]): string[] =>
+  sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
+
 // Returns the visitors of the sessions, and ids of texts by which searches found them.
 async function deleteSessions(
   tx: Tx,
@@ -28,9 +34,9 @@ async function deleteSessions(
   const decisions = await tx.query<{ event: Buffer; visitor_id: string | null }>(
     `with gone as (delete from decisions where session_id = any($1) returning event_id, event, visitor_id),
       events as (delete from session_events
-        where decision_id in (select event_id from gone) or session_id = any($1))
+        where decision_id in (select event_id from gone) or session_id = any($1) or event_id = any($2))
      select event, visitor_id from gone`,
-    [sessionIds],
+    [sessionIds, webhookEventIds(sessionIds)],
   )
   const sessions = await tx.query<TimedSession>(
     `delete from sessions s where session_id = any($1) returning ${changedSession('s')}`,

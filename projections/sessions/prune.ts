@@ -1,11 +1,10 @@
 import { deleteEndedDataKeys, endDataKeys } from '../../infra/event-store/data-key-table.ts'
 import type { EndedData, Projection, Prune } from '../../infra/event-store/projection.ts'
-import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { isUsedText } from './erase.ts'
+import { isUsedText, webhookEventIds } from './erase.ts'
 import { factNames } from './facts.ts'
 import { changedSession, deleteHoursOfRows, sessionHours, type TimedSession } from './hours.ts'
-import { searchTexts, sessionEventTypes, visitorSessions, visitors } from './tables.ts'
+import { searchTexts, visitorSessions, visitors } from './tables.ts'
 
 // So many rows a statement, which limits how many are locked, and for how long.
 const chunk = 1000
@@ -74,11 +73,10 @@ async function pruneSessions(tx: Tx, ended: EndedData[]): Promise<number> {
 }
 
 async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
-  const eventIds = sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
   await deleteDecisions(tx, sessionIds)
   await tx.query('delete from client_user_changes where session_id = any($1)', [sessionIds])
   await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
-  await tx.query('delete from session_events where event_id = any($1)', [eventIds])
+  await tx.query('delete from session_events where event_id = any($1)', [webhookEventIds(sessionIds)])
   await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
 }
 

@@ -6,14 +6,17 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { type FindEnded, runPruner } from '../../infra/event-store/prune.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import type { Periodic } from '../../infra/flow/periodic.ts'
+import { webhookEventId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
 import { sessionsOf } from '../../projections/sessions/person.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findSession, findVisitor } from '../../projections/sessions/queries.ts'
+import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { OrganizationDataExpired } from '../../schemas/events.ts'
+import { visitorErased } from '../support/erased.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLogs } from '../support/logs.ts'
 import { noSkips } from '../support/no-skips.ts'
@@ -296,6 +299,30 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     )
     const report = await rebuilt(sessionsProjection)
     expect(report.tables.flatMap(({ differences }) => differences)).toEqual([])
+  }, 60_000)
+
+  test('a session is erased whole, although its decisions have ended', async () => {
+    const one = stories.find(({ organization, at, session }) => {
+      const { sessions_before, decisions_before } = last
+      return (
+        organization === ending &&
+        !isTest(session) &&
+        at >= (sessions_before ?? 0) &&
+        at < (decisions_before ?? 0)
+      )
+    })
+    if (!one) throw new Error('there is no such session')
+    const events = `read.session_events where event_id = any(array[${sessionEventTypes
+      .map((type) => `'${webhookEventId(type, one.session)}'`)
+      .join()}])`
+    expect(await count(events)).toBe(2)
+    const named = { organization_id: ending, changed_visitor_ids: [one.visitor] }
+    const data = visitorErased([one.session], { ...named, event_id: id('evt', 60_000) })
+    await append('sessions', [{ type: 'VisitorErased', data }])
+    expect(await count(events)).toBe(0)
+    const report = await rebuilt(sessionsProjection)
+    expect(report.tables.flatMap(({ differences }) => differences)).toEqual([])
+    stories.splice(stories.indexOf(one), 1)
   }, 60_000)
 
   test('a rebuild during which more ends is equal', async () => {
