@@ -2,25 +2,31 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { createCodec } from '../../infra/event-store/codec.ts'
-import { asId, timeOrderedId } from '../../infra/ids.ts'
+import { timeOrderedId } from '../../infra/ids.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { openLog } from '../../services/server/dependencies.ts'
 import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
+import {
+  type CountedField,
+  countedFields,
+  createHistory,
+  decidedAt,
+  type Group,
+  type History,
+  type HistoryEvent,
+  type Listed,
+  merge,
+  namedGroups,
+  split,
+} from '../support/history.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
-import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
 const day = 24 * 60 * 60 * 1000
 const patient = { timeoutMs: 90_000, intervalMs: 500 }
-
-interface Group {
-  kind: 'value' | 'other' | 'ended'
-  values: Record<string, string | null>
-  sessions: number
-}
 
 interface Counts {
   sessions: number
@@ -29,24 +35,15 @@ interface Counts {
   groups: Group[]
 }
 
-interface Listed {
-  id: string
-  visitor_fingerprint: { id: string } | null
-  latest_decision: { verdict: string; evaluated_at: string }
-}
-
-const fields = [
-  ...['verdict', 'signal', 'attribution', 'country', 'asn', 'network'],
-  ...['page_host', 'key_id', 'browser', 'os', 'handed_off', 'mark'],
-]
-
-// What somebody finds who goes through the whole list is what the counts say, by each value of each field.
+// What somebody finds who goes through the whole list, and knows the events, is what the counts say.
 describe.each(clusterLogs())('counts of recorded sessions, on %s', (name: ClusterOptions['log']) => {
   let database: TestDatabase
   let settings: Record<string, string>
   let server: ServerProcess
   let owner: Owner
-  const visitors = Array.from({ length: 12 }, () => timeOrderedId('vid', Date.now() - 9 * day, randomBytes))
+  let history: History
+  // Decisions from before it have ended.
+  let endedBefore = 0
 
   beforeAll(async () => {
     const kafka = name === 'kafka' ? await kafkaPlace() : { brokers: '', prefix: '' }
@@ -56,10 +53,13 @@ describe.each(clusterLogs())('counts of recorded sessions, on %s', (name: Cluste
       KAFKA_BROKERS: kafka.brokers,
       KAFKA_TOPIC_PREFIX: kafka.prefix,
       DATABASE_URL: database.url,
+      RATE_LIMIT_SECRET: '100000',
     }
     server = await startServerProcess(['serve'], settings)
     owner = await operator(settings).organization()
-  }, 60_000)
+    const keyIds: [string, string] = [owner.publishable.id, timeOrderedId('key', 1, () => Buffer.alloc(10))]
+    history = createHistory({ organizationId: owner.organizationId, keyIds })
+  }, 120_000)
   afterAll(async () => {
     await server?.end('SIGTERM')
     if (name === 'kafka')
@@ -91,155 +91,174 @@ describe.each(clusterLogs())('counts of recorded sessions, on %s', (name: Cluste
 
   const count = async (query: string) => (await send<Counts>(`/sessions/aggregates?top=100${query}`)).data
 
-  /** `ended`: how many sessions are left of which the decisions have ended. */
-  async function countsAreThoseOfTheList(ended = 0): Promise<void> {
+  async function countsAreThoseOfTheList(): Promise<void> {
     const all = await list()
     expect(await count('')).toMatchObject({ sessions: all.length, ended: 0 })
-    for (const field of fields) {
-      const counted = await count(`&group_by=${field}`)
-      const lasts = ['verdict', 'key_id', 'mark'].includes(field)
-      expect(counted, field).toMatchObject({
-        sessions: all.length - (lasts ? 0 : ended),
-        ended: lasts ? 0 : ended,
-      })
-      const named = counted.groups.filter(({ kind, values }) => kind === 'value' && values[field] !== null)
-      for (const { values, sessions } of named) {
-        const query = `&${field}=${encodeURIComponent(values[field] ?? '')}`
-        expect((await list(query)).length, query).toBe(sessions)
-      }
-      if (ended === 0) expect(named.length, field).toBeGreaterThan(1)
+    for (const field of countedFields) {
+      await groupsAreThoseOf(all, [field], 'none')
+      await groupsAreThoseOf(all, [field], 'day')
+      if (field !== 'verdict') await groupsAreThoseOf(all, [field, 'verdict'], 'none')
+      await filteredAreThoseOfTheList(field)
     }
-    const bots = all.filter(({ latest_decision }) => latest_decision.verdict === 'bot')
-    expect(
-      (await count('&verdict=bot&group_by=browser')).groups.reduce((n, one) => n + one.sessions, 0),
-    ).toBe(bots.length)
-    const since = new Date(Date.now() - 6 * day).toISOString()
-    const newer = all.filter(({ latest_decision }) => latest_decision.evaluated_at >= since)
-    expect(await count(`&since=${since}`)).toMatchObject({
+    await groupsAreThoseOf(all, [], 'hour')
+    const since = Date.now() - 6 * day
+    const newer = all.filter((one) => decidedAt(one) >= since)
+    expect(await count(`&since=${new Date(since).toISOString()}`)).toMatchObject({
       sessions: newer.length,
       visitors: new Set(newer.flatMap(({ visitor_fingerprint: visitor }) => visitor?.id ?? [])).size,
     })
   }
 
-  // Decisions of the last eight days, as servers wrote them: some sessions were decided again an hour later.
-  async function write(sessions: number): Promise<void> {
+  async function groupsAreThoseOf(
+    all: Listed[],
+    groupBy: CountedField[],
+    interval: 'none' | 'hour' | 'day',
+  ): Promise<void> {
+    const query = `&interval=${interval}${groupBy.length > 0 ? `&group_by=${groupBy.join()}` : ''}`
+    const { groups } = await count(query)
+    expect(namedGroups(groups, groupBy), query).toEqual(
+      history.count(all, { groupBy, interval, endedBefore }),
+    )
+  }
+
+  async function filteredAreThoseOfTheList(field: CountedField): Promise<void> {
+    const { groups } = await count(`&group_by=${field}`)
+    for (const { values, sessions } of groups.filter(({ kind }) => kind === 'value')) {
+      const query = `&${field}=${encodeURIComponent(values[field] ?? '')}`
+      expect((await list(query)).length, query).toBe(sessions)
+      expect((await count(query)).sessions, query).toBe(sessions)
+    }
+    expect(groups.length, field).toBeGreaterThan(1)
+  }
+
+  /** As servers write them. */
+  async function write(events: HistoryEvent[]): Promise<void> {
     const logger = createLogger('silent')
-    const log = await openLog({
-      config: readConfig(settings),
-      pool: database.pool,
-      url: database.url,
-      logger,
-    })
+    const config = readConfig(settings)
+    const log = await openLog({ config, pool: database.pool, url: database.url, logger })
     const codec = createCodec()
-    const records = Array.from({ length: sessions }, (_, n) => decisionsOf(n)).flat()
-    await log.append(records.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))))
+    const about = { time: Date.now(), organizationId: owner.organizationId, environment: 'live' } as const
+    const records = events.map((event) => codec.toRecord(event, { ...about, eventId: event.data.event_id }))
+    await log.append(records)
     await log.close()
   }
 
-  function decisionsOf(n: number) {
-    const at = Date.now() - 8 * day + n * 1_700_000
-    const session_id = timeOrderedId('sid', at, randomBytes)
-    const times = n % 3 === 0 ? [at, at + 3_600_000] : [at]
-    return times.map((evaluated_at, place) => decision({ n: n + place * 7, session_id, evaluated_at }))
-  }
+  const decided = (events: ReturnType<History['begin']>) =>
+    write(events.map((data) => ({ type: 'SessionScored', data })))
 
-  function decision({
-    n,
-    session_id,
-    evaluated_at,
-  }: {
-    n: number
-    session_id: string
-    evaluated_at: number
-  }) {
-    const of = <T>(values: readonly [T, ...T[]]): T => values[n % values.length] ?? values[0]
-    const base = sessionScored()
-    const signal = (slug: string) => ({ ...base.signals_fired[0], signal: slug })
-    return sessionScored({
-      ...{ session_id, evaluated_at, created_at: evaluated_at, is_provisional: false },
-      event_id: timeOrderedId('evt', evaluated_at, randomBytes),
-      organization_id: asId('org', owner.organizationId),
-      key_id: of([owner.publishable.id, timeOrderedId('key', 1, () => Buffer.alloc(10))]),
-      visitor: visitorLink({ id: visitors[n % visitors.length] ?? '', continuity_id: `kept ${n % 12}` }),
-      verdict: of(['bot', 'human', 'inconclusive', 'human']),
-      hand_off: n % 5 === 0 ? { challenge_answered: true, input_observed: true, binding: null } : null,
-      signals_fired: [signal('lone_click'), signal(of(['bare_machine', 'engine_mismatch']))].map((one) => ({
-        ...{ role: 'risk', category: 'environment', strength: 'weak', channel: 'machine', signal_score: 5 },
-        ...one,
-      })),
-      attribution: {
-        labels: [{ kind: 'tool', value: of(['playwright', 'selenium']), label: 'x', confidence: 90 }],
-        behaviors: [],
-      },
-      request: {
-        ...{ referrer: null, user_agent: 'x', ip_address: '203.0.113.9', screen_size: null },
-        is_touch_capable: null,
-        url: of(['https://shop.example/a', 'https://www.shop.example/b?c', 'https://bücher.example/']),
-      },
-      network: {
-        ...base.network,
-        status: 'ready',
-        location: {
-          ...{ city: null, region: null, country: null, latitude: null, longitude: null, timezone: null },
-          ...{ postal_code: null, accuracy_radius_km: null, country_code: of(['DE', 'FR', 'US', 'DE']) },
-        },
-        routing: { asn: of(['AS64500', 'AS64501']), organization: 'Example' },
-        anonymity: { ...base.network.anonymity, hosting: n % 4 === 0 },
-      },
-      browser: { ...base.browser, name: of(['Chrome', 'Firefox', 'Safari']) },
-      device: { ...base.device, operating_system: { name: of(['Windows', 'macOS', 'Linux']), version: '1' } },
-    })
-  }
-
-  it('are those of the list, hour by hour as they are rolled up', async () => {
-    await write(400)
-    await eventually(async () => expect(await list()).toHaveLength(400), patient)
-    await mark('bot', 9)
-    await mark('human', 40)
-    await countsAreThoseOfTheList()
-    // A server looks for such hours at its start, and then once an hour.
+  async function restart(): Promise<void> {
     await server.end('SIGTERM')
     server = await startServerProcess(['serve'], settings)
-    const rolled = 'select count(*)::int as n from read.session_hours where sessions is not null'
-    await eventually(async () => {
-      expect((await database.pool.query<{ n: number }>(rolled)).rows[0]?.n).toBeGreaterThan(100)
-    }, patient)
-    await countsAreThoseOfTheList()
-  }, 300_000)
+  }
 
-  async function mark(label: string, sessions: number): Promise<string> {
-    const session_ids = (await list()).slice(0, sessions).map(({ id }) => id)
+  // A server looks for such hours at its start, and then once an hour.
+  async function hoursAreRolledUp(): Promise<void> {
+    await restart()
+    const left = `select from read.sessions s where evaluated_at < $1 and not exists (
+      select from read.session_hours h where h.sessions is not null and h.organization_id = s.organization_id
+        and h.environment = s.environment and h.hour = s.evaluated_at - s.evaluated_at % 3600000) limit 1`
+    const over = Date.now() - day / 12
+    await eventually(async () => {
+      expect((await database.pool.query(left, [over])).rows).toHaveLength(0)
+    }, patient)
+  }
+
+  async function mark(label: string, sessions: Listed[]): Promise<string> {
+    const session_ids = sessions.map(({ id }) => id)
     const { data } = await send<{ id: string }>('/marks', { method: 'POST', body: { label, session_ids } })
     return data.id
   }
 
+  it('are those of the list, as sessions have them and as hours are rolled up', async () => {
+    await decided(history.begin(400))
+    await eventually(async () => expect(await list()).toHaveLength(400), patient)
+    const all = await list()
+    await mark('bot', all.slice(0, 9))
+    await mark('human', all.slice(9, 40))
+    await countsAreThoseOfTheList()
+    await hoursAreRolledUp()
+    await countsAreThoseOfTheList()
+  }, 300_000)
+
+  it('follow sessions that are decided anew and those that become those of another visitor', async () => {
+    const { organizationId } = owner
+    const all = await list()
+    const anew = all.slice(300, 320)
+    await decided(history.decideAnew(anew))
+    const latest = new Map(anew.map((one) => [one.id, decidedAt(one) + 2 * day]))
+    await eventually(async () => {
+      const moved = (await list()).filter((one) => latest.get(one.id) === decidedAt(one))
+      expect(moved).toHaveLength(anew.length)
+    }, patient)
+    await countsAreThoseOfTheList()
+
+    const ofVisitor = (some: Listed[], id: string | undefined) =>
+      some.filter(({ visitor_fingerprint: visitor }) => visitor?.id === id)
+    const { visitors } = history
+    const now = await list()
+    const parted = history.newVisitor()
+    const sessions = ofVisitor(now, visitors[1]).slice(0, 5)
+    await write(split({ organizationId, sessions, to: parted }))
+    const whole = ofVisitor(now, visitors[2])
+    await write(merge({ organizationId, sessions: whole, to: visitors[3] ?? '' }))
+    const there = ofVisitor(now, visitors[3]).length
+    expect(whole.length).toBeGreaterThan(0)
+    await eventually(async () => {
+      const after = await list()
+      const of = (id: string | undefined) => ofVisitor(after, id).length
+      expect([of(parted), of(visitors[2]), of(visitors[3])]).toEqual([5, 0, there + whole.length])
+    }, patient)
+    await countsAreThoseOfTheList()
+    expect((await count(`&visitor_id=${visitors[3]}`)).sessions).toBe(there + whole.length)
+  }, 300_000)
+
   it('follow marks that come and go, and the erasure of a visitor', async () => {
-    const id = await mark('fraud', 20)
+    const id = await mark('fraud', (await list()).slice(0, 20))
     expect((await list('&mark=fraud')).length).toBe(20)
+    await countsAreThoseOfTheList()
     await send(`/marks/${id}`, { method: 'DELETE' })
     await countsAreThoseOfTheList()
     const before = (await list()).length
-    const [visitorId] = visitors
+    const [visitorId] = history.visitors
     await send(`/organizations/${owner.organizationId}/visitors/${visitorId}`, { method: 'DELETE' })
     expect((await list()).length).toBeLessThan(before)
     await countsAreThoseOfTheList()
   }, 300_000)
 
   it('have what has ended by itself, and are the same after a rebuild', async () => {
-    await server.end('SIGTERM')
-    Object.assign(settings, { DECISION_RETENTION_DAYS: '2', SESSION_RETENTION_DAYS: '4' })
-    server = await startServerProcess(['serve'], settings)
-    const today = Date.now() - (Date.now() % day)
-    const at = ({ latest_decision }: Listed) => Date.parse(latest_decision.evaluated_at)
-    await eventually(
-      async () => expect((await list()).every((one) => at(one) >= today - 4 * day)).toBe(true),
-      patient,
-    )
-    const ended = (await list()).filter((one) => at(one) < today - 2 * day).length
-    expect(ended).toBeGreaterThan(0)
-    await eventually(async () => expect((await count('&group_by=country')).ended).toBe(ended), patient)
-    await countsAreThoseOfTheList(ended)
+    const { operate } = operator(settings)
+    await hoursAreRolledUp()
+    // Decisions end an hour after midnight, so that until then there are none of sessions that stay for two days.
+    const sessions = new Date().getUTCHours() === 0 ? '3' : '2'
+    await operate('org', 'policy', owner.slug, '--decisions', '1', '--sessions', sessions)
+    // What has ended is looked for at the start of a server.
+    await restart()
+    interface Ended {
+      sessions_before: number
+      decisions_before: number
+    }
+    const ended = await eventually(async () => {
+      const shown = await operate<{ ended: Partial<Ended> }>('org', 'policy', owner.slug)
+      expect(shown.ended).toMatchObject({ sessions_before: expect.any(Number) })
+      return shown.ended as Ended
+    }, patient)
+    endedBefore = ended.decisions_before
+    const rows = `select from read.sessions where evaluated_at < $1
+      or (evaluated_at < $2 and scoring_version is not null)`
+    await eventually(async () => {
+      const { sessions_before, decisions_before } = ended
+      expect((await database.pool.query(rows, [sessions_before, decisions_before])).rows).toHaveLength(0)
+    }, patient)
+    const left = (await list()).filter((one) => decidedAt(one) < endedBefore)
+    expect(left.length).toBeGreaterThan(0)
+    expect((await list()).every((one) => decidedAt(one) >= ended.sessions_before)).toBe(true)
+    expect((await count('&group_by=country')).ended).toBe(left.length)
+    await countsAreThoseOfTheList()
+    await mark('legitimate', left.slice(0, 3))
+    await countsAreThoseOfTheList()
     await rebuildIsEqual(settings, 'sessions')
-    await countsAreThoseOfTheList(ended)
+    await countsAreThoseOfTheList()
+    await hoursAreRolledUp()
+    await countsAreThoseOfTheList()
   }, 300_000)
 })
