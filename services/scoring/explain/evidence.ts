@@ -41,7 +41,8 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     learned_answers: answers.engineBy === 'learned',
     simulated_answers: answers.engineBy === 'simulated',
     published_ranges: (identity.evidence?.list ?? null) !== null,
-    reverse_dns: (identity.evidence?.host_name ?? null) !== null,
+    reverse_dns: identity.method === 'reverse_dns' || (identity.evidence?.host_name ?? null) !== null,
+    signature_directory: identity.method === 'signature',
   }
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]

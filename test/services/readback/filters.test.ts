@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { SessionAgent } from '../../../schemas/events.ts'
 import { sessionScored, visitorLink } from '../../support/session-scored.ts'
 import { expectError } from './contract.ts'
 import { id, type Readback, startReadback } from './support.ts'
@@ -12,6 +13,11 @@ const nowhere = {
   ...{ postal_code: null, accuracy_radius_km: null },
 }
 
+const anAgent: SessionAgent = {
+  ...{ status: 'verified', provider: 'openai', product: 'GPTBot', purpose: 'ai_training' },
+  ...{ method: 'published_ranges', evidence: null },
+}
+
 beforeAll(async () => {
   readback = await startReadback()
   await readback.score(
@@ -20,6 +26,7 @@ beforeAll(async () => {
       event_id: id('evt', 1),
       evaluated_at: start,
       risk_score: 12,
+      agent: { ...anAgent, status: 'none', provider: null, product: null },
       visitor: visitorLink({ id: id('vid', 1) }),
       network: {
         ...plain.network,
@@ -35,6 +42,7 @@ beforeAll(async () => {
       verdict: 'bot',
       risk_score: 95,
       reason: 'hand_off',
+      agent: anAgent,
       key_id: id('key', 2),
       visitor: null,
       request: { ...plain.request, url: 'https://xn--bcher-kva.example/a?b=c', ip_address: '2001:db8::7' },
@@ -66,6 +74,10 @@ describe('filters of GET /v1/sessions', () => {
     ['since=2025-10-09T10:54:20%2B02:00', [2]],
     ['since=2026-01-01T00:00:00Z&since=2025-10-09T08:54:20Z', [2]],
     ['verdict=bot', [2]],
+    ['agent_status=none', [1]],
+    ['agent_status=verified&agent_status=spoofed', [2]],
+    ['agent_provider=OpenAI', [2]],
+    ['agent_provider=openai&agent_status=none', []],
     ['verdict=bot&verdict=human', [2, 1]],
     ['score_min=13', [2]],
     ['score_max=12', [1]],
@@ -119,6 +131,8 @@ describe('filters of GET /v1/sessions', () => {
     'since=2026-11-26',
     'until=2026-11-26T08:00:00',
     'verdict=robot',
+    'agent_status=known',
+    'agent_provider=',
     'verdict=bot&verdict=robot',
     'score_min=101',
     'score_max=-1',
