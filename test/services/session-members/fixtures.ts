@@ -5,7 +5,7 @@ import { createCodec } from '../../../infra/event-store/codec.ts'
 import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
-import type { DocumentOpened, SessionScored, VisitorLink } from '../../../schemas/events.ts'
+import type { DocumentOpened, SessionAgent, SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetail } from '../../../services/readback/answers.ts'
@@ -28,12 +28,15 @@ interface Fixture {
   page?: Partial<DocumentOpened>
   behavior?: object | undefined
   visitor?: VisitorLink | null
+  /** Default: as its own names say. */
+  identity?: SessionAgent
 }
 
 /** What scoring makes of a session, encoded and decoded as on the log. */
 export function scored({ visitor = null, ...fixture }: Fixture, index: number): SessionScored {
   const repeats = repeatsOf(1 + (index % 2))
-  const evaluation = evaluate({ state: stateOf(fixture), network: fixture.network, repeats })
+  const { network, identity } = fixture
+  const evaluation = evaluate({ state: stateOf(fixture), network, identity, repeats })
   const trigger = {
     decisionId: `evt_${index}`,
     reason: 'first' as const,
@@ -210,7 +213,29 @@ function chosen(): Omit<Fixture, 'network'>[] {
     signatureAgent: 'other.example',
   } as const
   const at = startedAt + 1
+  const crawler: SessionAgent = {
+    ...{
+      status: 'verified',
+      provider: 'google',
+      product: 'Googlebot',
+      purpose: 'search',
+      method: 'reverse_dns',
+    },
+    evidence: {
+      ...{ catalogue_id: 'google-crawler', domain: null, key_id: null, list: 'Googlebot', reason: null },
+      ...{ host_name: 'crawl.googlebot.com', fetched_at: startedAt },
+    },
+  }
+  const signer: SessionAgent = {
+    ...{ status: 'declared', provider: 'agent.example', product: null, purpose: null, method: null },
+    evidence: {
+      ...{ catalogue_id: null, domain: 'agent.example', key_id: 'key', list: null, reason: 'lifetime' },
+      ...{ host_name: null, fetched_at: at },
+    },
+  }
   return [
+    { ...session('crawler'), identity: crawler },
+    { ...session('signer'), identity: signer },
     { ...session('full', { client: { snapshot: full }, ...signed }), visitor: visitorLink() },
     session('without a worker', { client: withheld('worker', 'late') }),
     session('without graphics', { client: withheld('webgl', 'blocked') }),
