@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import { type MmdbRecords, writeMmdb } from '../../support/mmdb.ts'
 
@@ -132,6 +133,36 @@ describe('network with databases', () => {
   it('a database of IPv4 networks was not asked about an IPv6 address', async () => {
     const source = await openNetwork({ anonymousPath })
     expect(source.lookup('2001:4860:4860::8888', 0)).toMatchObject({ sources: [], status: 'skipped' })
+  })
+
+  it('win over the file of addresses, which says what they are not asked for', async () => {
+    const addresses = await readAddresses()
+    const lookup = async (paths: object) =>
+      (await openNetwork({ ...paths, addresses: () => addresses })).lookup('8.8.8.8', 0)
+    const ofFile = {
+      location: { country_code: 'US' },
+      routing: { asn: '15169' },
+      anonymity: { hosting: true },
+    }
+    expect(await lookup({})).toMatchObject(ofFile)
+    const places = await lookup({ cityPath })
+    expect(places).toMatchObject({ ...ofFile, location: { city: 'Lisbon', country_code: 'PT' } })
+    expect(await lookup({ asnPath })).toMatchObject({ ...ofFile, routing: { asn: '64512' } })
+    // The database does not have the address, so it is nothing, whatever the file says.
+    const { anonymity, sources } = await lookup({ anonymousPath })
+    expect(anonymity.hosting).toBe(false)
+    expect(sources).toEqual(['location_database', 'routing_database', 'anonymity_database', 'address_lists'])
+  })
+
+  it('of IPv4 alone leave IPv6 to the file, and relays are the file’s', async () => {
+    const addresses = await readAddresses()
+    const network = await openNetwork({ cityPath, asnPath, anonymousPath, addresses: () => addresses })
+    expect(network.missing).toEqual([])
+    expect(network.lookup('2600:1f18::1', 0)).toMatchObject({
+      location: { country_code: 'US' },
+      anonymity: { hosting: true },
+    })
+    expect(network.lookup('104.28.32.1', 0).anonymity).toMatchObject({ relay: true, vpn: false })
   })
 
   it('names the settings that name no database', async () => {
