@@ -2,9 +2,11 @@ import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { DecisionReason, Verdict } from '../../schemas/events.ts'
+import { hostCheckOf, signatureOutcomeOf } from './identity/outcomes.ts'
 import { alwaysStandard, type ModelOf } from './model/in-force.ts'
 import type { LearnedAnswers } from './session/answers.ts'
-import type { AllowsMinimal } from './session/facts.ts'
+import { type AllowsMinimal, documentOf } from './session/facts.ts'
+import type { SignatureCheck } from './session/identity.ts'
 import { evolve, type SessionEvent, type SessionState } from './session/state.ts'
 import { type Evaluation, evaluate } from './signals/evaluate.ts'
 import { type Hashes, hashesOf } from './signals/repeats.ts'
@@ -68,7 +70,7 @@ export function startDecisions(
     const input = {
       state,
       network: network.lookup(state.ip_address, now),
-      checks: { ranges: network },
+      checks: { ranges: network, hosts: hostCheckOf(state), signature: signatureCheckOf(state) },
       ...sources,
     }
     const evaluation = evaluate(input, model)
@@ -83,6 +85,13 @@ export function startDecisions(
 }
 
 type WithOutcomes = (state: SessionState, event: SessionEvent) => SessionState
+
+// No organization lists agents of its own yet. The catalogue's are known to `identify`.
+function signatureCheckOf(state: SessionState): SignatureCheck | null {
+  const document = documentOf(state)
+  const outcome = document && signatureOutcomeOf(document)
+  return outcome && { ...outcome, isListed: false }
+}
 
 /** The same, with decisions that somebody else makes. */
 export function foldSessions(

@@ -87,7 +87,7 @@ export function readFacts(input: FactsInput): Facts {
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
-  const document = snapshotDocument(state)
+  const document = documentOf(state)
   const isMinimal = saysMinimal(snapshot) && allowsMinimal(state.organization_id)
   return {
     platform: state.platform,
@@ -138,7 +138,8 @@ function claimsOf({
   }
 }
 
-function snapshotDocument({ documents, snapshot_document }: SessionState): DocumentState | null {
+/** The document whose snapshot counts, else the newest one. */
+export function documentOf({ documents, snapshot_document }: SessionState): DocumentState | null {
   return documents.find(({ hash }) => hash === snapshot_document) ?? documents.at(-1) ?? null
 }
 

@@ -4,6 +4,7 @@ import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
 import { checkSignature } from '../../../../infra/wire/web-bot-auth/check.ts'
 import type { DocumentSignature, SessionScored } from '../../../../schemas/events.ts'
+import type { FetchOptions } from '../../../../services/scoring/identity/fetch.ts'
 import { outcomesOf, pendingOf } from '../../../../services/scoring/identity/outcomes.ts'
 import { runIdentity } from '../../../../services/scoring/identity/run.ts'
 import { endSessions } from '../../../../services/scoring/scheduler.ts'
@@ -11,6 +12,7 @@ import { nothingLearned } from '../../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
 import { runScoring } from '../../../../services/scoring/worker.ts'
 import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
+import type { DnsReply } from '../../../support/dns-server.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../../support/memory-log.ts'
@@ -25,7 +27,8 @@ import {
   type TestSession,
   testSession,
 } from '../support/events.ts'
-import { type DirectoryServer, type Reply, startDirectory } from './directory-server.ts'
+import { desktopChrome, withParts } from '../support/snapshots.ts'
+import { type DirectoryServer, type Reply, startDirectory, startReverseDns } from './directory-server.ts'
 
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
@@ -66,9 +69,9 @@ async function hold(): Promise<void> {
   stops.push(agent.close)
 }
 
-async function start(): Promise<void> {
+async function start(some: Partial<FetchOptions> = {}): Promise<void> {
   const parts = { log, pool: database.pool, codec, clock, logger }
-  const lookups = runIdentity({ ...parts, ...agent.options })
+  const lookups = runIdentity({ ...parts, ...agent.options, ...some })
   stops.push(lookups.stop)
   const worker = await runScoring({
     ...{ ...parts, lookups, learned: nothingLearned, dataKeys: createMemoryDataKeys() },
@@ -129,6 +132,11 @@ describe('a signature by a key that nobody has fetched', () => {
     release(good)
     await eventually(() => expect(statusesOf('first')).toEqual(['unknown_key', 'unknown_key', 'verified']))
     const [, before, after] = decisions()
+    expect(before?.agent).toMatchObject({ status: 'declared', evidence: { reason: 'directory' } })
+    expect(after?.agent).toMatchObject({
+      ...{ status: 'signed', provider: 'agent.example', method: 'signature' },
+      evidence: { domain: 'agent.example', key_id: key.keyId, reason: null, fetched_at: now },
+    })
     expect(after).toMatchObject({
       is_provisional: false,
       hand_off: before?.hand_off,
@@ -203,6 +211,39 @@ describe('a signature by a known directory', () => {
     const forged = signed('forged', { by: { ...createAgentKey(), keyId: key.keyId } })
     await append(...opened(forged), batch(forged))
     await eventually(() => expect(statusesOf('forged')).toEqual(['invalid']))
+  })
+})
+
+describe('a crawler that its host name verifies', () => {
+  const ip = '66.249.66.1'
+  const userAgent = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+  const client = withParts(desktopChrome, { navigator: { user_agent: userAgent } })
+
+  async function agentsAt(names: string[] | DnsReply): Promise<unknown[]> {
+    const dns = await startReverseDns(names, { 'crawl-66-249-66-1.googlebot.com': [ip] })
+    stops.push(dns.close)
+    await start({ dnsServers: [dns.address] })
+    const session = testSession('crawler', { client, ip })
+    await append(...opened(session), batch(session))
+    await eventually(() => expect(decisions().length).toBe(2))
+    return decisions().map(({ agent: found }) => [found?.status, found?.method, found?.evidence?.host_name])
+  }
+
+  it('is declared until DNS answers, and verified then', async () => {
+    expect(await agentsAt(['crawl-66-249-66-1.googlebot.com'])).toEqual([
+      ['declared', null, null],
+      ['verified', 'reverse_dns', 'crawl-66-249-66-1.googlebot.com'],
+    ])
+  })
+
+  it.each<[string, string[] | DnsReply]>([
+    ['has no name', 'NXDOMAIN'],
+    ['has a name that does not lead back', ['crawl-66-249-66-2.googlebot.com']],
+  ])('is spoofed where its address %s', async (_, names) => {
+    expect(await agentsAt(names)).toEqual([
+      ['declared', null, null],
+      ['spoofed', 'reverse_dns', null],
+    ])
   })
 })
 
