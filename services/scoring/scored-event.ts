@@ -19,6 +19,7 @@ import { signatureOutcomeOf } from './identity/outcomes.ts'
 import { modelId, standardModel } from './model/model.ts'
 import { canvasClassOf } from './session/answers.ts'
 import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
+import { alignmentOf, knownHandshake } from './session/handshake.ts'
 import type { SessionState } from './session/state.ts'
 import type { Evaluation } from './signals/evaluate.ts'
 import type { Hashes } from './signals/repeats.ts'
@@ -176,23 +177,23 @@ function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
 }
 
 // Of the newest snapshot's document, as its edge saw it.
-function connectionOf({ document }: Facts): SessionScored['connection_fingerprint'] {
+function connectionOf(facts: Facts): SessionScored['connection_fingerprint'] {
+  const { ja4 = null, http2_fingerprint = null } = facts.document ?? {}
+  const known = knownHandshake(ja4)
   return {
-    ja4: { ...unknownJa4, hash: document?.ja4 ?? null },
-    http2: { akamai_fingerprint: document?.http2_fingerprint ?? null, profile: null },
-    user_agent_alignment: 'unknown',
+    ja4: {
+      hash: ja4,
+      profile: null,
+      family: known?.family ?? null,
+      product: known?.product ?? null,
+      confidence: known && 'exact',
+      match_source: known && 'ja4_bc',
+      deterministic: null,
+      reference: null,
+    },
+    http2: { akamai_fingerprint: http2_fingerprint, profile: null },
+    user_agent_alignment: alignmentOf(facts),
   }
-}
-
-const unknownJa4: SessionScored['connection_fingerprint']['ja4'] = {
-  hash: null,
-  profile: null,
-  family: null,
-  product: null,
-  confidence: null,
-  match_source: null,
-  deterministic: null,
-  reference: null,
 }
 
 function coverageOf(facts: Facts, described: Described): SessionScored['analysis_coverage'] {

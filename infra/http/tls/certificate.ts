@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 
@@ -15,6 +16,8 @@ export interface Certificate {
 export async function readCertificate({ certFile, keyFile }: CertificateFiles): Promise<Certificate> {
   try {
     const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')])
+    // TLS itself takes an empty file for none, which is what a file has while it is written.
+    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw new Error('they do not fit')
     createSecureContext({ cert, key })
     return { cert, key }
   } catch (cause) {

@@ -55,6 +55,7 @@ const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
     'iframe_mismatch',
     'user_agent_header_mismatch',
     'client_hints_mismatch',
+    'browser_with_tool_handshake',
     'impossible_device_memory',
     'session_identity_changed',
     'kept_id_of_another_device',

@@ -61,7 +61,7 @@ const risks: Theme[] = [
   {
     key: 'inconsistent_identity',
     summary: 'The browser contradicts what it says about itself.',
-    includes: of('identity', 'canvas', 'locale', 'graphics', 'headers'),
+    includes: of('identity', 'canvas', 'locale', 'graphics', 'headers', 'handshake'),
   },
   {
     key: 'protocol_anomalies',

@@ -24,6 +24,7 @@ export const channels = [
   'functions',
   'globals',
   'graphics',
+  'handshake',
   'headers',
   'hints',
   'history',

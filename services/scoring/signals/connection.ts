@@ -1,6 +1,7 @@
 import { isPrivateEgress } from '../../../infra/ip/operators.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
+import { alignmentOf } from '../session/handshake.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
 
 export const protocolSignals = signals({
@@ -71,6 +72,13 @@ export const networkSignals = signals({
     fires: inBrowser(
       (s, facts) => /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
     ),
+  },
+  browser_with_tool_handshake: {
+    name: 'A browser that speaks TLS like a tool',
+    looksAt:
+      'the user agent names a browser, and JA4 is that of a library: of Go, Python, curl, Node or Java',
+    falsePositives: 'proxies of offices that open TLS with such a library',
+    fires: (facts) => alignmentOf(facts) === 'mismatch',
   },
 })
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { request as requestHttp1 } from 'node:https'
 import { connect, type Socket } from 'node:net'
@@ -12,6 +12,7 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createApp } from '../../../infra/http/app.ts'
+import { readCertificate } from '../../../infra/http/tls/certificate.ts'
 import { createTlsListener } from '../../../infra/http/tls/listener.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createAuthority } from '../../support/tls-certificates.ts'
@@ -183,11 +184,17 @@ describe('over TLS', () => {
     expect(await names()).toBe('DNS:localhost')
     writeCertificate('other.example')
     await eventually(async () => expect(await names()).toBe('DNS:other.example'))
-    writeFileSync(files().keyFile, 'no key')
-    expect(await names()).toBe('DNS:other.example')
-    await expect(createTlsListener(app, { ...files(), logger: pino({ level: 'silent' }) })).rejects.toThrow(
-      /TLS_CERT_FILE/,
-    )
+    const whole = readFileSync(files().certFile)
+    for (const [file, broken] of [
+      [files().certFile, ''],
+      [files().certFile, whole.subarray(0, 200)],
+      [files().keyFile, 'no key'],
+    ] as const) {
+      writeFileSync(files().certFile, whole)
+      writeFileSync(file, broken)
+      await expect(readCertificate(files())).rejects.toThrow(/TLS_CERT_FILE/)
+      expect(await names()).toBe('DNS:other.example')
+    }
   })
 
   test('a stop says GOAWAY and answers what was begun', async () => {

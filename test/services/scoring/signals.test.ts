@@ -105,6 +105,10 @@ const documentWithout = (header_order: string[]): Partial<Facts> => {
   const { document } = factsOf({})
   return document ? { document: { ...document, header_order } } : {}
 }
+const withJa4 = (ja4: string): Partial<Facts> => {
+  const { document } = factsOf({})
+  return document ? { document: { ...document, ja4 } } : {}
+}
 const x11Chrome = clients.withParts(desktopChrome, {
   navigator: {
     user_agent:
@@ -606,6 +610,18 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   sparse_request_headers: {
     given: [{ facts: documentWithout(['host', 'accept']) }],
     not: [{ facts: documentWithout([]) }],
+  },
+  browser_with_tool_handshake: {
+    given: [
+      { facts: withJa4('t13d1312h2_f57a46bbacb6_ab7e3b40a677') },
+      { facts: withJa4('t13d181100_85036bcba153_d41ae481755e') },
+    ],
+    not: [
+      { facts: withJa4('t13d1517h2_8daaf6152771_cb7bf5808d99') },
+      { facts: withJa4('t13d1617h2_86a278354501_3cbfd9057e0d') },
+      { facts: withJa4('t13d1312h2_f57a46bbacb6_000000000000') },
+      {},
+    ],
   },
   hosting_network: {
     given: [
