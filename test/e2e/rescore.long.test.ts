@@ -6,63 +6,19 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import type { Rehearsal } from '../../services/cli/rescore/rehearse.ts'
 import { type ScoringModel, standardModel } from '../../services/scoring/model/model.ts'
 import { cli } from '../support/cli.ts'
-import { type Cluster, startCluster } from '../support/cluster.ts'
-import { visitAs } from '../support/devices.ts'
+import { type Cluster, type ClusterOptions, clusterLogs, startCluster } from '../support/cluster.ts'
+import { readAs, visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
+import { type ModelDocument, plainScore, type ScoredRow } from '../support/plain-score.ts'
 
-interface Decided {
+interface Decided extends ScoredRow {
   session_id: string
   verdict: string
   risk_score: number
   model: string
-  signals: string[]
 }
-
-let cluster: Cluster
-let folder: string
-let device = 0
-
-beforeAll(async () => {
-  cluster = await startCluster({ log: 'postgres', processes: 2 })
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-rescore-'))
-}, 90_000)
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-  await cluster?.stop()
-})
 
 const agents = ['', ' Electron/30.0.0', ' HeadlessChrome/141.0.0.0']
-
-/** A visit of each kind by a new device, each at one server or the other. */
-async function visits(): Promise<Decided[]> {
-  const { owner, baseUrls, settings } = cluster
-  const pool = createPool({ url: String(settings.DATABASE_URL) })
-  try {
-    const made: Decided[] = []
-    for (const agent of agents) {
-      const baseUrl = baseUrls[++device % baseUrls.length] ?? ''
-      const { sessionId } = await visitAs(device, { baseUrl, owner, agent })
-      const { rows } = await pool.query<Decided>(
-        'select session_id, verdict, risk_score, model, signals from read.sessions where session_id = $1',
-        [sessionId],
-      )
-      made.push(...rows)
-    }
-    return made
-  } finally {
-    await pool.end()
-  }
-}
-
-const decidedBy = (model: string) =>
-  eventually(
-    async () => {
-      const made = await visits()
-      expect(made.map((one) => one.model)).toEqual(agents.map(() => model))
-      return made
-    },
-    { timeoutMs: 120_000, intervalMs: 2000 },
-  )
 
 /** Every other model than the standard one that tells these sessions apart from it. */
 function otherModel(sessions: Decided[]): ScoringModel {
@@ -74,10 +30,67 @@ function otherModel(sessions: Decided[]): ScoringModel {
   return { ...standardModel, name: 'acme', signals: Object.fromEntries(signals) }
 }
 
+const plainly = (document: ModelDocument, sessions: Decided[]) =>
+  sessions.map((session) => plainScore(document, session))
+
 const decisionsOf = (sessions: Decided[]) =>
   sessions.map(({ verdict, risk_score }) => ({ verdict, risk_score }))
 
-describe('a model of an organization', () => {
+describe.each(clusterLogs())('a model of an organization, on %s', (log: ClusterOptions['log']) => {
+  let cluster: Cluster
+  let folder: string
+  let device = 0
+
+  beforeAll(async () => {
+    cluster = await startCluster({ log, processes: 2 })
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-rescore-'))
+  }, 120_000)
+  afterAll(async () => {
+    await rm(folder, { recursive: true, force: true })
+    await cluster?.stop()
+  })
+
+  /** A visit of each kind by a new device, each at one server or the other. */
+  async function visits(): Promise<Decided[]> {
+    const { owner, baseUrls, settings } = cluster
+    const pool = createPool({ url: String(settings.DATABASE_URL) })
+    try {
+      const made: Decided[] = []
+      for (const agent of agents) {
+        const baseUrl = baseUrls[++device % baseUrls.length] ?? ''
+        const { sessionId } = await visitAs(device, { baseUrl, owner, agent })
+        const { rows } = await pool.query<Decided>(
+          `select session_id, verdict, risk_score, model, signals, has_snapshot from read.sessions
+             where session_id = $1`,
+          [sessionId],
+        )
+        made.push(...rows)
+      }
+      return made
+    } finally {
+      await pool.end()
+    }
+  }
+
+  /** As the API serves it. */
+  async function documentOf(model: string): Promise<ModelDocument> {
+    const [baseUrl = ''] = cluster.baseUrls
+    const reader = { baseUrl, owner: cluster.owner }
+    const served = (await readAs(reader, '/v1/scoring/model')) as { id: string; document: ModelDocument }
+    expect(served.id).toBe(model)
+    return served.document
+  }
+
+  const decidedBy = (model: string) =>
+    eventually(
+      async () => {
+        const made = await visits()
+        expect(made.map((one) => one.model)).toEqual(agents.map(() => model))
+        return made
+      },
+      { timeoutMs: 120_000, intervalMs: 2000 },
+    )
+
   it('decides as it was rehearsed once it is switched to, and as before once it is switched back', async () => {
     const { slug } = cluster.owner
     const before = await visits()
@@ -85,7 +98,7 @@ describe('a model of an organization', () => {
     await writeFile(file, JSON.stringify(otherModel(before)))
     const args = ['rescore', '--organization', slug]
     // Nobody needs a key to try it.
-    const settings = { DATABASE_URL: String(cluster.settings.DATABASE_URL) }
+    const { TIDEGATE_MASTER_KEYS: _, ...settings } = cluster.settings
     const page = path.join(folder, 'report.html')
     const tried = await cli([...args, '--model', file, '--json', '--html', page], settings)
     const rehearsal: Rehearsal & { model: string } = JSON.parse(tried.stdout).data
@@ -97,6 +110,9 @@ describe('a model of an organization', () => {
       return { verdict: changed.verdict_after, risk_score: changed.risk_score_after }
     })
     expect(after).not.toEqual(decisionsOf(before))
+    // What was decided and what would be follow from the rows and the documents alone, whoever computes it.
+    expect(plainly(await documentOf('tidegate-4'), before)).toEqual(decisionsOf(before))
+    expect(plainly(JSON.parse(await readFile(file, 'utf8')), before)).toEqual(after)
 
     const switched = await cluster.cli([...args, '--model', file, '--switch', '--reason', 'more bots'])
     expect(switched.stdout).toMatch(
@@ -105,6 +121,7 @@ describe('a model of an organization', () => {
     const made = await decidedBy(rehearsal.model)
     expect(made.map(({ signals }) => signals)).toEqual(before.map(({ signals }) => signals))
     expect(decisionsOf(made)).toEqual(after)
+    expect(plainly(await documentOf(rehearsal.model), made)).toEqual(decisionsOf(made))
 
     const printed = await cli([...args, '--print-model'], settings)
     expect(JSON.parse(printed.stdout)).toEqual(JSON.parse(await readFile(file, 'utf8')))
@@ -113,7 +130,7 @@ describe('a model of an organization', () => {
 
     const back = await cluster.cli([...args, '--back', '--reason', 'too many people'])
     expect(back.stdout).toMatch(/^From .* on everybody's model decides/)
-    expect(decisionsOf(await decidedBy('tidegate-5'))).toEqual(decisionsOf(before))
+    expect(decisionsOf(await decidedBy('tidegate-4'))).toEqual(decisionsOf(before))
     const audit = await cluster.cli(['audit', '--organization', slug])
     expect(audit.stdout).toMatch(
       /ScoringModelChanged[^\n]+operator rescore --back[\s\S]+operator rescore --switch/,
