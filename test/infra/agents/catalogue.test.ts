@@ -92,3 +92,9 @@ test('a host name is of an agent as its operator names hosts', () => {
   expect(isHostOf(bing, 'search.msn.com')).toBe(false)
   expect(isHostOf(meta, 'crawl-66-249-66-1.googlebot.com')).toBe(false)
 })
+
+test('a name within a longer word is none', () => {
+  expect(namedAgent('GPTBot/1.2')?.product).toBe('GPTBot')
+  expect(namedAgent('GPTBotany/1.2')).toBeNull()
+  expect(namedAgent('MyGPTBot/1.2')).toBeNull()
+})
