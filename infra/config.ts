@@ -138,6 +138,8 @@ const settings = z.object({
   /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
   RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),
   RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
+  /** Requests of an organization that are scored in 60 seconds. One call has up to 50. */
+  RATE_LIMIT_REQUESTS: z.coerce.number().int().min(50).default(12_000),
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
     error: 'expected CIDRs such as 10.0.0.0/8',
   }),

@@ -26,6 +26,7 @@ import {
   type Scope,
   type SecretPrincipal,
 } from './principal.ts'
+import type { BucketName } from './rate-limit/bucket.ts'
 
 export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
   /** Milliseconds for which a key is believed without another look-up (default 15,000). */
@@ -98,11 +99,11 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
           checkOrganization(principal, params)
         }),
       ),
-    /** For REST endpoints whose cost is in their body. The units are taken once it is read. */
-    requireSecretCosting(scope: EndpointScope, costOf: CostOf) {
+    /** For REST endpoints whose cost is in their body. The units are taken once it is read, from the key's bucket or another. */
+    requireSecretCosting(scope: EndpointScope, costOf: CostOf, bucket?: BucketName) {
       const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
         const principal = secretOnly(request.principal)
-        await charges.charge(principal, { reply, cost })
+        await charges.charge(principal, { reply, cost, bucket })
         checkScope(principal, scope)
       })
       const onRequest = enforcing(

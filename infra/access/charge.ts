@@ -8,15 +8,18 @@ import { parsedJson } from '../text.ts'
 import { type Budget, overBudget } from './budget.ts'
 import { createFairShare, type FairShare } from './fair-share.ts'
 import type { Principal } from './principal.ts'
-import type { RateLimitRequest, RateLimitResult } from './rate-limit/bucket.ts'
+import type { BucketName, RateLimitRequest, RateLimitResult } from './rate-limit/bucket.ts'
 import type { RateLimiter } from './rate-limit/limiter.ts'
 import { sourceOf } from './source.ts'
 
 export interface ChargeOptions {
   clock: Clock
   limiter?: RateLimiter | undefined
-  /** Units in 60 seconds for organizations without limits of their own (default 600 and 3000). */
-  defaultLimits?: Record<KeyType, number> | undefined
+  /**
+   * Units in 60 seconds for organizations without limits of their own (default 600 and 3000), and of requests that are
+   * scored for every organization (12,000).
+   */
+  defaultLimits?: (Record<KeyType, number> & Partial<Record<BucketName, number>>) | undefined
   /**
    * With a key that anybody may read, each source has a budget of its own instead of a share of the organization's
    * bucket. Such a request costs one, and its answer has no X-RateLimit-* headers.
@@ -28,9 +31,11 @@ export interface ChargeOptions {
 export interface Charge {
   reply: FastifyReply
   cost: number
+  /** Default: that of the type of the key. */
+  bucket?: BucketName | undefined
 }
 
-const standardLimits: Record<KeyType, number> = { secret: 600, publishable: 3000 }
+const standardLimits: Record<BucketName, number> = { secret: 600, publishable: 3000, requests: 12_000 }
 // A bucket that has half of its units or more is not short, so nobody is refused any for the sake of others.
 const short = 1 / 2
 const windowMs = 60_000
@@ -40,14 +45,16 @@ const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
 
 export function createCharges(options: ChargeOptions) {
-  const { clock, limiter, defaultLimits = standardLimits, perSource, onRateLimited } = options
+  const { clock, limiter, perSource, onRateLimited } = options
+  const defaultLimits = { ...standardLimits, ...options.defaultLimits }
 
-  const requestOf = ({ organizationId, type, rateLimit }: Principal, cost: number): RateLimitRequest => ({
-    organizationId,
-    keyType: type,
-    limit: rateLimit ?? defaultLimits[type],
-    cost,
-  })
+  function requestOf(
+    { organizationId, type, rateLimit }: Principal,
+    { cost, bucket = type }: Omit<Charge, 'reply'>,
+  ): RateLimitRequest {
+    const own = bucket === type ? rateLimit : null
+    return { organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
+  }
 
   // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
   function announce(result: RateLimitResult, reply: FastifyReply, keyType: KeyType): void {
@@ -80,7 +87,7 @@ export function createCharges(options: ChargeOptions) {
       if (!limiter || perSource?.(principal)) return
       const source = sourceOf(ip)
       const share = shareOf(principal.organizationId)
-      const request = requestOf(principal, 1)
+      const request = requestOf(principal, { cost: 1 })
       const left = limiter.remaining(request)
       const isShared = left < request.limit * short && !share.isOnly(source)
       if (!share.admits(source, isShared ? () => left / short : undefined))
@@ -90,21 +97,21 @@ export function createCharges(options: ChargeOptions) {
      * Throws 429 when there are not enough units. undefined where the answer is there at once: a promise for each
      * request would cost more than the decision.
      */
-    charge(principal: Principal, { reply, cost }: Charge): Promise<void> | undefined {
+    charge(principal: Principal, { reply, ...units }: Charge): Promise<void> | undefined {
       if (!limiter) return undefined
       const ofSource = perSource?.(principal)
       if (ofSource) {
         if (!ofSource.spend(sourceOf(reply.request.ip))) refuse(principal.type, overBudget())
         return undefined
       }
-      const result = limiter.consume(requestOf(principal, cost))
+      const result = limiter.consume(requestOf(principal, units))
       if (result instanceof Promise) return result.then((later) => announce(later, reply, principal.type))
       announce(result, reply, principal.type)
       return undefined
     },
     refund(principal: Principal, reply: FastifyReply): void {
       const cost = Number(reply.getHeader(costHeader) ?? 0)
-      if (cost > 0) limiter?.refund(requestOf(principal, cost))
+      if (cost > 0) limiter?.refund(requestOf(principal, { cost }))
       for (const name of [limitHeader, remainingHeader, costHeader]) reply.removeHeader(name)
     },
   }

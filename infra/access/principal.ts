@@ -34,6 +34,8 @@ export interface SecretPrincipal extends Base {
   type: 'secret'
   scopes: string[]
   capabilities: readonly string[]
+  /** Allowed origins of the publishable keys of its organization and environment. */
+  origins: readonly string[]
 }
 
 export interface KeyRecord {
@@ -69,6 +71,7 @@ export const scopes = [
   'gate:services:read',
   'gate:services:manage',
   'agents:ip_rotation',
+  'requests:score',
 ] as const
 export type Scope = (typeof scopes)[number]
 

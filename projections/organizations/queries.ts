@@ -53,7 +53,12 @@ export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<Key
     text: `select ${apiKeys.select('k')}, o.status as organization_status,
         ${organizations.select('o', 'capabilities')},
         coalesce(p.shortens_addresses, false) as shortens_addresses,
-        (case k.type when 'secret' then o.secret_limit else o.publishable_limit end)::float8 as rate_limit
+        (case k.type when 'secret' then o.secret_limit else o.publishable_limit end)::float8 as rate_limit,
+        case k.type when 'secret' then array(
+          select distinct jsonb_array_elements_text(p.allowed_origins::jsonb) from read.api_keys p
+          where p.organization_id = k.organization_id and p.environment = k.environment
+            and p.type = 'publishable' and p.status <> 'revoked'
+        ) else '{}' end as origins
       from read.api_keys k join read.organizations o using (organization_id)
         left join read.data_policies p using (organization_id) where k.lookup_hash = any($1)`,
     values: [hashes],
@@ -68,6 +73,7 @@ interface KeyOfOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabiliti
   organization_status: OrganizationRow['status']
   shortens_addresses: boolean
   rate_limit: number | null
+  origins: string[]
 }
 
 function principalOf(key: KeyOfOrganization): Principal {
@@ -78,7 +84,8 @@ function principalOf(key: KeyOfOrganization): Principal {
     rateLimit: key.rate_limit,
   }
   if (key.type === 'secret') {
-    return { ...base, type: 'secret', scopes: key.scopes ?? [], capabilities: key.capabilities }
+    const { scopes, capabilities, origins } = key
+    return { ...base, type: 'secret', scopes: scopes ?? [], capabilities, origins }
   }
   const { client_target: clientTarget, allowed_origins, shortens_addresses: shortensAddresses } = key
   const allowedOrigins = allowed_origins ?? []

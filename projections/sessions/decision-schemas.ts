@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { timestamp } from '../../infra/http/schemas.ts'
 import type { AgentStatus, MarkLabel } from '../../schemas/events.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
@@ -19,6 +20,38 @@ export const agentStatus = z.enum([
   'verified',
   'spoofed',
 ] satisfies AgentStatus[])
+
+export const agent = z
+  .strictObject({
+    status: agentStatus,
+    provider: z.string().nullable().describe('Who runs it, as `openai`, or the domain that it names.'),
+    product: z.string().nullable().describe('Its name, as `Googlebot`.'),
+    purpose: z
+      .string()
+      .nullable()
+      .describe(
+        'search, ai_assistant, ai_training, monitor, preview, feed, advertising, archive, research, security, seo, webhook or other.',
+      ),
+    method: z
+      .string()
+      .nullable()
+      .describe('The check that decided: signature, reverse_dns or published_ranges.'),
+    evidence: z
+      .strictObject({
+        catalogue_id: z.string().nullable(),
+        domain: z.string().nullable().describe('Host of the Signature-Agent header.'),
+        key_id: z.string().nullable().describe('Thumbprint of the key that signed.'),
+        host_name: z.string().nullable().describe('Of the address, where it leads back to it.'),
+        list: z.string().nullable().describe('The published ranges that were searched for the address.'),
+        reason: z.string().nullable().describe('Why the signature does not count.'),
+        fetched_at: timestamp.nullable().describe('When the directory of keys or the host name was fetched.'),
+      })
+      .nullable(),
+  })
+  .meta({
+    id: 'SessionAgent',
+    description: 'Which bot or agent the session says that it is, and whether that is so.',
+  })
 
 export const markLabel = z.enum(['human', 'bot', 'fraud', 'legitimate'] satisfies MarkLabel[])
 export const markReason = z

@@ -1,4 +1,6 @@
-import type { RequestContext, SessionScored, SignalFired } from '../../schemas/events.ts'
+import type { z } from 'zod'
+import type { RequestContext, SessionAgent, SessionScored, SignalFired } from '../../schemas/events.ts'
+import type { agent } from './decision-schemas.ts'
 import type { DecisionRow, LinkedVisitor } from './tables.ts'
 
 /** Epoch milliseconds as the API shows them: ISO 8601, UTC, milliseconds. */
@@ -42,4 +44,10 @@ export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score
 /** Only a bot is attributed to somebody. */
 export function visibleAttribution({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
   return { bot: verdict === 'bot' ? attribution : null }
+}
+
+export function agentJson(found: SessionAgent): z.output<typeof agent> {
+  if (!found.evidence) return { ...found, evidence: null }
+  const { fetched_at, ...evidence } = found.evidence
+  return { ...found, evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) } }
 }

@@ -1,4 +1,4 @@
-import { decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import { agentJson, decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
 import type { SessionRow } from '../../projections/sessions/list-sessions.ts'
 import type {
   SessionDetailRow,
@@ -29,7 +29,7 @@ export function sessionDetail(
     highlights: detail.highlights.map(({ evidence, ...rest }) => (evidence ? { ...rest, evidence } : rest)),
     attribution: detail.attribution,
     web_bot_auth: detail.web_bot_auth,
-    agent: agentJson(detail.agent),
+    agent: detail.agent && agentJson(detail.agent),
     network: detailNetwork(detail.network),
     runtime_integrity: detail.runtime_integrity,
     visitor_fingerprint: detailVisitor(row),
@@ -53,12 +53,6 @@ export function sessionDetail(
     install_id: detail.install_id,
     behavior: null,
   }
-}
-
-function agentJson(agent: SessionScored['agent']): SessionDetail['agent'] {
-  if (!agent?.evidence) return agent && { ...agent, evidence: null }
-  const { fetched_at, ...evidence } = agent.evidence
-  return { ...agent, evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) } }
 }
 
 const automationStatus = {

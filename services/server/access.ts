@@ -27,7 +27,11 @@ export function createAccessControl(
     ...core,
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),
     limiter: createLimiter(core, undo),
-    defaultLimits: { secret: config.RATE_LIMIT_SECRET, publishable: config.RATE_LIMIT_PUBLISHABLE },
+    defaultLimits: {
+      secret: config.RATE_LIMIT_SECRET,
+      publishable: config.RATE_LIMIT_PUBLISHABLE,
+      requests: config.RATE_LIMIT_REQUESTS,
+    },
     perSource: (principal) => (isConsentPageKey(principal) ? ofConsentPages : undefined),
     onKeyUsed: usage.note,
     ...counters,

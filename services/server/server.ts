@@ -34,8 +34,11 @@ import { createSchemasApp } from '../schemas/routes.ts'
 import { servedSchemas } from '../schemas/served.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
 import { hideVisitors } from '../scoring/erase.ts'
+import { type Directories, followDirectories } from '../scoring/identity/directories.ts'
 import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { scoringFollows } from '../scoring/open-sessions.ts'
+import { countRequests } from '../scoring/requests/metrics.ts'
+import { requestRoutes } from '../scoring/requests/routes.ts'
 import { readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
 import { readLinks } from '../scoring/visitors/links.ts'
@@ -109,8 +112,10 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
+    const directories = roles.includes('api') ? followDirectories(core) : undefined
+    undo.defer(() => directories?.stop())
     const handOff = await addRoutes(app, {
-      ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl },
+      ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, directories, registry },
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
@@ -186,12 +191,17 @@ interface RouteParts {
   publicUrl: string
   /** Present with the role collect. */
   collect: CollectBasis | undefined
+  /** Present with the role api. */
+  directories: Directories | undefined
+  registry: Registry
 }
 
 async function addRoutes(
   app: FastifyInstance,
-  { core, accessControl, network, roles, demo, gate, collect, publicUrl }: RouteParts,
+  { core, accessControl, network, roles, demo, gate, collect, publicUrl, ...parts }: RouteParts,
 ): Promise<HandOff | undefined> {
+  const { directories } = parts
+  if (directories) addRequestRoutes(app, { core, accessControl, network, ...parts, directories })
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
     readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
@@ -207,6 +217,18 @@ async function addRoutes(
   }
   if (gate) await gateRoutes(app, { ...accessControl, gate })
   return collect && addCollect(app, { ...core, ...accessControl, ...collect, publicUrl })
+}
+
+type RequestParts = Pick<RouteParts, 'core' | 'accessControl' | 'network' | 'registry'>
+
+function addRequestRoutes(
+  app: FastifyInstance,
+  { core, accessControl, registry, ...parts }: RequestParts & { directories: Directories },
+): void {
+  const { FIRST_PARTY_URLS: firstPartyUrls, SIGNATURE_MAX_SECONDS } = core.config
+  const maxLifetimeMs = SIGNATURE_MAX_SECONDS * 1000
+  const onScored = countRequests(registry)
+  requestRoutes(app, { ...core, ...accessControl, ...parts, firstPartyUrls, maxLifetimeMs, onScored })
 }
 
 export function erasureParts(core: Core) {

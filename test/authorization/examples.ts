@@ -60,6 +60,16 @@ const own = ({ organizationId }: Context, rest = '') => `/v1/organizations/${org
 // Within the scopes of everyone who may make one.
 const newKey = { name: 'New', type: 'secret', scopes: ['api_keys:manage'] }
 const rotation = { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
+const edgeRequest = {
+  ...{
+    method: 'GET',
+    scheme: 'https',
+    authority: 'shop.example',
+    path: '/',
+    headers: [['User-Agent', 'curl/8.14.1']],
+  },
+  ip: '203.0.113.9',
+}
 
 async function endpoint(context: Context, { fresh }: { fresh: boolean }): Promise<string> {
   return own(context, `/webhooks/endpoints/${(await context.webhook({ fresh })).endpointId}`)
@@ -350,6 +360,12 @@ export const endpoints: Record<string, Endpoint> = {
     success: 200,
     elsewhere: 200,
     example: () => ({ method: 'POST', url: '/v1/agents/ip-rotation', body: { items: [rotation] } }),
+  },
+  scoreRequests: {
+    scope: 'requests:score',
+    success: 200,
+    elsewhere: 200,
+    example: () => ({ method: 'POST', url: '/v1/requests/score', body: { requests: [edgeRequest] } }),
   },
   ...gateEndpoints,
   openCollectSession: {

@@ -42,6 +42,7 @@ import { readbackRoutes } from '../../services/readback/routes.ts'
 import { linkedVisitors } from '../../services/scoring/correct-visitors.ts'
 import { eraseStates, hideVisitors } from '../../services/scoring/erase.ts'
 import { scoringModelRoutes } from '../../services/scoring/model/routes.ts'
+import { requestRoutes } from '../../services/scoring/requests/routes.ts'
 import { createLinkExplainer } from '../../services/scoring/visitors/explain.ts'
 import { webRoutes } from '../../services/web/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
@@ -127,6 +128,10 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   organizationRoutes(app, deps)
   auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)
+  requestRoutes(app, {
+    ...{ ...deps, directories: { find: () => undefined }, onScored: () => {} },
+    ...{ firstPartyUrls: ['https://shop.example'], maxLifetimeMs: 3_600_000 },
+  })
   webhookRoutes(app, deps)
   correctionRoutes(app, { ...deps, visitors: linkedVisitors })
   markRoutes(app, deps)

@@ -26,6 +26,11 @@ export const expectedDifferences: Expected[] = [
     count: 1,
   },
   {
+    reason: 'Requests without JavaScript can be scored.',
+    lines: /^POST \/v1\/requests\/score: added$/,
+    count: 1,
+  },
+  {
     reason: 'Whoever asks for a visitor that was merged learns where it went.',
     lines: /^ApiErrorDetails > merged_into: added$/,
     count: 1,

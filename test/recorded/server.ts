@@ -96,6 +96,7 @@ async function settings(folder: string) {
     PORT: '0',
     LOG_LEVEL: 'warn',
     RATE_LIMIT_SECRET: '1000000',
+    FIRST_PARTY_URLS: 'https://shop.example/tg',
     RATE_LIMIT_PUBLISHABLE: '1000000',
     COLLECT_MAX_BACKLOG_MS: '600000',
     HAND_OFF_TIMEOUT_MS: '10000',

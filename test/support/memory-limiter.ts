@@ -11,8 +11,8 @@ export function createMemoryLimiter(clock: () => number, { later = false } = {})
   const buckets = new Map<string, { level: number; at: number }>()
   const consumed: RateLimitRequest[] = []
 
-  function bucketOf({ organizationId, keyType, limit }: RateLimitRequest) {
-    const key = `${organizationId}|${keyType}`
+  function bucketOf({ organizationId, bucket: name, limit }: RateLimitRequest) {
+    const key = `${organizationId}|${name}`
     const bucket = buckets.get(key) ?? { level: limit, at: clock() }
     const refilled = bucket.level + ((clock() - bucket.at) / 60_000) * limit
     const current = { level: Math.min(limit, refilled), at: clock() }

@@ -1,10 +1,13 @@
 import type { KeyType } from '../../../schemas/events.ts'
 import type { OrganizationId } from '../../ids.ts'
 
-/** One request, to the bucket that all keys of one type of an organization share. */
+/** All keys of one type of an organization share a bucket; what an edge has scored has one of its own. */
+export type BucketName = KeyType | 'requests'
+
+/** One request, to a bucket of an organization. */
 export interface RateLimitRequest {
   organizationId: OrganizationId
-  keyType: KeyType
+  bucket: BucketName
   /** Units in 60 seconds, at least 1; also what the bucket holds at most. */
   limit: number
   cost: number

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
-import type { KeyType } from '../../../schemas/events.ts'
 import type { Clock, OrganizationId } from '../../ids.ts'
 import {
   advance,
   applyAnswer,
   type Balance,
+  type BucketName,
   decideHere,
   type LocalBucket,
   localBucket,
@@ -37,7 +37,7 @@ export interface RateLimiterOptions {
   clock?: Clock
   /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
   every?: (ms: number, run: () => void) => () => void
-  /** Buckets remembered of each key type. */
+  /** Buckets remembered of each name. */
   maxBuckets?: number
 }
 
@@ -183,18 +183,19 @@ function createKnownBuckets(maxBuckets: number) {
   // The sweep reports what a forgotten bucket owes, unless too many wait for that.
   const dispose = (bucket: KnownBucket) => void (active.size > 3 * maxBuckets && active.delete(bucket))
   const createMap = () => new LRUCache<OrganizationId, KnownBucket>({ max: maxBuckets, dispose })
-  const known: Record<KeyType, LRUCache<OrganizationId, KnownBucket>> = {
+  const known: Record<BucketName, LRUCache<OrganizationId, KnownBucket>> = {
     secret: createMap(),
     publishable: createMap(),
+    requests: createMap(),
   }
   return {
     active,
-    find({ organizationId, keyType, limit }: RateLimitRequest, now: number): KnownBucket {
-      const found = known[keyType].get(organizationId)
+    find({ organizationId, bucket: name, limit }: RateLimitRequest, now: number): KnownBucket {
+      const found = known[name].get(organizationId)
       if (found) return found
-      const local = localBucket(`${organizationId}:${keyType}`, limit, now)
+      const local = localBucket(`${organizationId}:${name}`, limit, now)
       const bucket = { ...local, queue: [], roundTrips: undefined }
-      known[keyType].set(organizationId, bucket)
+      known[name].set(organizationId, bucket)
       return bucket
     },
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import {
-  agentStatus,
+  agent,
   attribution,
   decisionEventId,
   markLabel,
@@ -89,32 +89,6 @@ const webBotAuth = z
     domain: nullableText.describe('Host of the Signature-Agent header.'),
   })
   .meta({ id: 'SessionWebBotAuth', description: 'Null when the request had no signature headers.' })
-
-const agent = z
-  .strictObject({
-    status: agentStatus,
-    provider: nullableText.describe('Who runs it, as `openai`, or the domain that it names.'),
-    product: nullableText.describe('Its name, as `Googlebot`.'),
-    purpose: nullableText.describe(
-      'search, ai_assistant, ai_training, monitor, preview, feed, advertising, archive, research, security, seo, webhook or other.',
-    ),
-    method: nullableText.describe('The check that decided: signature, reverse_dns or published_ranges.'),
-    evidence: z
-      .strictObject({
-        catalogue_id: nullableText,
-        domain: nullableText.describe('Host of the Signature-Agent header.'),
-        key_id: nullableText.describe('Thumbprint of the key that signed.'),
-        host_name: nullableText.describe('Of the address, where it leads back to it.'),
-        list: nullableText.describe('The published ranges that were searched for the address.'),
-        reason: nullableText.describe('Why the signature does not count.'),
-        fetched_at: timestamp.nullable().describe('When the directory of keys or the host name was fetched.'),
-      })
-      .nullable(),
-  })
-  .meta({
-    id: 'SessionAgent',
-    description: 'Which bot or agent the session says that it is, and whether that is so.',
-  })
 
 const detailVisitor = visitorLink
   .extend({

@@ -122,7 +122,10 @@ interface ByKey {
   isWaiting: boolean
 }
 
-function judge(signed: SignedRequest, known: LookedUp | undefined, now: number): ByKey {
+type Signed = Pick<SignedRequest, 'key_id' | 'bases' | 'bytes'>
+
+/** What the directory's keys, as far as they are known, say of a signature. Whether it was used before is not asked. */
+export function judge(signed: Signed, known: LookedUp | undefined, now: number): ByKey {
   const { key_id: keyId, bases, bytes } = signed
   const fetchedAt = known?.fetched_at ?? null
   const keys = known && 'keys' in known.result ? known.result.keys : undefined

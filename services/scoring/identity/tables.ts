@@ -65,6 +65,20 @@ export async function readLookups(
   return new Map(rows.map((row) => [row.subject, row]))
 }
 
+const mostDirectories = 1000
+
+/** What is known of directories and has not ended, the newest first. */
+export async function readDirectories(db: Db, now: number): Promise<LookedUp[]> {
+  const { rows } = await db.query<LookedUp>({
+    name: 'scoring-read-directories',
+    text: `select ${agentLookups.select('l')} from scoring.agent_lookups l
+      where l.subject >= 'https:' and l.subject < 'https;' and l.ends_at > $1
+      order by l.fetched_at desc limit ${mostDirectories}`,
+    values: [now],
+  })
+  return rows
+}
+
 export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
   const { columns } = agentLookups
   await db.query(insertInto(agentLookups, { columns, rows: [row], conflict: replacing(agentLookups) }))

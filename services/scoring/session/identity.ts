@@ -116,8 +116,12 @@ const outcome = (isConfirmed: boolean, method: string): Outcome => ({
   method,
 })
 
-// No list has addresses that are not on the internet, such as that of a proxy in front.
-function searchedList(entry: CatalogueEntry, address: string, ranges: PublishedRanges): string | undefined {
+/** The list in which the agent's address was looked for; none has addresses that are not on the internet. */
+export function searchedList(
+  entry: CatalogueEntry,
+  address: string,
+  ranges: PublishedRanges,
+): string | undefined {
   const list = listOf(entry)
   if (list === undefined || !isPublicAddressInFull(plainAddress(address))) return undefined
   return ranges.listedOperators().has(list) ? list : undefined

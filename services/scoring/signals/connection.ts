@@ -40,8 +40,8 @@ function zoneDiffers({ snapshot, network }: Facts): boolean {
   return !!here && !!there && here.split('/')[0] !== there.split('/')[0]
 }
 
-// People come through VPNs, relays and gateways of companies, whoever hosts those.
-function isHosted({ anonymity, routing }: Facts['network']): boolean {
+/** Not where people come through VPNs, relays and gateways of companies, whoever hosts those. */
+export function isHosted({ anonymity, routing }: Facts['network']): boolean {
   const isOfPeople = anonymity.vpn || anonymity.relay || isPrivateEgress(routing.asn)
   return anonymity.hosting && !isOfPeople
 }

@@ -3,8 +3,8 @@ import { readAgent } from '../session/agent.ts'
 import { type Facts, userAgentsOf } from '../session/facts.ts'
 import { inBrowser, signals } from './signal.ts'
 
-const headless = /headless|SlimerJS|PhantomJS/i
-const httpClient =
+export const headless = /headless|SlimerJS|PhantomJS/i
+export const httpClient =
   /^(curl|Wget|python-requests|python-urllib|Python|aiohttp|httpx|Go-http-client|node|node-fetch|undici|axios|got|Java|okhttp|Apache-HttpClient|libwww-perl|PostmanRuntime|Ruby|Scrapy|reqwest|insomnia)\b/i
 
 // The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`.

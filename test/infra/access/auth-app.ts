@@ -47,7 +47,11 @@ export async function startAuthApp(options: (now: { ms: number }) => Partial<Aut
     unknown,
     findKey,
     secret: (scopes: string[] = ['*'], changes: Partial<KeyRecord> = {}) =>
-      add({ ...active, principal: { ...base, type: 'secret', scopes, capabilities: [] }, ...changes }),
+      add({
+        ...active,
+        principal: { ...base, type: 'secret', scopes, capabilities: [], origins: [] },
+        ...changes,
+      }),
     publishable(changes: Partial<PublishablePrincipal> = {}) {
       const browser = { ...base, type: 'publishable', clientTarget: 'browser' } as const
       return add({

@@ -138,6 +138,7 @@ const found: KeyRecord = {
     rateLimit: null,
     scopes: ['*'],
     capabilities: [],
+    origins: [],
   },
   status: 'active',
   graceExpiresAt: null,

@@ -69,6 +69,7 @@ export async function startShop({ keyring = createKeyring(masterKey()) }: { keyr
         type: 'secret',
         scopes: [],
         capabilities: [],
+        origins: [],
       }
     })
     app.post('/orders', (request, reply) => idempotency.run({ request, reply }, counted))

@@ -39,6 +39,33 @@ export async function agents(world: World): Promise<void> {
     },
   )
   await record({ name: 'rotation by a test key', ...check, headers: test, body: one({}) })
+  await requests(world)
   const { foreign } = organizations
   await record({ name: 'rotation where it is off', ...check, headers: foreign.secret, body: one({}) })
+}
+
+const edgeRequest = {
+  ...{ method: 'GET', scheme: 'https', authority: 'shop.example', path: '/?q=1', ip: '62.1.0.9' },
+  headers: [['User-Agent', 'curl/8.14.1']],
+}
+
+/** What requests that an edge saw say of who made them. */
+async function requests(world: World): Promise<void> {
+  const { live } = world
+  const score = { method: 'POST', path: '/v1/requests/score', headers: live }
+  const one = (changes: object) => ({ requests: [{ ...edgeRequest, ...changes }] })
+  await withBodies(
+    world,
+    { name: 'requests', ...score },
+    {
+      'none of them': { requests: [] },
+      'too many': { requests: Array.from({ length: 51 }, () => edgeRequest) },
+      'address that is none': one({ ip: '62.1' }),
+      'host that nobody lists': one({ authority: 'other.example' }),
+      'several mistakes': one({ scheme: 'ftp', path: 'x', headers: [['a b', 'c']], ja4: 'x' }),
+      'a program': one({}),
+      'a name that is not proven': one({ headers: [['User-Agent', 'Googlebot/2.1']] }),
+      'a signature that is incomplete': one({ headers: [['Signature-Agent', '"https://agent.example"']] }),
+    },
+  )
 }

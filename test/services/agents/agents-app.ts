@@ -38,7 +38,7 @@ export async function startAgents(network: NetworkSource) {
     const organizationId = `org_${String(stored.size).padStart(26, '0')}` as const
     const base = { keyId: 'key_1', organizationId, environment: 'live', rateLimit } as const
     stored.set(lookupHashes(keyring, key)[0] ?? '', {
-      principal: { ...base, type: 'secret', scopes, capabilities },
+      principal: { ...base, type: 'secret', scopes, capabilities, origins: [] },
       status: 'active',
       graceExpiresAt: null,
       organizationStatus: 'active',

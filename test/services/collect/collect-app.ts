@@ -173,6 +173,7 @@ export async function startCollectApp({
         type: 'secret',
         scopes: ['*'],
         capabilities: [],
+        origins: [],
         rateLimit: null,
       }),
     async fetch(url, request) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyUsage } from '../../../infra/access/key-usage.ts'
+import type { RateLimiter } from '../../../infra/access/rate-limit/limiter.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import type { KeyRequest } from '../../../services/organizations/checked-input.ts'
@@ -9,13 +10,13 @@ import { createServiceApp } from '../../support/service-app.ts'
 import { openServiceWorld } from '../../support/service-world.ts'
 
 /** The organization routes over the real log, read model, authentication and idempotency; the clock is the test's. */
-export async function startOrganizations() {
+export async function startOrganizations({ limiter }: { limiter?: RateLimiter } = {}) {
   const world = await openServiceWorld({
     projections: [organizationsProjection, policiesProjection],
   })
   const { base, deps } = world
   const usage = createKeyUsage(base)
-  const auth = { onKeyUsed: usage.note, limiter: undefined }
+  const auth = { onKeyUsed: usage.note, limiter }
   const { app, context, send } = await createServiceApp(world, { auth })
   organizationRoutes(app, context)
 

@@ -70,7 +70,7 @@ export async function startReadback() {
     const [hash = ''] = lookupHashes(keyring, key)
     const organization = options.organizationId ?? organizationId
     const base = { keyId: 'key_1', organizationId: organization, environment, rateLimit: null } as const
-    const principal = { ...base, type: 'secret', scopes, capabilities: [] } as const
+    const principal = { ...base, type: 'secret', scopes, capabilities: [], origins: [] } as const
     keys.set(hash, { principal, status: 'active', graceExpiresAt: null, organizationStatus: 'active' })
     return key
   }

@@ -53,7 +53,7 @@ function createProcess(url = database.url, timeouts = {}) {
 
 const requestOf = (name: string, limit: number): RateLimitRequest => ({
   organizationId: `org_${name}`,
-  keyType: 'publishable',
+  bucket: 'publishable',
   limit,
   cost: 1,
 })

@@ -69,7 +69,7 @@ describe('reservations', () => {
   test('organizations pushed out by others give back what they hold, each with a bucket of its own', async () => {
     const { limiter, reserved, wait, row } = createProcesses({ maxBuckets: 10 })
     for (let i = 0; i < 30; i++) await takeMany(limiter, 2, requestOf(`${i}`))
-    expect(await limiter.consume({ ...one, keyType: 'publishable' })).toMatchObject({ remaining: 599 })
+    expect(await limiter.consume({ ...one, bucket: 'publishable' })).toMatchObject({ remaining: 599 })
     expect(reserved(bucketId)).toEqual([6])
     for (let i = 0; i < 40; i++) await wait(50)
     expect(reserved(bucketId)).toEqual([0])

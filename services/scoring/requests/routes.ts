@@ -1,0 +1,73 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Auth } from '../../../infra/access/auth.ts'
+import type { SecretPrincipal } from '../../../infra/access/principal.ts'
+import { checkEach } from '../../../infra/errors/check-all.ts'
+import { invalidField } from '../../../infra/errors/errors.ts'
+import { endpoint } from '../../../infra/http/endpoint.ts'
+import { single } from '../../../infra/http/schemas.ts'
+import type { Clock } from '../../../infra/ids.ts'
+import type { NetworkSource } from '../../../infra/ip/network.ts'
+import { agentJson } from '../../../projections/sessions/decision-shape.ts'
+import type { Directories } from '../identity/directories.ts'
+import { decideRequest, type EdgeRequest, type RequestDecision } from './decide.ts'
+import { isListedHost } from './hosts.ts'
+import type { CountRequest } from './metrics.ts'
+import { mostScored, scoreBody, scoreBodyBytes, scoredRequest, scoringCostOf } from './schemas.ts'
+
+export interface RequestOptions {
+  auth: Pick<Auth, 'requireSecretCosting' | 'secret'>
+  network: NetworkSource
+  directories: Pick<Directories, 'find'>
+  onScored: CountRequest
+  /** Hosts beside those of the organization's keys. */
+  firstPartyUrls: readonly string[]
+  maxLifetimeMs: number
+  clock: Clock
+}
+
+const scope = 'requests:score'
+const parameterSet = 'request_score'
+
+/** `POST /v1/requests/score`. Everything is in memory, so no item waits for anything. */
+export function requestRoutes(app: FastifyInstance, options: RequestOptions): void {
+  const { auth, network, directories, onScored, maxLifetimeMs, clock } = options
+  const { onRequest, preParsing } = auth.requireSecretCosting(scope, scoringCostOf, 'requests')
+  endpoint(app, {
+    route: 'POST /v1/requests/score',
+    auth: onRequest,
+    settings: { preParsing, bodyLimit: scoreBodyBytes },
+    frequent: true,
+    operationId: 'scoreRequests',
+    tag: 'Agents',
+    summary: 'Say of requests that run no JavaScript whether a program made them',
+    description: `Requires the \`${scope}\` secret-key scope. Up to ${mostScored} requests as an edge saw them, answered in their order. Each costs one unit of a bucket that no other endpoint takes from. Nothing of a request is stored.`,
+    body: scoreBody,
+    parameterSet,
+    answers: { 200: single(z.array(scoredRequest)) },
+    run(request) {
+      const { requests } = request.body
+      checkHosts(requests, { ...auth.secret(request), ...options })
+      const directory = (url: string) => directories.find(url)
+      const known = { network, directory, maxLifetimeMs, now: clock() }
+      const decisions = requests.map((one) => decideRequest(one, known))
+      for (const decision of decisions) onScored(decision)
+      return { data: decisions.map(decisionJson) }
+    },
+  })
+}
+
+type Hosts = Pick<SecretPrincipal, 'origins'> & Pick<RequestOptions, 'firstPartyUrls'>
+
+function checkHosts(requests: EdgeRequest[], hosts: Hosts): void {
+  checkEach(requests, (one, i) => {
+    if (isListedHost(one, hosts)) return
+    const expected = 'a host of an allowed origin of a publishable key'
+    const name = `requests.${i}.authority`
+    throw invalidField({ name, issue: 'not_allowed', expected }, { parameter_set: parameterSet })
+  })
+}
+
+function decisionJson({ agent, ...decision }: RequestDecision): z.output<typeof scoredRequest> {
+  return { ...decision, agent: agentJson(agent) }
+}

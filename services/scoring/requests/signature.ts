@@ -1,0 +1,50 @@
+import { checkSignature } from '../../../infra/wire/web-bot-auth/check.ts'
+import {
+  fieldValue,
+  type ReceivedRequest,
+  readSignatureAgents,
+} from '../../../infra/wire/web-bot-auth/fields.ts'
+import { judge } from '../identity/outcomes.ts'
+import type { LookedUp } from '../identity/tables.ts'
+import type { SignatureCheck } from '../session/identity.ts'
+
+export interface SignatureKnowledge {
+  /** What is known of a directory of keys, by its address. */
+  directory: (url: string) => LookedUp | undefined
+  maxLifetimeMs: number
+  /** Epoch milliseconds. */
+  now: number
+}
+
+export interface SignedBy {
+  /** Host of the agent's directory; null without a Signature-Agent that names one. */
+  domain: string | null
+  /** Null without any header of Web Bot Auth. */
+  signature: SignatureCheck | null
+}
+
+/** Whose signature a request to `baseUrl` has, by keys that are in memory. Whether it was used before is not known. */
+export function signedBy(
+  request: ReceivedRequest,
+  { baseUrl, directory, ...rules }: SignatureKnowledge & { baseUrl: string },
+): SignedBy {
+  const checked = checkSignature(request, { ...rules, baseUrls: [baseUrl] })
+  if (!checked) return { domain: null, signature: null }
+  if (checked.status !== 'signed') {
+    const reason = 'reason' in checked ? checked.reason : null
+    return { domain: namedHost(request), signature: { ...unknown, status: checked.status, reason } }
+  }
+  const { agent, keyId: key_id, bases, bytes, directory: url } = checked.signature
+  const signed = { key_id, bases, bytes: bytes.toString('base64') }
+  const { outcome } = judge(signed, directory(url), rules.now)
+  return { domain: agent, signature: { ...outcome, isListed: false } }
+}
+
+const unknown = { isListed: false, keyId: null, fetchedAt: null }
+
+function namedHost(request: ReceivedRequest): string | null {
+  const agents = readSignatureAgents(fieldValue(request, 'signature-agent') ?? '')
+  if (!agents) return null
+  const [first] = agents.form === 'string' ? [agents.url] : [...agents.urls.values()]
+  return first?.url?.hostname ?? null
+}

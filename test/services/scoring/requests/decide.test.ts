@@ -1,0 +1,187 @@
+import { expect, test } from 'vitest'
+import { readAddresses } from '../../../../infra/ip/data/read.ts'
+import { noNetwork, openNetwork } from '../../../../infra/ip/network.ts'
+import type { LookedUp } from '../../../../services/scoring/identity/tables.ts'
+import {
+  decideRequest,
+  type EdgeRequest,
+  type RequestDecision,
+} from '../../../../services/scoring/requests/decide.ts'
+import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
+
+const addresses = await readAddresses()
+const network = await openNetwork({ addresses: () => addresses })
+const now = 1_800_000_000_000
+const agentKey = createAgentKey()
+const directoryUrl = 'https://agent.example/.well-known/http-message-signatures-directory'
+const directory: LookedUp = {
+  subject: directoryUrl,
+  result: { keys: { [agentKey.keyId]: agentKey.jwk.x } },
+  fetched_at: now - 60_000,
+  ends_at: now + 60_000,
+}
+
+const chrome =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
+const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+const ofGoogle = '66.249.66.1'
+const home = '91.64.0.1'
+const cloud = '5.9.0.1'
+const chromiumHello = 't13d1516h2_8daaf6152771_e2d80978ab2e'
+const goHello = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
+
+interface Given extends Partial<EdgeRequest> {
+  agent?: string | null
+  /** Directories that are in memory. */
+  known?: LookedUp[]
+  /** Without the file of addresses. */
+  isBlind?: boolean
+}
+
+function decide({ agent = chrome, headers = [], known = [], isBlind, ...request }: Given): RequestDecision {
+  const whole: EdgeRequest = {
+    ...{ method: 'GET', scheme: 'https', authority: 'shop.example', path: '/', ip: home },
+    ja4: chromiumHello,
+    ...request,
+    headers: [...(agent === null ? [] : [['User-Agent', agent] satisfies [string, string]]), ...headers],
+  }
+  const find = (url: string) => known.find(({ subject }) => subject === url)
+  return decideRequest(whole, {
+    ...{ network: isBlind ? noNetwork : network, directory: find, maxLifetimeMs: 3_600_000, now },
+  })
+}
+
+test.each<[string, Given, RequestDecision['verdict'], string, RequestDecision['reasons']]>([
+  [
+    'Googlebot at its address',
+    { agent: googlebot, ip: ofGoogle },
+    ...(['bot', 'verified'] as const),
+    ['verified_agent', 'declared_bot_user_agent', 'bot_like_user_agent'],
+  ],
+  [
+    'somebody who says that they are Googlebot',
+    { agent: googlebot },
+    ...(['bot', 'spoofed'] as const),
+    ['spoofed_agent', 'declared_bot_user_agent', 'bot_like_user_agent'],
+  ],
+  [
+    'a bot that nobody can check',
+    { agent: 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)', isBlind: true },
+    ...(['bot', 'declared'] as const),
+    ['declared_bot_user_agent', 'bot_like_user_agent'],
+  ],
+  [
+    'curl',
+    { agent: 'curl/8.14.1' },
+    ...(['bot', 'none'] as const),
+    ['http_client_user_agent', 'bot_like_user_agent'],
+  ],
+  [
+    'python-requests',
+    { agent: 'python-requests/2.32.3' },
+    ...(['bot', 'none'] as const),
+    ['http_client_user_agent', 'bot_like_user_agent'],
+  ],
+  [
+    'headless Chrome by its brands',
+    { headers: [['sec-ch-ua', '"HeadlessChrome";v="140"']] },
+    ...(['bot', 'none'] as const),
+    ['headless_user_agent'],
+  ],
+  ['Chrome at home', {}, 'inconclusive', 'none', []],
+  ['Chrome in a cloud', { ip: cloud }, 'inconclusive', 'none', ['hosting_network']],
+  [
+    'Chrome that speaks Go',
+    { ja4: goHello },
+    ...(['inconclusive', 'none'] as const),
+    ['browser_with_tool_handshake'],
+  ],
+  [
+    'a library that apps of people have',
+    { agent: 'okhttp/4.12.0' },
+    ...(['inconclusive', 'none'] as const),
+    ['app_library_user_agent'],
+  ],
+  ['nobody', { agent: null }, 'inconclusive', 'none', ['user_agent_missing']],
+])('%s', (_, given, verdict, status, reasons) => {
+  const decision = decide(given)
+  expect([decision.verdict, decision.agent.status, decision.reasons]).toEqual([verdict, status, reasons])
+})
+
+test.each<[string, Given, RequestDecision['unchecked']]>([
+  ['a browser with its handshake', {}, []],
+  ['a browser without', { ja4: null }, ['handshake']],
+  ['without the file of addresses', { isBlind: true }, ['hosting_network']],
+  [
+    'a crawler without the file of addresses',
+    { agent: googlebot, isBlind: true },
+    ['published_ranges', 'reverse_dns', 'hosting_network'],
+  ],
+  ['a crawler whose list says yes', { agent: googlebot, ip: ofGoogle }, []],
+  ['a crawler whose list says no', { agent: googlebot }, ['reverse_dns']],
+])('what is not looked at is said: %s', (_, given, unchecked) => {
+  expect(decide(given).unchecked).toEqual(unchecked)
+})
+
+function signed({ authority = 'shop.example' } = {}): [string, string][] {
+  const agent = '"https://agent.example"'
+  const lines: [string, string][] = [
+    ['"@authority"', authority],
+    ['"signature-agent"', agent],
+  ]
+  const own = agentSignature({ key: agentKey, lines, created: now / 1000, nonce: 'once' })
+  return Object.entries({ 'Signature-Agent': agent, ...own })
+}
+
+test('a signature by a key in memory is the domain’s, and nobody knows whether it was sent before', () => {
+  const { verdict, agent, reasons, unchecked } = decide({ headers: signed(), known: [directory] })
+  expect({ verdict, reasons, unchecked }).toEqual({
+    ...{ verdict: 'bot', reasons: ['signature_agent_header'], unchecked: ['signature_replay'] },
+  })
+  expect(agent).toMatchObject({
+    ...{ status: 'signed', provider: 'agent.example', method: 'signature' },
+    evidence: { key_id: agentKey.keyId, fetched_at: directory.fetched_at },
+  })
+})
+
+test('an agent of the catalogue is verified by its key', () => {
+  const agent = '"https://chatgpt.com"'
+  const lines: [string, string][] = [
+    ['"@authority"', 'shop.example'],
+    ['"signature-agent"', agent],
+  ]
+  const own = agentSignature({ key: agentKey, lines, created: now / 1000 })
+  const ofChatGpt = { ...directory, subject: directoryUrl.replace('agent.example', 'chatgpt.com') }
+  const headers = Object.entries({ 'Signature-Agent': agent, ...own })
+  const decision = decide({ headers, known: [ofChatGpt] })
+  expect(decision).toMatchObject({ verdict: 'bot', agent: { status: 'verified', provider: 'openai' } })
+})
+
+test.each<[string, Given, string | null, RequestDecision['unchecked']]>([
+  ['its directory is not in memory', { headers: signed() }, 'directory', ['signature_key']],
+  [
+    'the directory lacks the key',
+    { headers: signed(), known: [{ ...directory, result: { keys: {} } }] },
+    'key',
+    ['signature_key'],
+  ],
+  [
+    'it is for another site',
+    { headers: signed({ authority: 'other.example' }), known: [directory] },
+    'signature',
+    [],
+  ],
+  [
+    'it is for another port',
+    { headers: signed(), known: [directory], scheme: 'http', authority: 'shop.example:8080' },
+    'signature',
+    [],
+  ],
+  ['the bytes are missing', { headers: signed().slice(0, 2) }, null, []],
+])('a signature is only declared where %s', (_, given, reason, unchecked) => {
+  const decision = decide(given)
+  expect(decision).toMatchObject({
+    ...{ verdict: 'bot', unchecked },
+    agent: { status: 'declared', provider: 'agent.example', evidence: { reason } },
+  })
+})

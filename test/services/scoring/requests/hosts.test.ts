@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { isListedHost } from '../../../../services/scoring/requests/hosts.ts'
+
+const origins = ['https://shop.example', 'https://*.wide.example', 'http://localhost:3000']
+const firstPartyUrls = ['https://own.example/tg']
+
+test.each([
+  ['shop.example', true],
+  ['SHOP.example', true],
+  ['shop.example:443', true],
+  ['shop.example:80', false],
+  ['shop.example:8443', false],
+  ['a.shop.example', false],
+  ['shop.example.evil.example', false],
+  ['a.wide.example', true],
+  ['wide.example', false],
+  ['localhost:3000', true],
+  ['localhost', false],
+  ['own.example', true],
+  ['other.example', false],
+])('%s is listed: %j', (authority, expected) => {
+  expect(isListedHost({ scheme: 'https', authority }, { origins, firstPartyUrls })).toBe(expected)
+})
+
+test('the same host over http is listed, too', () => {
+  for (const authority of ['shop.example', 'shop.example:80'])
+    expect(isListedHost({ scheme: 'http', authority }, { origins, firstPartyUrls })).toBe(true)
+})
+
+test('without any list nothing is', () => {
+  expect(
+    isListedHost({ scheme: 'https', authority: 'shop.example' }, { origins: [], firstPartyUrls: [] }),
+  ).toBe(false)
+})
