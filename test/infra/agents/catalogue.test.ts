@@ -96,5 +96,7 @@ test('a host name is of an agent as its operator names hosts', () => {
 test('a name within a longer word is none', () => {
   expect(namedAgent('GPTBot/1.2')?.product).toBe('GPTBot')
   expect(namedAgent('GPTBotany/1.2')).toBeNull()
+  expect(namedAgent('Claude-Username/1.0')).toBeNull()
+  expect(namedAgent('Claude-User/1.0')).not.toBeNull()
   expect(namedAgent('MyGPTBot/1.2')).toBeNull()
 })
