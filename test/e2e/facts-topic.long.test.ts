@@ -88,7 +88,7 @@ describe('the topic of facts', () => {
     const { stdout } = await run(await pythonWithKafka(), [
       path.join(root, 'test/fixtures/count-facts.py'),
       ...[broker.brokers, `${prefix}tidegate.facts.v1`],
-      ...[path.join(root, 'schemas/facts/SessionFacts.v1.avsc'), String(ids['facts/SessionFacts.v1'])],
+      ...[path.join(root, 'schemas/facts/SessionFacts.v2.avsc'), String(ids['facts/SessionFacts.v2'])],
     ])
     return JSON.parse(stdout)
   }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
 import type { Rehearsal } from '../../services/cli/rescore/rehearse.ts'
-import { type ScoringModel, standardModel } from '../../services/scoring/model/model.ts'
+import { modelId, type ScoringModel, standardModel } from '../../services/scoring/model/model.ts'
 import { cli } from '../support/cli.ts'
 import { type Cluster, type ClusterOptions, clusterLogs, startCluster } from '../support/cluster.ts'
 import { readAs, visitAs } from '../support/devices.ts'
@@ -18,6 +18,7 @@ interface Decided extends ScoredRow {
   model: string
 }
 
+const standard = modelId(standardModel)
 const agents = ['', ' Electron/30.0.0', ' HeadlessChrome/141.0.0.0']
 
 /** Every other model than the standard one that tells these sessions apart from it. */
@@ -111,7 +112,7 @@ describe.each(clusterLogs())('a model of an organization, on %s', (log: ClusterO
     })
     expect(after).not.toEqual(decisionsOf(before))
     // What was decided and what would be follow from the rows and the documents alone, whoever computes it.
-    expect(plainly(await documentOf('tidegate-4'), before)).toEqual(decisionsOf(before))
+    expect(plainly(await documentOf(standard), before)).toEqual(decisionsOf(before))
     expect(plainly(JSON.parse(await readFile(file, 'utf8')), before)).toEqual(after)
 
     const switched = await cluster.cli([...args, '--model', file, '--switch', '--reason', 'more bots'])
@@ -130,7 +131,7 @@ describe.each(clusterLogs())('a model of an organization, on %s', (log: ClusterO
 
     const back = await cluster.cli([...args, '--back', '--reason', 'too many people'])
     expect(back.stdout).toMatch(/^From .* on everybody's model decides/)
-    expect(decisionsOf(await decidedBy('tidegate-4'))).toEqual(decisionsOf(before))
+    expect(decisionsOf(await decidedBy(standard))).toEqual(decisionsOf(before))
     const audit = await cluster.cli(['audit', '--organization', slug])
     expect(audit.stdout).toMatch(
       /ScoringModelChanged[^\n]+operator rescore --back[\s\S]+operator rescore --switch/,
