@@ -155,10 +155,10 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   // Behind the positions the live build may stand still at the same record. Where it went on because an operator left the
   // record out, it will be left out here, too, when it is tried again.
   async function failOnStop(status: PartitionStatus[], positions: Position[]): Promise<void> {
-    const wanted = new Map(positions.map((at) => [placeName(at), at.offset]))
+    const targets = new Map(positions.map((at) => [placeName(at), at.offset]))
     for (const { topic, partition, nextOffset: offset, stopped } of status) {
       const at = { topic, partition, offset }
-      if (!stopped || offset >= (wanted.get(placeName(at)) ?? 0) || (await skips.has(at))) continue
+      if (!stopped || offset >= (targets.get(placeName(at)) ?? 0) || (await skips.has(at))) continue
       throw new Error(`the new build cannot apply ${topic}/${partition} offset ${offset}: ${stopped}`)
     }
   }
