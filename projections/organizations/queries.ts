@@ -57,7 +57,7 @@ export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<Key
         case k.type when 'secret' then array(
           select distinct jsonb_array_elements_text(p.allowed_origins::jsonb) from read.api_keys p
           where p.organization_id = k.organization_id and p.environment = k.environment
-            and p.type = 'publishable' and p.status <> 'revoked'
+            and p.type = 'publishable' and p.status <> 'revoked' order by 1
         ) else '{}' end as origins
       from read.api_keys k join read.organizations o using (organization_id)
         left join read.data_policies p using (organization_id) where k.lookup_hash = any($1)`,

@@ -168,6 +168,12 @@ test('a key is found by any of its look-up hashes, with what authentication need
       display_key: 'pk_test_x',
     }),
     issued(3, { type: 'publishable', client_target: 'native_ios', scopes: null, allowed_origins: null }),
+    issued(4, {
+      type: 'publishable',
+      scopes: null,
+      allowed_origins: ['https://a.example', 'https://b.example'],
+    }),
+    issued(5, { type: 'publishable', scopes: null, allowed_origins: ['https://b.example'] }),
   )
   expect(await findKeyByLookupHash(database.pool, ['other', 'hash1'])).toEqual({
     principal: {
@@ -177,6 +183,7 @@ test('a key is found by any of its look-up hashes, with what authentication need
       environment: 'live',
       scopes: ['sessions:read'],
       capabilities: [],
+      origins: ['https://a.example', 'https://b.example'],
       rateLimit: null,
     },
     status: 'active',
