@@ -15,8 +15,8 @@ export function defineConfig(command: Command): void {
   const check = command.command('check')
   check.description('Whether a server with the roles could start with the settings of the environment')
   withRoles(check).action(async ({ roles }) => {
-    const { readServerSettings } = await import('./server-settings.ts')
-    const { warnings } = await readServerSettings({ env: process.env, roles })
+    const { checkServerSettings } = await import('./server-settings.ts')
+    const warnings = await checkServerSettings({ env: process.env, roles })
     for (const warning of warnings) console.log(`warning: ${warning}`)
     console.log('The settings are valid.')
   })

@@ -83,6 +83,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
   try {
+    const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
     const held = await holdPort({ port: config.PORT, host: config.HOST }, answerWhileStarting(options))
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
@@ -93,7 +94,6 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
     const running = await startWorkers(core, { roles, network, registry, simulationKey, undo })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
     const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
