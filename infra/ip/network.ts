@@ -4,6 +4,7 @@ import maxmind from 'maxmind'
 import type { IpVersion, Network } from '../../schemas/events.ts'
 import type { AddressData } from './data/file.ts'
 import { type AddressRecords, listedOperators, recordsAt } from './data/read.ts'
+import { anonymityOf, type IpRecord, locationOf, routingOf } from './records.ts'
 
 /** What was searched, by what it says of an address. `address_lists` are those of the file of addresses. */
 export const ipSources = [
@@ -126,7 +127,10 @@ function readNetwork(ip: string, at: number, { own, listed }: Records): AddressN
     status: knowsAnonymity(sources) ? 'ready' : 'skipped',
     location: city ? locationOf(city) : null,
     routing: routingOf(asn),
-    anonymity: anonymityOf(anonymous === undefined ? [city, listed?.anonymous] : [city, anonymous], listed),
+    anonymity: anonymityOf(
+      [city, anonymous === undefined ? listed?.anonymous : anonymous],
+      listed?.anonymous,
+    ),
     evaluated_at: at,
   }
   const evidence = { ...known.evidence, risk_signals: riskSignalsOf(known.anonymity) }
@@ -179,80 +183,6 @@ function unknownNetwork(ip: string): AddressNetwork {
 
 function ipVersion(ip: string): IpVersion | null {
   return ipaddr.isValid(ip) ? ipaddr.parse(ip).kind() : null
-}
-
-// What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
-// dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
-// github.com/sapics/ip-location-db). A member of another type than expected counts as absent. null = the database
-// does not know the address, undefined = it was not searched.
-type IpRecord = object | null | undefined
-
-function locationOf(record: object): NonNullable<Network['location']> {
-  const code = text(record, 'country.iso_code') ?? text(record, 'country_code')
-  return {
-    city: text(record, 'city.names.en') ?? text(record, 'city'),
-    region: text(record, 'subdivisions.0.names.en') ?? text(record, 'state1'),
-    country: text(record, 'country.names.en') ?? countryName(code),
-    country_code: code,
-    latitude: number(record, 'location.latitude') ?? number(record, 'latitude'),
-    longitude: number(record, 'location.longitude') ?? number(record, 'longitude'),
-    timezone: text(record, 'location.time_zone') ?? text(record, 'timezone'),
-    postal_code: text(record, 'postal.code') ?? text(record, 'postcode'),
-    accuracy_radius_km: number(record, 'location.accuracy_radius'),
-  }
-}
-
-const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
-// Intl names these codes, too, but the names say nothing.
-const unknownCountries = ['ZZ', 'XX']
-
-// null for what is no code of a country, since some databases have such values.
-function countryName(code: string | null): string | null {
-  if (code === null || !/^[A-Z]{2}$/.test(code) || unknownCountries.includes(code)) return null
-  return countryNames.of(code) ?? null
-}
-
-function routingOf(record: IpRecord): Network['routing'] {
-  const asn = number(record, 'autonomous_system_number')
-  const organization = text(record, 'autonomous_system_organization')
-  return { asn: asn === null ? null : String(asn), organization }
-}
-
-// A flag is true where any of the records says so; of relays only the file of addresses has a list. Flags are at the root of a record in anonymous-IP databases, under
-// `traits` in enterprise ones, nowhere in plain city ones. dev.maxmind.com/geoip/docs/databases/anonymous-ip
-function anonymityOf(records: IpRecord[], listed?: AddressRecords): Network['anonymity'] {
-  const places = records.flatMap((record) => [record, member(record, 'traits')])
-  const says = (name: string) => places.some((place) => member(place, name) === true)
-  const providers = places.map((place) => text(place, 'provider_name'))
-  return {
-    vpn: says('is_anonymous_vpn'),
-    proxy: says('is_public_proxy') || says('is_anonymous_proxy'),
-    tor: says('is_tor_exit_node'),
-    relay: member(listed?.anonymous, 'is_relay') === true,
-    hosting: says('is_hosting_provider'),
-    residential_proxy: says('is_residential_proxy'),
-    callback_proxy: false,
-    provider: providers.find((name) => name !== null) ?? null,
-  }
-}
-
-function text(record: unknown, path: string): string | null {
-  const value = member(record, path)
-  return typeof value === 'string' && value !== '' ? value : null
-}
-
-function number(record: unknown, path: string): number | null {
-  const value = member(record, path)
-  return typeof value === 'number' ? value : null
-}
-
-function member(record: unknown, path: string): unknown {
-  let value = record
-  for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
-    value = Reflect.get(value, name)
-  }
-  return value
 }
 
 /** The address as people write it: IPv4 where IPv6 only carries it (`::ffff:203.0.113.9`), else unchanged. */

@@ -1,7 +1,8 @@
+import { memberAt, textAt } from '../records.ts'
+
 /** `DE` of a record about a country, MaxMind's or flat; empty where it has none. */
 export function countryOf(record: object): string {
-  const code = memberOf(record, 'country_code') ?? memberOf(memberOf(record, 'country'), 'iso_code')
-  return typeof code === 'string' ? countryCode(code) : ''
+  return countryCode(textAt(record, 'country_code') ?? textAt(record, 'country.iso_code') ?? '')
 }
 
 /** Databases write `ZZ` or nothing for what they do not know. */
@@ -14,12 +15,6 @@ export function networkOf([asn = '', holder = '']: string[]): string {
 
 /** The same of a record of an MMDB file. */
 export function networkOfRecord(record: object): string {
-  const holder = memberOf(record, 'autonomous_system_organization')
-  return networkOf([
-    String(memberOf(record, 'autonomous_system_number')),
-    typeof holder === 'string' ? holder : '',
-  ])
+  const asn = String(memberAt(record, 'autonomous_system_number'))
+  return networkOf([asn, textAt(record, 'autonomous_system_organization') ?? ''])
 }
-
-const memberOf = (record: unknown, name: string): unknown =>
-  typeof record === 'object' && record !== null ? Reflect.get(record, name) : undefined
