@@ -1,7 +1,7 @@
 import pg from 'pg'
-import type { Db } from '../postgres/pool.ts'
+import type { Db, Tx } from '../postgres/pool.ts'
 import type { Build } from './builds.ts'
-import type { ComparedRows, EndedData } from './projection.ts'
+import type { ComparedRows, EndedData, Projection } from './projection.ts'
 
 export interface DifferentRow {
   /** The build that has the row; the other has none exactly like it. */
@@ -29,6 +29,42 @@ export interface CompareOptions {
 export interface Readers {
   ofLive: Db
   ofNext: Db
+}
+
+interface ComparedBuilds {
+  projection: Projection
+  live: Build
+  next: Build
+  ended: EndedData[]
+}
+
+export async function compareBuilds(
+  readers: Readers,
+  { projection, live, next, ended }: ComparedBuilds,
+): Promise<TableComparison[]> {
+  const tables: TableComparison[] = []
+  for (const table of projection.tables) {
+    const rows = projection.comparedRows?.[table]
+    if (rows === 'not compared') continue
+    tables.push(await compareTable(readers, { table, live, next, rows, ended }))
+  }
+  return tables
+}
+
+const beginReading = 'begin isolation level repeatable read read only'
+
+/** Begins a transaction that sees this moment, and names it for others. */
+export async function exportSnapshot(reader: Tx): Promise<string> {
+  await reader.query(beginReading)
+  const { rows } = await reader.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
+  const [exported] = rows
+  if (!exported) throw new Error('no snapshot was exported')
+  return exported.snapshot
+}
+
+/** Begins one that sees the moment of the other, which must not have ended. */
+export async function useSnapshot(reader: Tx, snapshot: string): Promise<void> {
+  await reader.query(`${beginReading}; set transaction snapshot '${snapshot}'`)
 }
 
 /** Whether both builds have the same rows, byte for byte, in whatever order they lie on disk. */

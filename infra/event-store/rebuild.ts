@@ -16,7 +16,7 @@ import {
   makeLive,
 } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { compareTable, type Readers, type TableComparison } from './compare.ts'
+import { compareBuilds, exportSnapshot, type TableComparison, useSnapshot } from './compare.ts'
 import { type Loader, startLoader } from './loader.ts'
 import type { EndedData, Projection } from './projection.ts'
 import { type FindEnded, pruneBuild } from './prune.ts'
@@ -202,9 +202,9 @@ async function compare(filling: Filling, loader: Loader, pruneRest: PruneRest): 
       ended: await pruneRest(),
       snapshot: await exportSnapshot(ofLive),
     }))
-    await ofNext.query(`${beginReading}; set transaction snapshot '${snapshot}'`)
+    await useSnapshot(ofNext, snapshot)
     const [tables] = await Promise.all([
-      compareTables(filling, { ofLive, ofNext, ended }),
+      compareBuilds({ ofLive, ofNext }, { ...filling, ended }),
       ...projection.tables.map((table) => pool.query(`analyze ${next.schema}.${table}`)),
     ])
     return tables
@@ -214,29 +214,6 @@ async function compare(filling: Filling, loader: Loader, pruneRest: PruneRest): 
       reader.release()
     }
   }
-}
-
-const beginReading = 'begin isolation level repeatable read read only'
-
-async function exportSnapshot(reader: Tx): Promise<string> {
-  await reader.query(beginReading)
-  const { rows } = await reader.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
-  const [exported] = rows
-  if (!exported) throw new Error('no snapshot was exported')
-  return exported.snapshot
-}
-
-async function compareTables(
-  { projection, live, next }: Filling,
-  { ended, ...readers }: Readers & { ended: EndedData[] },
-): Promise<TableComparison[]> {
-  const tables: TableComparison[] = []
-  for (const table of projection.tables) {
-    const rows = projection.comparedRows?.[table]
-    if (rows === 'not compared') continue
-    tables.push(await compareTable(readers, { table, live, next, rows, ended }))
-  }
-  return tables
 }
 
 async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {
