@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestPayload } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../schemas/events.ts'
+import { isObject } from '../../schemas/lenient.ts'
 import { ApiError } from '../errors/errors.ts'
 import type { Clock, OrganizationId } from '../ids.ts'
 import { parsedJson } from '../text.ts'
@@ -119,6 +120,14 @@ export function createCharges(options: ChargeOptions) {
 
 /** Units of a request, at least 1, from its parsed body. undefined stands for a body that is no JSON. */
 export type CostOf = (body: unknown) => number
+
+/** A unit for each item of a list in the body, which is not validated yet: at least 1 and at most `most`; 1 without a list. */
+export const costOfItems =
+  (member: string, most: number): CostOf =>
+  (body) => {
+    const items = isObject(body) ? body[member] : undefined
+    return Array.isArray(items) ? Math.min(Math.max(items.length, 1), most) : 1
+  }
 
 /**
  * preParsing hook. It reads the body, calls `charge` with its cost before anything checks the body, and passes it on

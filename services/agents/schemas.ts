@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { costOfItems } from '../../infra/access/charge.ts'
 import { timestamp } from '../../infra/http/schemas.ts'
 import { isPublicAddressInFull } from '../../infra/ip/network.ts'
 import { findOperator, nearestTags, operatorCategory } from '../../infra/ip/operators.ts'
@@ -66,10 +67,5 @@ export const rotationDecision = z
   })
   .meta({ id: 'AgentIpRotationDecision' })
 
-const counted = z.looseObject({ items: z.array(z.unknown()) })
-
-/** The cost is read before the batch is validated: its number of items, at least 1 and at most 10; else 1. */
-export function costOf(body: unknown): number {
-  const { data } = counted.safeParse(body)
-  return data ? Math.min(Math.max(data.items.length, 1), maxItems) : 1
-}
+/** The cost is read before the batch is validated. */
+export const costOf = costOfItems('items', maxItems)

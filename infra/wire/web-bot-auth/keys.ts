@@ -1,4 +1,6 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
+import { isObject } from '../../../schemas/lenient.ts'
+import { parsedJson } from '../../text.ts'
 
 /** An Ed25519 public key by its thumbprint (RFC 7638, RFC 8037): base64url of 32 bytes each. */
 export type DirectoryKeys = Map<string, string>
@@ -12,7 +14,7 @@ const pointPattern = /^[A-Za-z0-9_-]{43}$/
  * Others are left out, RSA among them. Undefined where the body is no directory.
  */
 export function directoryKeys(body: string): DirectoryKeys | undefined {
-  const directory = parsed(body)
+  const directory = parsedJson(body)
   const keys = isObject(directory) ? directory.keys : undefined
   if (!Array.isArray(keys)) return undefined
   const points = keys.flatMap((key) => pointOf(key) ?? [])
@@ -37,14 +39,3 @@ export function isSignedBy(x: string, { base, bytes }: { base: string; bytes: Bu
     return false
   }
 }
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null

@@ -4,6 +4,7 @@ import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/netwo
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
 import type { DocumentOpened, SignedRequest } from '../../../schemas/events.ts'
+import type { HostCheck } from '../session/identity.ts'
 import {
   type HostOutcome,
   isSessionEvent,
@@ -95,13 +96,8 @@ export async function outcomesOf(
     ...judge(one.signed, found.get(one.signed.directory), now),
   }))
   const valid = byKey.filter(({ outcome }) => outcome.status === 'valid')
-  const taken =
-    valid.length > 0
-      ? await takeNonces(
-          tx,
-          valid.map(({ signed }) => nonceOf(signed, now)),
-        )
-      : new Map()
+  const nonces = valid.map(({ signed }) => nonceOf(signed, now))
+  const taken = await takeNonces(tx, nonces)
   for (const { session, documentHash, signed, outcome, isWaiting } of byKey) {
     const isReplayed = outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
     const replayed: SignatureOutcome = { ...outcome, status: 'invalid', reason: 'replayed' }
@@ -178,11 +174,7 @@ export function signatureOutcomeOf({
 }
 
 /** The host name of the session's address, where its agent has such names; null = there is no answer. */
-export function hostCheckOf({
-  host_name,
-  ip_address,
-  user_agent,
-}: Visit): { host: string | null; fetchedAt: number } | null {
+export function hostCheckOf({ host_name, ip_address, user_agent }: Visit): HostCheck | null {
   const entry = namedAgent(user_agent)
   if (!entry || host_name?.ip !== ip_address) return null
   const { host, fetchedAt } = host_name

@@ -89,6 +89,7 @@ export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
  * transaction that takes one of them waits until this one has ended.
  */
 export async function takeNonces(tx: Pick<Tx, 'query'>, nonces: UsedNonce[]): Promise<Map<string, string>> {
+  if (nonces.length === 0) return new Map()
   const first = new Map(nonces.toReversed().map((one) => [one.nonce_hash, one]))
   const { columns, select } = usedNonces
   // What is locked in one order cannot deadlock.

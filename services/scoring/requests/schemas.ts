@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { costOfItems } from '../../../infra/access/charge.ts'
 import { agent, verdict } from '../../../projections/sessions/decision-schemas.ts'
 import { requestReasons, uncheckedNames } from './decide.ts'
 
@@ -67,10 +68,5 @@ export const scoredRequest = z
   })
   .meta({ id: 'ScoredRequest' })
 
-const counted = z.looseObject({ requests: z.array(z.unknown()) })
-
-/** The cost is read before the body is validated: its number of requests, at least 1 and at most 50; else 1. */
-export function scoringCostOf(body: unknown): number {
-  const { data } = counted.safeParse(body)
-  return data ? Math.min(Math.max(data.requests.length, 1), mostScored) : 1
-}
+/** The cost is read before the body is validated. */
+export const scoringCostOf = costOfItems('requests', mostScored)

@@ -1,27 +1,17 @@
 import { agentOfDomain, type CatalogueEntry, listOf, namedAgent } from '../../../infra/agents/catalogue.ts'
 import { isPublicAddressInFull, type NetworkSource, plainAddress } from '../../../infra/ip/network.ts'
 import type { AgentEvidence, SessionAgent } from '../../../schemas/events.ts'
+import type { HostOutcome, SignatureOutcome } from './state.ts'
 
 /** Whose addresses are known, by lists that operators publish. */
 export type PublishedRanges = Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'>
 
 /** Whether the address has a host name of its operator that leads back to the address. Null = there is no answer yet. */
-export interface HostCheck {
-  host: string | null
-  /** Epoch milliseconds. */
-  fetchedAt: number
-}
+export type HostCheck = Omit<HostOutcome, 'ip'>
 
-/** What became of the signature of a request. `valid` is by a key of the domain's directory. */
-export interface SignatureCheck {
-  status: 'valid' | 'invalid' | 'unknown_key' | 'absent'
-  /** The domain is the organization's own choice, or of the catalogue. */
+export interface SignatureCheck extends SignatureOutcome {
+  /** The domain is the organization's own choice. */
   isListed: boolean
-  keyId: string | null
-  /** Why it does not count. */
-  reason: string | null
-  /** Epoch milliseconds: when the directory was fetched. */
-  fetchedAt: number | null
 }
 
 export interface IdentityClaims {

@@ -3,6 +3,7 @@ import { readAgent } from '../../../services/scoring/session/agent.ts'
 import { alignmentOf, knownHandshake } from '../../../services/scoring/session/handshake.ts'
 import hellos from '../../fixtures/tls-hellos/hellos.json' with { type: 'json' }
 import { batch, opened, testSession } from './support/events.ts'
+import { naturalKeys, naturalMouse } from './support/natural-input.ts'
 import { decisionAbout, stateAfter } from './support/sessions.ts'
 
 const go = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
@@ -36,18 +37,7 @@ describe('a handshake', () => {
 
 describe('a browser that speaks TLS like a tool', () => {
   // Input as a person produces it, behind a proxy that opens TLS.
-  const behavior = {
-    mouse: { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5, coalesced: 6 },
-    keyboard: {
-      events: 20,
-      keys: 10,
-      interval_mean: 150,
-      interval_std: 60,
-      rollovers: 2,
-      hold_mean: 90,
-      hold_std: 20,
-    },
-  }
+  const behavior = { mouse: naturalMouse, keyboard: naturalKeys }
 
   const decision = (ja4: string | null, input?: object) => {
     const session = testSession('spoken', { ja4 })

@@ -8,6 +8,7 @@ import { type Facts, readFacts } from '../../../services/scoring/session/facts.t
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
 import { nearRepeats, repeatsOf } from '../../support/session-scored.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
+import { naturalKeys, naturalMouse } from './support/natural-input.ts'
 import { judgedSignals, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
@@ -128,16 +129,6 @@ const electron = clients.withParts(x11Chrome, {
       'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) shop/2.1.0 Chrome/156.0.0.0 Electron/45.1.0 Safari/537.36',
   },
 })
-const naturalMouse = { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5, coalesced: 6 }
-const naturalKeys = {
-  events: 20,
-  keys: 10,
-  interval_mean: 150,
-  interval_std: 60,
-  rollovers: 2,
-  hold_mean: 90,
-  hold_std: 20,
-}
 const location = {
   city: null,
   region: null,
