@@ -2,8 +2,8 @@ import { deleteEndedDataKeys, endDataKeys } from '../../infra/event-store/data-k
 import type { EndedData, Projection, Prune } from '../../infra/event-store/projection.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { isUsedText, webhookEventIds } from './erase.ts'
-import { factNames } from './facts.ts'
 import { changedSession, deleteHoursOfRows, sessionHours, type TimedSession } from './hours.ts'
+import { createDecisionsPrune, deleteDecisions } from './prune-decisions.ts'
 import { searchTexts, visitorSessions, visitors } from './tables.ts'
 
 // So many rows a statement, which limits how many are locked, and for how long.
@@ -78,51 +78,6 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
   await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
   await tx.query('delete from session_events where event_id = any($1)', [webhookEventIds(sessionIds)])
   await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
-}
-
-// The row stays with what lists show.
-async function endFacts(tx: Tx, sessionIds: string[]): Promise<void> {
-  const { rows } = await tx.query<TimedSession>({
-    name: 'end-facts',
-    text: `update sessions s set ${endedColumns.map((name) => `${name} = null`).join(', ')}
-      where session_id = any($1) and scoring_version is not null returning ${changedSession('s')}`,
-    values: [sessionIds],
-  })
-  await deleteHoursOfRows(tx, rows)
-}
-
-const endedColumns = [...factNames, 'signal_codes', 'page_text', 'agent_text', 'address_text']
-
-const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
-  tx.query('delete from decisions where session_id = any($1)', [sessionIds])
-
-// Sessions stay longer than their decisions, so it remembers how far it came.
-function createDecisionsPrune(): Prune {
-  const reached = new Map<string, { at: number; sessionId: string }>()
-  return async (tx, ended) => {
-    for (const { organization_id, decisions_before: before, sessions_before } of ended) {
-      if (before === null || before === sessions_before) continue
-      for (const environment of ['live', 'test']) {
-        const name = `${organization_id} ${environment}`
-        const { at, sessionId } = reached.get(name) ?? { at: 0, sessionId: '' }
-        const { rows } = await tx.query<{ session_id: string; at: number }>({
-          name: 'sessions-to-prune-decisions-of',
-          text: `select session_id, evaluated_at::float8 as at from sessions
-            where organization_id = $1 and environment = $2 and (evaluated_at, session_id) > ($3, $4)
-              and evaluated_at < $5 order by evaluated_at, session_id limit ${chunk}`,
-          values: [organization_id, environment, at, sessionId, before],
-        })
-        const last = rows.at(-1)
-        if (!last) continue
-        const ids = rows.map((row) => row.session_id)
-        await deleteDecisions(tx, ids)
-        await endFacts(tx, ids)
-        reached.set(name, { at: last.at, sessionId: last.session_id })
-        return true
-      }
-    }
-    return false
-  }
 }
 
 async function pruneVisitors(tx: Tx, ended: EndedData[]): Promise<number> {

@@ -245,6 +245,25 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     expect(await findSession(world.database.pool, scope, session)).toBeUndefined()
   })
 
+  test('a decision that came after its days goes with those that end next', async () => {
+    const { sessions_before, decisions_before } = last
+    const about = stories.find(
+      ({ organization, at }) =>
+        organization === ending && at >= (sessions_before ?? 0) + day && at < (decisions_before ?? 0),
+    )
+    if (!about) throw new Error('there is no such session')
+    const [first] = about.events
+    if (first?.type !== 'SessionScored') throw new Error('no decision')
+    const late = { ...first.data, event_id: id('evt', 40_000), evaluated_at: about.at }
+    await append('sessions', [{ type: 'SessionScored', data: late }])
+    const ofSession = (condition: string) =>
+      count(`read.sessions where session_id = '${about.session}' and ${condition}`)
+    expect(await ofSession('scoring_version is not null')).toBe(1)
+    await expire(start + 26 * day)
+    await eventually(async () => expect(await ofSession('scoring_version is null')).toBe(1))
+    expect(await count(`read.decisions where session_id = '${about.session}'`)).toBe(0)
+  })
+
   test.each(pruned.map((projection) => [projection.name, projection] as const))(
     'a rebuild of %s is equal, and so is the next one',
     async (_, projection) => {
