@@ -110,6 +110,7 @@ type LoadedDelivery = StoredDelivery & {
   arrived: number[]
 }
 
+// Their events are held, because another process may be about to delete what its organization keeps no longer.
 async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, DeliveryState>> {
   if (ids.length === 0) return new Map()
   const { rows } = await tx.query<LoadedDelivery>({
@@ -117,7 +118,8 @@ async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, Delive
     text: `select ${webhookDeliveries.select('d')},
         array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id) as tried,
         array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id and succeeded) as arrived
-      from webhook_deliveries d where d.delivery_id = any($1)`,
+      from webhook_deliveries d join webhook_events e using (event_id) where d.delivery_id = any($1)
+      for key share of e`,
     values: [ids],
   })
   return new Map(rows.map((row) => [row.id, deliveryState(row)]))

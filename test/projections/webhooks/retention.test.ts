@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
+import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import { runTogether } from '../../../infra/postgres/arrays.ts'
+import { type Tx, transaction } from '../../../infra/postgres/pool.ts'
+import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
+import { pruneWebhooks } from '../../../projections/webhooks/prune.ts'
 import { deliveriesOf, raisedEventIds } from '../../../projections/webhooks/queries.ts'
 import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import {
@@ -94,4 +99,27 @@ test('after a long silence all goes at once, however much it is', async () => {
   const stored = await world.rows('webhook_events')
   expect(stored).toMatchObject([{ event_id: evt(20_000) }])
   expect(await rows()).toEqual({ deliveries: [wdlv(20_000, 1)], attempts: [] })
+})
+
+test('what its organization keeps no longer goes with what another process is about to write of it', async () => {
+  await world.given(at(1, start), attempted([1, 1], 1))
+  const { pool } = world.database
+  const inBuild = <T>(work: (tx: Tx) => Promise<T>) =>
+    transaction(pool, async (tx) => {
+      const build = await liveBuild(tx, 'webhooks')
+      if (!build) throw new Error('no live build')
+      await tx.query(useSchema(build))
+      return work(tx)
+    })
+  const others = { sessions_before: null, decisions_before: null, visitors_before: null }
+  const prune = () =>
+    inBuild((tx) => pruneWebhooks(tx, [{ ...others, organization_id: org(1), webhooks_before: start + 1 }]))
+  await inBuild(async (tx) => {
+    const writes = await webhooksProjection.apply(tx, [recorded(succeeded([1, 1], 2))])
+    await prune()
+    await runTogether(tx, writes)
+  })
+  await prune()
+  expect(await kept()).toEqual([])
+  expect(await rows()).toEqual({ deliveries: [], attempts: [] })
 })
