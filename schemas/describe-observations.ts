@@ -1,4 +1,5 @@
 import type { Form } from './lenient.ts'
+import { nativeDetail } from './native-detail.ts'
 import { behaviorMeanings, snapshotMeanings, timing } from './observation-meanings.ts'
 import { behaviorSchema, snapshotSchema } from './observations.ts'
 
@@ -26,15 +27,27 @@ const about: Record<string, string> = {
 ${Object.entries(timing)
   .map(([member, meaning]) => `- \`${member}\`: ${meaning}`)
   .join('\n')}`,
-  native: 'Of an app; a page that sends it is taken for a script. Absent = null as a whole.',
+  native:
+    'Of an app; a page that sends it is taken for a script. Absent = null as a whole. The tables of `snapshot.native.` that follow are of its groups, and have what an app found. Nothing verifies it.',
 }
 
 /** docs/reference/observations.md. */
 export function describeObservations(): string {
   const parts = page.map(({ title, named, form, meanings }) =>
-    [`## ${title}\n\n${about[title]}\n`, ...groups(form, { named, meanings })].join('\n'),
+    [
+      `## ${title}\n\n${about[title]}\n`,
+      ...groups(form, { named, meanings }),
+      ...(named === 'snapshot' ? ofApps() : []),
+    ].join('\n'),
   )
   return [intro, ...parts].join('\n')
+}
+
+function ofApps(): string[] {
+  return Object.entries(nativeDetail).map(([name, members]) => {
+    const rows = Object.entries(members).map(([member, [{ form }, meaning]]) => row(member, form, meaning))
+    return `### \`snapshot.native.${name}\`\n\n${head}${rows.join('')}`
+  })
 }
 
 interface Described {
@@ -46,9 +59,7 @@ interface Described {
 function groups(form: Form, { named, meanings }: Described): string[] {
   const tables = Object.entries(form).map(([name, members]) => {
     const own = Object.entries(members).filter(([member]) => !(member in timing))
-    const rows = own.map(
-      ([member, kind]) => `| \`${member}\` | ${kind} | ${meanings[name]?.[member] ?? ''} |\n`,
-    )
+    const rows = own.map(([member, kind]) => row(member, kind, meanings[name]?.[member] ?? ''))
     const note = about[name] ? `${about[name]}\n\n` : ''
     return { name: `\`${named}.${name}\``, text: `${note}${head}${rows.join('')}` }
   })
@@ -56,5 +67,8 @@ function groups(form: Form, { named, meanings }: Described): string[] {
     ([text, alike]) => `### ${alike.map(({ name }) => name).join(', ')}\n\n${text}`,
   )
 }
+
+const row = (member: string, kind: Form, meaning: string) =>
+  `| \`${member}\` | ${typeof kind === 'string' ? kind : 'group'} | ${meaning} |\n`
 
 const head = '| member | type | what it says |\n|-|-|-|\n'

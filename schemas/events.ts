@@ -1051,6 +1051,8 @@ export interface SessionEvidence {
   withheld: WithheldPart[]
   /** Members whose values no browser has. */
   impossible: string[]
+  /** Members that have what the app says of itself and its device, which nothing verifies. */
+  claimed: string[]
 }
 
 export interface SignalFired {

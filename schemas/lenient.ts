@@ -62,6 +62,18 @@ export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> 
   }
 }
 
+/** The same, but null where it is no such list. */
+export function listOrNull<T>(item: Lenient<T | null>, max: number): Lenient<T[] | null> {
+  const list = listUpTo(item, max)
+  return {
+    form: list.form,
+    parse(value) {
+      const read = list.parse(value)
+      return Array.isArray(value) && value.length === read.length ? read : null
+    },
+  }
+}
+
 /** Counts by short names, at most `max`; empty where there are more or one cannot be read. */
 export function counts(max: number): Lenient<Record<string, number>> {
   return {

@@ -14,6 +14,7 @@ import {
   size,
   stringUpTo,
 } from './lenient.ts'
+import { nativeIntegritySchema, nativeMotionSchema } from './native-detail.ts'
 
 // What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
 // Text has no U+0000 and counts fit an Avro int: Postgres and Avro store neither a larger one nor that character,
@@ -221,11 +222,20 @@ const native = group({
   app_build: text,
   carrier_name: text,
   country_iso: text,
+  install_time_epoch_ms: size,
+  provisioning_team: text,
+  mcc: text,
+  mnc: text,
+  phone_type: text,
+  network_type: text,
+  radio_access: listUpTo(text, 10),
   jailbreak_or_root: bool,
   hooks: bool,
   debugger: bool,
   simulator_or_emulator: bool,
   code_signing_invalid: bool,
+  integrity: optional(nativeIntegritySchema),
+  motion: optional(nativeMotionSchema),
 })
 
 /** By name, so that a client cannot fill it with anything else. */

@@ -2,9 +2,11 @@ import type {
   Device,
   NativeApp,
   NativeCarrier,
+  NativeMotionPrint,
   NativeRuntimeIntegrity,
   SessionScored,
 } from '../../schemas/events.ts'
+import { nativeIntegritySchema } from '../../schemas/native-detail.ts'
 import type { Snapshot } from '../../schemas/observations.ts'
 import { clientHint, type Facts } from './session/facts.ts'
 
@@ -106,7 +108,7 @@ function capabilitiesOf(snapshot: Snapshot | null): Device['capabilities'] {
 
 type Native = NonNullable<Snapshot['native']>
 type AppPlatform = 'ios' | 'android'
-type NativeDetail = Pick<
+export type NativeDetail = Pick<
   SessionScored,
   | 'native_runtime_integrity'
   | 'native_app'
@@ -134,89 +136,54 @@ export function nativeDetailOf({ platform, snapshot }: Facts): NativeDetail {
     native_runtime_integrity: integrityOf(native, platform),
     native_app: appOf(native),
     native_carrier: carrierOf(native, platform),
+    native_motion_print: motionOf(native, platform),
     install_id: native.install_id,
   }
 }
 
-function appOf({ bundle_id, app_version, app_build }: Native): NativeApp | null {
+function appOf({ bundle_id, app_version, app_build, ...native }: Native): NativeApp | null {
   if (bundle_id === null) return null
-  return { bundle_id, app_version, app_build, install_time_epoch_ms: null, provisioning_team: null }
+  const { install_time_epoch_ms = null, provisioning_team = null } = native
+  return { bundle_id, app_version, app_build, install_time_epoch_ms, provisioning_team }
 }
 
-function carrierOf({ carrier_name, country_iso }: Native, platform: AppPlatform): NativeCarrier | null {
-  if (carrier_name === null && country_iso === null) return null
-  const unknown = { mcc: null, mnc: null, phone_type: null, network_type: null, radio_access: [] }
-  return { platform, carrier_name, country_iso, ...unknown }
+// States of releases before lack members that came later.
+function carrierOf(native: Native, platform: AppPlatform): NativeCarrier | null {
+  const { carrier_name, country_iso, mcc = null, mnc = null } = native
+  const { phone_type = null, network_type = null, radio_access = [] } = native
+  const named = [carrier_name, country_iso, mcc, mnc, phone_type, network_type]
+  if (named.every((one) => one === null) && radio_access.length === 0) return null
+  return { platform, carrier_name, country_iso, mcc, mnc, phone_type, network_type, radio_access }
 }
+
+const nothingFound = nativeIntegritySchema.parse({})
 
 // Null when the app reported none of it: a missing check is not a passed one.
 function integrityOf(native: Native, platform: AppPlatform): NativeRuntimeIntegrity | null {
-  const { jailbreak_or_root, hooks, simulator_or_emulator, code_signing_invalid } = native
+  const { jailbreak_or_root, hooks, simulator_or_emulator, code_signing_invalid, integrity = null } = native
   const reports = [jailbreak_or_root, hooks, native.debugger, simulator_or_emulator, code_signing_invalid]
-  if (reports.every((report) => report === null)) return null
-  const unseen = { detected: false, signals: [] }
+  if (integrity === null && reports.every((report) => report === null)) return null
+  const found = integrity ?? nothingFound
   return {
     platform,
-    jailbreak_or_root: { ...noRootDetail, detected: jailbreak_or_root === true },
-    hooks: { ...noHookDetail, detected: hooks === true },
-    debugger: { ...noDebuggerDetail, attached: native.debugger === true },
-    code_signing: { ...noSigningDetail, invalid: code_signing_invalid === true },
-    simulator_or_emulator: { ...noEmulatorDetail, detected: simulator_or_emulator === true },
-    hardware_claims_mismatch: unseen,
-    sim_posture: unseen,
-    app_provenance: unseen,
-    debug_posture: { ...noPostureDetail, detected: native.debugger === true },
+    jailbreak_or_root: { ...found.jailbreak_or_root, detected: jailbreak_or_root === true },
+    hooks: { ...found.hooks, detected: hooks === true },
+    debugger: { ...found.debugger, attached: native.debugger === true },
+    code_signing: { ...found.code_signing, invalid: code_signing_invalid === true },
+    simulator_or_emulator: { ...found.simulator_or_emulator, detected: simulator_or_emulator === true },
+    hardware_claims_mismatch: findingOf(found.hardware_claims_mismatch),
+    sim_posture: findingOf(found.sim_posture),
+    app_provenance: findingOf(found.app_provenance),
+    debug_posture: { ...found.debug_posture, detected: native.debugger === true },
   }
 }
 
-const noRootDetail = {
-  signals: [],
-  present_paths: null,
-  dyld_insert_libraries: null,
-  verified_boot_state: null,
-  magisk_mount_present: null,
-  su_on_path: null,
-}
-const noHookDetail = {
-  frida_ports: null,
-  frida_thread_names: null,
-  hooked_symbols: null,
-  self_hooked_symbols: null,
-  prologue_anomaly_count: null,
-  unexpected_dyld_images: null,
-  xposed_packages: null,
-}
-const noDebuggerDetail = { tracer_pid: null, breakpoint_count: null, watchpoint_thread_count: null }
-const noSigningDetail = {
-  code_sign_valid: null,
-  text_integrity_ok: null,
-  application_debuggable: null,
-  dyld_insert_libraries: null,
-}
-const noEmulatorDetail = {
-  is_ios_app_on_mac: null,
-  qemu_files: null,
-  ro_hardware: null,
-  ro_product_model: null,
-  simulator_env_keys: null,
-}
-const noPostureDetail = {
-  adb_enabled: null,
-  developer_options_enabled: null,
-  app_debuggable: null,
-  app_profileable: null,
-  app_test_only: null,
-  debugger_attached: null,
-  get_task_allow: null,
-  embedded_provisioning_profile_present: null,
-  receipt_is_sandbox: null,
-  receipt_is_testflight: null,
-  development_bundle: null,
-  active_debugger_attached: null,
-  breakpoint_count: null,
-  exception_port_count: null,
-  watchpoint_thread_count: null,
-  tracer_pid: null,
-  direct_syscall_tracer_pid: null,
-  risk_signals: [],
+const findingOf = ({ detected, signals }: { detected: boolean | null; signals: string[] }) => ({
+  detected: detected === true,
+  signals,
+})
+
+function motionOf({ motion = null }: Native, platform: AppPlatform): NativeMotionPrint | null {
+  const { sample_count = null, gyro = null, accel = null, mag = null } = motion ?? {}
+  return sample_count === null || !gyro || !accel ? null : { platform, sample_count, gyro, accel, mag }
 }

@@ -52,7 +52,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
   const { sources: _, ...network } = facts.network
   const native = nativeDetailOf(facts)
   const runtime_integrity = runtimeIntegrityOf(fired, facts)
-  const described = { visitor, runtime_integrity, native_runtime_integrity: native.native_runtime_integrity }
+  const described = { ...native, visitor, runtime_integrity }
   return {
     event_id: trigger.decisionId,
     session_id: state.session_id,

@@ -259,6 +259,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
       missing: [],
       withheld: [],
       impossible: [],
+      claimed: [],
     },
     ...overrides,
   }

@@ -135,6 +135,9 @@ const evidence = z
       )
       .describe('What is not there, and why, as such a browser may have it.'),
     impossible: z.array(z.string()).describe('What has a value that no browser has.'),
+    claimed: z
+      .array(z.string())
+      .describe('Members that have what the app says of itself and its device, which nothing verifies.'),
   })
   .meta({ id: 'SessionEvidence' })
 

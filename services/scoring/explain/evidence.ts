@@ -1,16 +1,17 @@
 import type { AddressNetwork, IpSource } from '../../../infra/ip/network.ts'
 import type { RuntimeIntegrity, SessionEvidence, SessionScored } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
+import type { NativeDetail } from '../device.ts'
 import type { Facts } from '../session/facts.ts'
 import type { Signal, Slug } from '../signals/catalogue.ts'
 import { hasKnownAge } from './findings.ts'
 
-export type Described = Pick<SessionScored, 'runtime_integrity' | 'native_runtime_integrity' | 'visitor'>
+export type Described = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
 
 /**
  * `sources` names what was consulted. `unchecked` names members that have their harmless value only because nothing was
  * consulted: those of runtime_integrity by name, others by path. Members that are null need no mention. `attestation` is
- * no member, and stands for an app that nobody attests.
+ * no member, and stands for an app that nobody attests. `claimed` names members that nothing but the app says.
  */
 export function evidenceOf(facts: Facts, described: Described): SessionEvidence {
   return {
@@ -25,6 +26,7 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
     missing: facts.missing,
     withheld: facts.withheld,
     impossible: facts.impossible,
+    claimed: claimedOf(described),
   }
 }
 
@@ -177,12 +179,10 @@ function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
   return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
 }
 
-// Members that no SDK reports.
-const unknownNativeMembers = ['hardware_claims_mismatch', 'sim_posture', 'app_provenance']
-
 function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runtime_integrity']): string[] {
   if (!found || !snapshot?.native) return []
   const { jailbreak_or_root, hooks, code_signing_invalid, simulator_or_emulator, ...native } = snapshot.native
+  const { hardware_claims_mismatch, sim_posture, app_provenance } = native.integrity ?? {}
   const reports = {
     jailbreak_or_root,
     hooks,
@@ -190,9 +190,19 @@ function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runti
     code_signing: code_signing_invalid,
     simulator_or_emulator,
     debug_posture: native.debugger,
+    hardware_claims_mismatch: hardware_claims_mismatch?.detected ?? null,
+    sim_posture: sim_posture?.detected ?? null,
+    app_provenance: app_provenance?.detected ?? null,
   }
   const unreported = Object.entries(reports).flatMap(([name, report]) => (report === null ? [name] : []))
-  return [...unreported, ...unknownNativeMembers].map((name) => `native_runtime_integrity.${name}`)
+  return unreported.map((name) => `native_runtime_integrity.${name}`)
+}
+
+// What an app says of itself and its device, which is all that anybody knows of that.
+function claimedOf({ native_app, native_carrier, native_motion_print, ...described }: Described): string[] {
+  const { native_runtime_integrity, install_id } = described
+  const said = { native_runtime_integrity, native_app, native_carrier, native_motion_print, install_id }
+  return Object.entries(said).flatMap(([name, value]) => (value === null ? [] : [name]))
 }
 
 /** The measured numbers that made the signal fire, in words; null where its name says all. */

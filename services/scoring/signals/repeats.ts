@@ -6,6 +6,8 @@ import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 import { type Definition, signals } from './signal.ts'
 
+type Native = NonNullable<Snapshot['native']>
+
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
 /**
@@ -26,18 +28,25 @@ function inputHash(behavior: Behavior): string {
 
 const sha256 = (value: object) => hash('sha256', JSON.stringify(value))
 
+const ofApp = [
+  ...(['device_model', 'os_name', 'os_version', 'architecture', 'bundle_id', 'app_version'] as const),
+  ...(['app_build', 'carrier_name', 'country_iso', 'jailbreak_or_root', 'hooks', 'debugger'] as const),
+  ...(['simulator_or_emulator', 'code_signing_invalid'] as const),
+]
+
 // The machine's own members, without those that change by themselves between two visits of one browser: windows,
-// zoom, permissions, voices that load late, and every answer to a document's questions.
+// zoom, permissions, voices that load late, and every answer to a document's questions. Likewise of an app.
 function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu, ...s }: Snapshot): object {
   const { connection_rtt: _, ...navigator } = n
-  const { install_id: __, ...native } = s.native ?? {}
   return [
     navigator,
     [e.screen_width, e.screen_height, e.color_depth, e.timezone, s.engine.name, s.engine.eval_length],
     [canvas.hash, canvas.geometry_hash, canvas.text_hash, audio.hash, audio.sample_rate],
-    [webgl, webgpu, s.fonts, native],
+    [webgl, webgpu, s.fonts, s.native ? appOf(s.native) : {}],
   ]
 }
+
+const appOf = (native: Native) => Object.fromEntries(ofApp.map((name) => [name, native[name]]))
 
 // Members that a replay cannot change without giving wrong answers: how the machine draws and sounds, and its fonts.
 const coreOf = ({ canvas, audio, webgl, fonts }: Snapshot): object => [

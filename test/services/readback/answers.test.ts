@@ -66,6 +66,7 @@ test('a session says what was consulted', () => {
     missing: [],
     withheld: [{ group: 'webgl', reason: 'blocked' }],
     impossible: [],
+    claimed: [],
   }
   expect(rendered({ evidence }).evidence).toEqual(evidence)
 })

@@ -35,6 +35,7 @@ const scored: Partial<SessionScored> = {
     missing: [],
     withheld: [],
     impossible: [],
+    claimed: [],
   },
   session_id: published.id,
   event_id: published.decision.event_id,

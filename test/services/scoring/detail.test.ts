@@ -78,6 +78,7 @@ describe('detail', () => {
     // Nothing attests an app, so that all of it may be invented.
     expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40 })
     expect(evidence?.unchecked).toContain('attestation')
+    expect(evidence?.claimed).toEqual(['native_runtime_integrity', 'native_app', 'install_id'])
     const web = nativeDetailOf(evaluateClient(clients.desktopChrome).facts)
     expect(Object.values(web).every((value) => value === null)).toBe(true)
   })

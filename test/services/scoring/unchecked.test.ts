@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { RuntimeIntegrity } from '../../../schemas/events.ts'
+import { nativeDetailOf } from '../../../services/scoring/device.ts'
 import { evidenceOf } from '../../../services/scoring/explain/evidence.ts'
 import { runtimeIntegrityOf } from '../../../services/scoring/explain/findings.ts'
 import { type Evaluation, withHistory } from '../../../services/scoring/signals/evaluate.ts'
@@ -57,7 +58,7 @@ function judged(client: Client, isCounted: boolean) {
   const repeats = isCounted ? repeatsOf(1) : null
   const { facts, fired }: Evaluation = withHistory(own, { visitorSessions: 1, repeats, near: null })
   const runtime_integrity = runtimeIntegrityOf(fired, facts)
-  const described = { visitor: null, native_runtime_integrity: null, runtime_integrity }
+  const described = { ...nativeDetailOf(facts), visitor: null, runtime_integrity }
   return { integrity: runtime_integrity, unchecked: evidenceOf(facts, described).unchecked }
 }
 

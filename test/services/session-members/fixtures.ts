@@ -6,6 +6,7 @@ import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
 import type { DocumentOpened, SessionAgent, SessionScored, VisitorLink } from '../../../schemas/events.ts'
+import { nativeDetail } from '../../../schemas/native-detail.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetail } from '../../../services/readback/answers.ts'
@@ -169,6 +170,24 @@ const withheld = (group: Withheld['group'], reason: Withheld['reason']) =>
 const outdated = withParts(desktopChrome, {
   navigator: { user_agent: desktopChrome.snapshot.navigator?.user_agent?.replace('140', '90') ?? null },
 })
+const detailOf = (sent: object) => snapshotSchema.parse({ native: { bundle_id: 'com.example.app', ...sent } })
+// What the form of a member takes.
+const sample: Record<string, unknown> = {
+  ...{ boolean: true, count: 3, 'text of 200': 'text', 'up to 32: text of 200': ['text'] },
+  ...{
+    'up to 32: count': [27_042],
+    '{ bias, noise }, each 3 numbers': { bias: [1, 2, 3], noise: [4, 5, 6] },
+  },
+}
+const samplesOf = (members: (typeof nativeDetail)[string] = {}) =>
+  Object.fromEntries(Object.entries(members).map(([name, [{ form }]]) => [name, sample[String(form)]]))
+const detailed = detailOf({
+  ...{ install_time_epoch_ms: 1, provisioning_team: 'T', mcc: '268', mnc: '01', phone_type: 'gsm' },
+  ...{ network_type: 'wifi', radio_access: ['lte'], motion: samplesOf(nativeDetail.motion) },
+  integrity: Object.fromEntries(
+    Object.entries(nativeDetail).map(([name, all]) => [name.replace('integrity.', ''), samplesOf(all)]),
+  ),
+})
 const attacked = {
   device_model: 'iPhone15,2',
   bundle_id: 'com.example.other',
@@ -180,6 +199,7 @@ const attacked = {
   debugger: true,
   code_signing_invalid: true,
   simulator_or_emulator: true,
+  motion: { ...samplesOf(nativeDetail.motion), mag: null },
 }
 
 /** Sessions of all kinds of clients, honest and not, through networks of all kinds. */
@@ -256,6 +276,14 @@ function chosen(): Omit<Fixture, 'network'>[] {
     },
     session('outdated', { client: outdated }),
     session('silent', { client: { snapshot: {} } }),
-    session('attacked', { platform: 'ios', client: { snapshot: { native: attacked } } }),
+    session('detailed', { platform: 'ios', client: { snapshot: detailed } }),
+    session('moved', {
+      platform: 'android',
+      client: { snapshot: snapshotSchema.parse(changed(detailed)) },
+    }),
+    session('attacked', {
+      platform: 'ios',
+      client: { snapshot: snapshotSchema.parse({ native: attacked }) },
+    }),
   ]
 }
