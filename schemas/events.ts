@@ -1342,6 +1342,8 @@ export interface GivenAnswers {
   canvas_answer: null | string
   /** Hashes of the answers, by question. */
   engine_answers: Record<string, string>
+  /** Hash of the second and third part of JA4, which engine_family is learned by; null where anything besides it spoke against the session. */
+  handshake: null | string
   /** Under a key of the month that is deleted after it. */
   visitor_digest: string
   /** Of the network (/24 or /48), under the same key. */

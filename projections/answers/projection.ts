@@ -19,15 +19,15 @@ import {
   eventTopics,
   type SessionScored,
 } from '../../schemas/events.ts'
-import { classDigest } from './digests.ts'
+import { answerDigest, classDigest } from './digests.ts'
 
 /** One answer that browsers of a class gave to one question or drawing. */
 export const answers = table('answers', {
   id: primaryKey(column.id(), 'answer_id'),
   environment: column.text<Environment>(),
-  /** `classDigest` of an engine and its version, or of what draws. */
+  /** `classDigest` of an engine and its version, of what draws, or of a handshake. */
   class: foreign(column.text()),
-  /** The id of a question, or `canvas` and the seed of a drawing. */
+  /** The id of a question, `canvas` and the seed of a drawing, or `handshake`: which engine begins TLS so. */
   question: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
@@ -98,10 +98,10 @@ function learnedRows({ engine_family, answers: learned }: EngineAnswersLearned):
   )
 }
 
-/** Only of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
+/** Of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
 export function answerRows(data: SessionScored): AnswerRow[] {
   const said = data.given_answers
-  if (!said?.is_consistent) return []
+  if (!said) return []
   const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = said
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
@@ -112,13 +112,17 @@ export function answerRows(data: SessionScored): AnswerRow[] {
     ...answerOf({ environment, class: of, question, answer }),
     ...by,
   })
+  const { handshake } = said
+  const spoken = handshake && engine_family ? [row(handshake, 'handshake', answerDigest(engine_family))] : []
+  if (!said.is_consistent) return spoken
   const family = engine_family && classDigest(engine_family)
   const toQuestions = Object.entries(said.engine_answers).flatMap(([id, answer]) => {
     const of = bankNumberOf(Number(id)) === undefined ? engine : family
     return of === null ? [] : [row(of, id, answer)]
   })
   const isDrawn = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
-  return isDrawn ? [...toQuestions, row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : toQuestions
+  const drawn = isDrawn ? [row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : []
+  return [...spoken, ...toQuestions, ...drawn]
 }
 
 /** Characters of a hash of a visitor or network. */

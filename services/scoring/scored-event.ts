@@ -1,38 +1,23 @@
-import type { KeyObject } from 'node:crypto'
-import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
-import { answerDigest, classDigest, countedDigests } from '../../projections/answers/digests.ts'
-import type {
-  Browser,
-  ClientTelemetry,
-  GivenAnswers,
-  SessionScored,
-  VisitorLink,
-} from '../../schemas/events.ts'
+import type { Browser, ClientTelemetry, SessionScored } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import type { Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
 import { type Described, evidenceOf } from './explain/evidence.ts'
 import { attribute, manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
+import { type AnsweringSession, answersOf } from './given-answers.ts'
 import { signatureOutcomeOf } from './identity/outcomes.ts'
 import { modelId, standardModel } from './model/model.ts'
-import { canvasClassOf } from './session/answers.ts'
 import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
-import { alignmentOf, knownHandshake } from './session/handshake.ts'
 import type { SessionState } from './session/state.ts'
-import type { Evaluation } from './signals/evaluate.ts'
 import type { Hashes } from './signals/repeats.ts'
 
-interface ScoredDecision {
+interface ScoredDecision extends AnsweringSession {
   state: SessionState
   trigger: Trigger
   traceparent?: string | undefined
-  evaluation: Evaluation
-  visitor: VisitorLink | null
   hashes: Hashes
-  /** The month's key of counting. Without it the session's answers are not learned. */
-  countingKey?: KeyObject | null | undefined
   evaluatedAt: number
   durationMs: number
 }
@@ -106,40 +91,6 @@ function sessionScored(decision: ScoredDecision): SessionScored {
   }
 }
 
-// For others to learn from; null where the document was not answered by its own key or by a script that plays a browser,
-// and without a visitor.
-function answersOf({ state, evaluation, visitor, countingKey }: ScoredDecision): GivenAnswers | null {
-  const { facts, fired } = evaluation
-  const { snapshot, document, answers, userAgent, agent } = facts
-  if (!snapshot || !document || answers.proof !== 'keyed' || facts.platform !== 'web') return null
-  if (answers.engineBy === 'simulated') return null
-  if (!visitor || !countingKey) return null
-  const { organization_id } = state
-  const { ip_address: ipAddress } = facts.network
-  const digests = countedDigests(countingKey, { organization_id, visitorId: visitor.id, ipAddress })
-  if (!digests) return null
-  const version = engineVersionOf(userAgent)
-  const canvasClass = canvasClassOf(snapshot, agent)
-  const { canvas_challenge_hash: canvas } = snapshot.proofs
-  return {
-    engine: version && classDigest(engineName(version)),
-    engine_family: version?.family ?? null,
-    canvas_class: canvasClass === null ? null : classDigest(canvasClass),
-    canvas_seed: document.canvas_seed ?? null,
-    canvas_answer: canvas === null ? null : answerDigest(String(canvas)),
-    engine_answers: Object.fromEntries(
-      answers.toQuestions.map(({ id, answer }) => [String(id), answerDigest(answer)]),
-    ),
-    ...digests,
-    is_consistent: fired.every(
-      ({ role, strength, slug }) =>
-        role !== 'risk' ||
-        strength === 'weak' ||
-        (slug === 'engine_unproven' && answers.engineBy === 'recorded'),
-    ),
-  }
-}
-
 // null for a decision that no hand-off asked for.
 function handOffOf(
   state: SessionState,
@@ -179,20 +130,20 @@ function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
 // Of the newest snapshot's document, as its edge saw it.
 function connectionOf(facts: Facts): SessionScored['connection_fingerprint'] {
   const { ja4 = null, http2_fingerprint = null } = facts.document ?? {}
-  const known = knownHandshake(ja4)
+  const { known, source, alignment } = facts.handshake
   return {
     ja4: {
       hash: ja4,
       profile: null,
       family: known?.family ?? null,
       product: known?.product ?? null,
-      confidence: known && 'exact',
+      confidence: known && (source === 'recorded' ? 'exact' : 'learned'),
       match_source: known && 'ja4_bc',
       deterministic: null,
       reference: null,
     },
     http2: { akamai_fingerprint: http2_fingerprint, profile: null },
-    user_agent_alignment: alignmentOf(facts),
+    user_agent_alignment: alignment,
   }
 }
 

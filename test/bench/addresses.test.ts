@@ -44,4 +44,11 @@ describe('a person of the matrix', () => {
     const moved = people.filter((person) => verdictOf(person, extra) !== verdictOf(person, []))
     expect(moved.map(({ name, case: one }) => [name, one])).toEqual([])
   })
+
+  it('behind a proxy that opens TLS with a library is no bot, unless the user agent was switched, too', () => {
+    const bots = people.filter((person) => verdictOf(person, ['browser_with_tool_handshake']) === 'bot')
+    expect(new Set(bots.map(({ case: one }) => one.replace('-throttled', '')))).toEqual(
+      new Set(['person-chromium-user-agent-switcher']),
+    )
+  })
 })

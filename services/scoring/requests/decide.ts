@@ -3,7 +3,7 @@ import type { NetworkSource } from '../../../infra/ip/network.ts'
 import { fieldValue } from '../../../infra/wire/web-bot-auth/fields.ts'
 import type { SessionAgent } from '../../../schemas/events.ts'
 import { readAgent } from '../session/agent.ts'
-import { knownHandshake } from '../session/handshake.ts'
+import { recordedHandshake } from '../session/handshake.ts'
 import { identify, searchedList } from '../session/identity.ts'
 import { isHosted } from '../signals/connection.ts'
 import { headless, httpClient } from '../signals/headless.ts'
@@ -99,7 +99,7 @@ const applies: Record<RequestReason, (seen: Seen) => boolean> = {
   app_library_user_agent: isOfApp,
   user_agent_missing: ({ userAgent }) => userAgent === '',
   browser_with_tool_handshake: ({ userAgent, ja4 }) =>
-    knownHandshake(ja4)?.kind === 'tool' && readAgent(userAgent).engine !== 'unknown',
+    recordedHandshake(ja4)?.kind === 'tool' && readAgent(userAgent).engine !== 'unknown',
   hosting_network: ({ place }) => isHosted(place),
 }
 

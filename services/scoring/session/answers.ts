@@ -29,12 +29,12 @@ import type { DocumentState } from './state.ts'
 export interface AnswerClass {
   environment: Environment
   organizationId: string
-  /** An engine and its version, an engine for the deployment's own questions, or machines that draw alike. */
+  /** An engine and its version, an engine for the deployment's own questions, machines that draw alike, or a handshake. */
   class: string
 }
 
 export interface AnswerQuery extends AnswerClass {
-  /** The id of a question, or `canvas` and the seed of a drawing. */
+  /** The id of a question, `canvas` and the seed of a drawing, or `handshake`. */
   question: string
 }
 

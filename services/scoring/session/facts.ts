@@ -13,6 +13,7 @@ import {
   nothingLearned,
 } from './answers.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
+import { type HandshakeFacts, judgeHandshake } from './handshake.ts'
 import { type IdentityChecks, type IdentityClaims, identify } from './identity.ts'
 import { hasBehavior } from './observed.ts'
 import type { DocumentState, SessionState } from './state.ts'
@@ -35,6 +36,7 @@ export interface Facts {
   privacyTool: boolean
   network: AddressNetwork
   answers: AnswerFacts
+  handshake: HandshakeFacts
   /** The page left fingerprints out, and its organization allows that. */
   isMinimal: boolean
   /** Paths of members that the SDK owes and did not send, and of members whose values no browser has. */
@@ -88,6 +90,7 @@ export function readFacts(input: FactsInput): Facts {
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
   const document = documentOf(state)
+  const of = { environment: state.environment, organizationId: state.organization_id, learned }
   const isMinimal = saysMinimal(snapshot) && allowsMinimal(state.organization_id)
   return {
     platform: state.platform,
@@ -99,11 +102,11 @@ export function readFacts(input: FactsInput): Facts {
     answers:
       snapshot && document
         ? judge({
-            ...{ snapshot, document, agent, userAgent, learned, simulationKey },
-            ...{ environment: state.environment, organizationId: state.organization_id },
+            ...{ ...of, snapshot, document, agent, userAgent, simulationKey },
             sessionId: state.session_id,
           })
         : noAnswers,
+    handshake: judgeHandshake({ ...of, document, userAgent, platform: state.platform }),
     sdk: state.sdk,
     isMinimal,
     ...completenessOf({

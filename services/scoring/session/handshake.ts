@@ -1,23 +1,41 @@
-import type { UserAgentAlignment } from '../../../schemas/events.ts'
-import type { Facts } from './facts.ts'
+import { type EngineFamily, engineVersionOf } from '../../../infra/challenges/challenges.ts'
+import type { Platform, UserAgentAlignment } from '../../../schemas/events.ts'
+import type { AnswersInput } from './answers.ts'
+import type { DocumentState } from './state.ts'
 
-/** Who is known to begin TLS so. */
-export interface KnownHandshake {
-  kind: 'browser' | 'tool'
+/** A program, or an engine of browsers, that is known to begin TLS in some way. */
+interface Speaker {
   family: string
-  product: string
+  product: string | null
 }
 
-const browser = (family: string, product: string): KnownHandshake => ({ kind: 'browser', family, product })
+export type KnownHandshake = Speaker & ({ kind: 'tool' } | { kind: 'browser'; engine: EngineFamily })
+
+/** How the client began TLS, and whether what the user agent names does so. */
+export interface HandshakeFacts {
+  known: KnownHandshake | null
+  /** Whether a recorded program or the log says who begins TLS so; null where nobody does. */
+  source: 'recorded' | 'learned' | null
+  alignment: UserAgentAlignment
+}
+
+const families: Record<EngineFamily, string> = {
+  ...{ blink: 'chromium', gecko: 'firefox', webkit: 'webkit', webkitgtk: 'webkitgtk' },
+}
+const engines: readonly EngineFamily[] = ['blink', 'gecko', 'webkit', 'webkitgtk']
+
+const browser = (engine: EngineFamily, product: string | null): KnownHandshake => ({
+  ...{ kind: 'browser', engine, family: families[engine], product },
+})
 const tool = (family: string, product: string): KnownHandshake => ({ kind: 'tool', family, product })
 
 // By the second and third part of JA4. The first part says beside these which protocols the program chose to offer, and
 // whether it named a host. Each was recorded (test/fixtures/tls-hellos), new and resumed. Several programs with OpenSSL's
 // own choices are one: what is named is the one that was recorded.
-const known = new Map([
-  ['8daaf6152771_cb7bf5808d99', browser('chromium', 'chromium')],
-  ['8daaf6152771_e2d80978ab2e', browser('chromium', 'chromium')],
-  ['86a278354501_3cbfd9057e0d', browser('firefox', 'firefox')],
+const recorded = new Map([
+  ['8daaf6152771_cb7bf5808d99', browser('blink', 'chromium')],
+  ['8daaf6152771_e2d80978ab2e', browser('blink', 'chromium')],
+  ['86a278354501_3cbfd9057e0d', browser('gecko', 'firefox')],
   ['e8f1e7e78f70_b26ce05bbdd6', tool('openssl', 'curl')],
   ['e8f1e7e78f70_ee8ba1ecc37f', tool('openssl', 'curl')],
   ['723694b0fccc_899037bd0b8c', tool('gnutls', 'wget')],
@@ -34,23 +52,56 @@ const known = new Map([
   ['9dc949149365_97f8aa674fd9', tool('go', 'go')],
 ])
 
-export function knownHandshake(ja4: string | null | undefined): KnownHandshake | null {
-  return known.get(ja4?.slice(ja4.indexOf('_') + 1) ?? '') ?? null
+/** The second and third part of JA4: what of it is the same over HTTP/1.1 and HTTP/2, and for an address without a name. */
+export const handshakeClassOf = (ja4: string | null | undefined): string | null =>
+  ja4?.slice(ja4.indexOf('_') + 1) ?? null
+
+/** Engines are learned by it as answers are: the class is the handshake, and the answer is what the user agent names. */
+export const handshakeQuestion = 'handshake'
+
+export const recordedHandshake = (ja4: string | null | undefined): KnownHandshake | null =>
+  recorded.get(handshakeClassOf(ja4) ?? '') ?? null
+
+interface HandshakeInput
+  extends Pick<AnswersInput, 'environment' | 'organizationId' | 'learned' | 'userAgent'> {
+  document: DocumentState | null
+  platform: Platform
 }
 
-const engines: Record<string, string> = { chromium: 'blink', firefox: 'gecko' }
+export function judgeHandshake({ document, platform, userAgent, ...by }: HandshakeInput): HandshakeFacts {
+  const ja4 = document?.ja4
+  const program = recordedHandshake(ja4)
+  const seen = learnedEngines(ja4, by)
+  const claimed = platform === 'web' ? engineVersionOf(userAgent)?.family : undefined
+  const known = program ?? learnedBrowser(seen)
+  return {
+    known,
+    source: program ? 'recorded' : known && 'learned',
+    alignment: claimed && known ? alignmentOf(claimed, known, seen) : 'unknown',
+  }
+}
 
-/**
- * Whether what the user agent names begins TLS so. Only the handshake of a tool contradicts a browser: of browsers too few
- * are known, and a proxy of an office that opens TLS has one of its own.
- */
-export function alignmentOf({
-  document,
-  agent,
-  platform,
-}: Pick<Facts, 'document' | 'agent' | 'platform'>): UserAgentAlignment {
-  const handshake = knownHandshake(document?.ja4)
-  if (!handshake || platform !== 'web' || agent.engine === 'unknown') return 'unknown'
-  if (handshake.kind === 'tool') return 'mismatch'
-  return engines[handshake.family] === agent.engine ? 'match' : 'unknown'
+function learnedEngines(
+  ja4: string | null | undefined,
+  { learned, ...of }: Pick<HandshakeInput, 'environment' | 'organizationId' | 'learned'>,
+): EngineFamily[] {
+  const handshake = handshakeClassOf(ja4)
+  const right = handshake && learned.right({ ...of, class: handshake, question: handshakeQuestion })
+  return right ? engines.filter((engine) => right.has(engine)) : []
+}
+
+function learnedBrowser([engine, ...others]: EngineFamily[]): KnownHandshake | null {
+  return engine && others.length === 0 ? browser(engine, null) : null
+}
+
+// What several engines speak is a proxy that opens TLS, and says nothing of who is behind it. One engine alone does not
+// make a tool's handshake its own, because whoever sends programs may let all of them claim the same.
+function alignmentOf(
+  claimed: EngineFamily,
+  known: KnownHandshake,
+  seen: readonly EngineFamily[],
+): UserAgentAlignment {
+  const speakers = new Set(known.kind === 'browser' ? [known.engine, ...seen] : seen)
+  if (speakers.size > 1) return 'unknown'
+  return known.kind === 'browser' && speakers.has(claimed) ? 'match' : 'mismatch'
 }

@@ -1,7 +1,6 @@
 import { isPrivateEgress } from '../../../infra/ip/operators.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
-import { alignmentOf } from '../session/handshake.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
 
 export const protocolSignals = signals({
@@ -75,10 +74,12 @@ export const networkSignals = signals({
   },
   browser_with_tool_handshake: {
     name: 'A browser that speaks TLS like a tool',
+    unrecorded: 'learned_answers',
     looksAt:
       'the user agent names a browser, and JA4 is that of a library: of Go, Python, curl, Node or Java',
-    falsePositives: 'proxies of offices that open TLS with such a library',
-    fires: (facts) => alignmentOf(facts) === 'mismatch',
+    falsePositives:
+      'proxies of offices that open TLS with such a library, until browsers of several engines came by it',
+    fires: ({ handshake }) => handshake.known?.kind === 'tool' && handshake.alignment === 'mismatch',
   },
 })
 

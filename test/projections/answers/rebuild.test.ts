@@ -18,6 +18,7 @@ import { sessionScored } from '../../support/session-scored.ts'
 const noBank = { now: 0, keys: [] }
 const topic = eventTopics.SessionScored
 const engine = 'blink 156'
+const handshake = 'f57a46bbacb6_ab7e3b40a677'
 
 interface Answering {
   visitor?: number
@@ -53,7 +54,7 @@ function given({ visitor, answer, isConsistent }: Required<Answering>) {
   if (!digests) throw new Error('it has a network')
   return {
     ...{ ...question, ...digests, is_consistent: isConsistent },
-    ...{ engine: classDigest(engine), engine_family: 'blink' },
+    ...{ engine: classDigest(engine), engine_family: 'blink', handshake: classDigest(handshake) },
     ...{ canvas_class: classDigest(card), canvas_answer: answerDigest(answer) },
     engine_answers: { 1: answerDigest(answer), 2: answerDigest('the same') },
   }
@@ -122,6 +123,8 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
     ).right(question)
     expect(['right', 'poison'].filter((answer) => learned?.has(answer))).toEqual(['right'])
     expect(learnFrom(given, noBank).right(question)?.has('poison') ?? false).toBe(false)
+    const spoken = learnFrom(given, noBank).right({ ...question, class: handshake, question: 'handshake' })
+    expect(['blink', 'gecko'].filter((family) => spoken?.has(family))).toEqual(['blink'])
     const report = await rebuild({
       projection: answersProjection,
       log,

@@ -11,8 +11,10 @@ import { batch, opened, testSession } from './support/events.ts'
 import { slugs, stateAfter } from './support/sessions.ts'
 import { desktopChrome, desktopFirefox, headlessChrome } from './support/snapshots.ts'
 
-const browsers = [desktopChrome, desktopFirefox, headlessChrome].map((client, i) => {
-  const session = testSession(`recorded-${i}`, { client })
+const clients = [desktopChrome, desktopFirefox, headlessChrome].map((client) => ({ client }))
+const throughGo = { client: desktopChrome, ja4: 't13d1312h2_f57a46bbacb6_ab7e3b40a677' }
+const browsers = [...clients, throughGo].map((some, i) => {
+  const session = testSession(`recorded-${i}`, some)
   return [...opened(session), batch(session)]
 })
 const generated = givenSessions(200, 'recorded').map(({ events }) => events)

@@ -1,37 +1,102 @@
+import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { readAgent } from '../../../services/scoring/session/agent.ts'
-import { alignmentOf, knownHandshake } from '../../../services/scoring/session/handshake.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { noNetwork } from '../../../infra/ip/network.ts'
+import { answerRows, mergeAnswers } from '../../../projections/answers/projection.ts'
+import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
+import { learnFrom } from '../../../services/scoring/learned.ts'
+import { scoredEvent } from '../../../services/scoring/scored-event.ts'
+import { type LearnedAnswers, nothingLearned } from '../../../services/scoring/session/answers.ts'
+import { judgeHandshake, recordedHandshake } from '../../../services/scoring/session/handshake.ts'
+import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
+import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import hellos from '../../fixtures/tls-hellos/hellos.json' with { type: 'json' }
-import { batch, opened, testSession } from './support/events.ts'
+import { sessionScored } from '../../support/session-scored.ts'
+import { batch, opened, organizationId, startedAt, testSession } from './support/events.ts'
 import { naturalKeys, naturalMouse } from './support/natural-input.ts'
 import { decisionAbout, stateAfter } from './support/sessions.ts'
+import {
+  type Client,
+  desktopChrome,
+  desktopFirefox,
+  desktopSafari,
+  headlessChrome,
+  withParts,
+} from './support/snapshots.ts'
 
 const go = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
 const chromium = 't13d1517h2_8daaf6152771_cb7bf5808d99'
 const firefox = 't13d1617h2_86a278354501_3cbfd9057e0d'
+/** Of programs that nobody recorded. */
+const unrecorded = 't13d2014h2_a09f3c656075_14788d8d241b'
+const quic = 'q13d0312h3_55b375c5d22e_06cda9e17597'
+
+const chromeAgent = desktopChrome.snapshot.navigator?.user_agent ?? ''
+const firefoxAgent = desktopFirefox.snapshot.navigator?.user_agent ?? ''
+const safariAgent =
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15'
+
+const speaking = (...engines: string[]): LearnedAnswers => ({
+  ...nothingLearned,
+  right: ({ question }) => (question === 'handshake' ? new Set(engines) : undefined),
+})
 
 describe('a handshake', () => {
   it.each(hellos)('of $client is known as that of $family', ({ family, ja4 }) => {
     const isBrowser = family === 'chromium' || family === 'firefox'
-    expect(knownHandshake(ja4)).toMatchObject({ kind: isBrowser ? 'browser' : 'tool', product: family })
+    expect(recordedHandshake(ja4)).toMatchObject({ kind: isBrowser ? 'browser' : 'tool', product: family })
   })
 
-  const web = { platform: 'web', ja4: go, engine: 'blink' } as const
+  const judged = ({
+    ja4 = go as string | null,
+    userAgent = chromeAgent,
+    learned = nothingLearned,
+    isApp = false,
+  }) => {
+    const [document = null] = stateAfter(opened(testSession('aligned', { ja4 }))).documents
+    const platform = isApp ? 'ios' : 'web'
+    return judgeHandshake({ document, platform, userAgent, learned, environment: 'live', organizationId })
+  }
+  const sentOverHttp1 = (ja4: string) => ja4.replace('h2_', 'h1_')
+
   it.each([
-    ['match', { ...web, ja4: chromium }],
-    ['match', { ...web, ja4: firefox, engine: 'gecko' }],
-    ['mismatch', web],
-    ['mismatch', { ...web, engine: 'webkit' }],
-    ['unknown', { ...web, ja4: firefox }],
-    ['unknown', { ...web, ja4: 't13d2014h2_a09f3c656075_14788d8d241b' }],
-    ['unknown', { ...web, ja4: null }],
-    ['unknown', { ...web, engine: 'unknown' }],
-    ['unknown', { ...web, platform: 'android' }],
-  ] as const)('is %s of %j', (expected, { platform, ja4, engine }) => {
-    const state = stateAfter(opened(testSession('aligned', { ja4 })))
-    const [document = null] = state.documents
-    const agent = { ...readAgent(''), engine }
-    expect(alignmentOf({ platform, document, agent })).toBe(expected)
+    ['match', { ja4: chromium }],
+    ['match', { ja4: sentOverHttp1(chromium) }],
+    ['match', { ja4: chromium.replace('t13d', 't13i') }],
+    ['match', { ja4: firefox, userAgent: firefoxAgent }],
+    ['mismatch', {}],
+    ['mismatch', { ja4: sentOverHttp1(go) }],
+    ['mismatch', { userAgent: safariAgent }],
+    ['mismatch', { ja4: firefox }],
+    ['unknown', { ja4: unrecorded }],
+    ['unknown', { ja4: quic }],
+    ['unknown', { ja4: null }],
+    ['unknown', { userAgent: 'Go-http-client/2.0' }],
+    ['unknown', { isApp: true }],
+  ])('is %s of %j before anything is learned', (expected, given) => {
+    expect(judged(given).alignment).toBe(expected)
+  })
+
+  it.each([
+    ['match', ['webkit'], { ja4: unrecorded, userAgent: safariAgent }],
+    ['match', ['blink'], { ja4: quic }],
+    ['mismatch', ['webkit'], { ja4: unrecorded }],
+    ['mismatch', ['blink'], {}],
+    ['unknown', ['blink', 'gecko'], {}],
+    ['unknown', ['blink', 'gecko'], { userAgent: safariAgent }],
+    ['unknown', ['blink', 'webkit'], { ja4: unrecorded }],
+    ['unknown', ['gecko'], { ja4: chromium }],
+    ['unknown', ['blink'], { ja4: null }],
+    ['unknown', ['blink'], { ja4: unrecorded, isApp: true }],
+  ])('is %s where %j were seen to speak so, of %j', (expected, engines, given) => {
+    expect(judged({ ...given, learned: speaking(...engines) }).alignment).toBe(expected)
+  })
+
+  it('is named by its engine where the log says whose it is', () => {
+    const webkit = { learned: speaking('webkit'), ja4: unrecorded }
+    expect(judged(webkit)).toMatchObject({ source: 'learned', known: { family: 'webkit', product: null } })
+    const shared = { learned: speaking('webkit', 'blink'), ja4: unrecorded }
+    expect(judged(shared)).toMatchObject({ source: null, known: null })
   })
 })
 
@@ -67,4 +132,94 @@ describe('a browser that speaks TLS like a tool', () => {
     expect(risk_score).toBe(decision(null).risk_score)
     expect(connection_fingerprint.user_agent_alignment).toBe('match')
   })
+})
+
+describe('handshakes that are learned', () => {
+  const countingKey = createSecretKey(Buffer.alloc(32, 1))
+  const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
+  const example = sessionScored().visitor
+  if (!example) throw new Error('the example has a visitor')
+  const visitor: VisitorLink = example
+
+  /** The first decision about a session of visitor `n`, from a network of its own. */
+  function decided(n: number, client: Client, ja4: string, learned = nothingLearned): SessionScored {
+    const session = testSession(`learned-${n}`, { client, ja4, ip: `10.${n >> 8}.${n & 255}.7` })
+    const state = stateAfter([...opened(session), batch(session)])
+    const network = noNetwork.lookup(state.ip_address, startedAt)
+    const evaluation = evaluate({ state, network, learned })
+    const trigger = { ...{ decisionId: 'evt_x', reason: 'first' as const, final: true }, onlyOnChange: false }
+    const { event } = scoredEvent({
+      ...{ state, evaluation, countingKey, hashes: hashesOf(evaluation.facts), evaluatedAt: startedAt },
+      ...{ trigger: { ...trigger, at: startedAt }, visitor: { ...visitor, id: `vid_${n}` }, durationMs: 1 },
+    })
+    if (event.type !== 'SessionScored') throw new Error(event.type)
+    return event.data
+  }
+
+  /** What is known once so many visitors of each client came, whose handshake is that. */
+  function learnedOf(ja4: string, ...clients: [Client, visitors: number][]): LearnedAnswers {
+    let n = 0
+    const rows = clients.flatMap(([client, visitors]) =>
+      Array.from({ length: visitors }, () => answerRows(decided(n++, client, ja4))).flat(),
+    )
+    return learnFrom([...mergeAnswers(rows).values()], { now: startedAt, keys: [master] })
+  }
+
+  const alignment = (client: Client, ja4: string, learned: LearnedAnswers) =>
+    decided(9999, client, ja4, learned).connection_fingerprint.user_agent_alignment
+  const says = (learned: LearnedAnswers, client = desktopChrome) =>
+    decided(9999, client, go, learned).signals_fired.some(
+      ({ signal }) => signal === 'browser_with_tool_handshake',
+    )
+
+  it('of a browser are those of its engine, for who says that it is another one, too', () => {
+    const learned = learnedOf(unrecorded, [desktopFirefox, 30])
+    expect(alignment(desktopFirefox, unrecorded, learned)).toBe('match')
+    expect(alignment(desktopChrome, unrecorded, learned)).toBe('mismatch')
+    const few = learnedOf(unrecorded, [desktopFirefox, 19])
+    expect(alignment(desktopFirefox, unrecorded, few)).toBe('unknown')
+    expect(decided(9999, desktopChrome, unrecorded, learned).signals_fired).toEqual(
+      decided(9999, desktopChrome, unrecorded).signals_fired,
+    )
+  })
+
+  it('of a proxy that opens TLS say nothing, once people with several engines came by it', () => {
+    expect(says(nothingLearned)).toBe(true)
+    const learned = learnedOf(go, [desktopChrome, 60], [desktopFirefox, 25])
+    expect([says(learned), says(learned, desktopFirefox)]).toEqual([false, false])
+    const { verdict, connection_fingerprint } = decided(9999, desktopChrome, go, learned)
+    expect([verdict, connection_fingerprint.user_agent_alignment]).toEqual(['human', 'unknown'])
+    expect(says(learnedOf(go, [desktopChrome, 60], [desktopFirefox, 19]))).toBe(true)
+  })
+
+  it('of a tool stay its own, however many programs claim to be one browser', () => {
+    const learned = learnedOf(go, [desktopChrome, 100])
+    expect(learned.right(question)?.has('blink')).toBe(true)
+    expect(says(learned)).toBe(true)
+    expect(alignment(desktopChrome, go, learned)).toBe('mismatch')
+  })
+
+  it('are not taught by sessions that anything else speaks against', () => {
+    const liar = withParts(desktopFirefox, { navigator: { user_agent: safariAgent } })
+    const learned = learnedOf(go, [headlessChrome, 40], [liar, 40])
+    expect(learned.right(question)).toBeUndefined()
+    expect(says(learned)).toBe(true)
+  })
+
+  it('of a tool are not taught by engines that prove nothing', () => {
+    const through = (ja4: string) => learnedOf(ja4, [desktopChrome, 30], [desktopSafari, 30])
+    expect(alignment(desktopSafari, unrecorded, through(unrecorded))).toBe('unknown')
+    expect(
+      through(unrecorded)
+        .right({ ...question, class: classOf(unrecorded) })
+        ?.has('webkit'),
+    ).toBe(true)
+    expect(through(go).right(question)?.has('webkit')).toBe(false)
+  })
+
+  const classOf = (ja4: string) => ja4.slice(ja4.indexOf('_') + 1)
+  const question = {
+    ...{ environment: 'live' as const, organizationId },
+    ...{ class: classOf(go), question: 'handshake' },
+  }
 })

@@ -51,7 +51,7 @@ function given(
 const scored = sessionScored()
 const answered = {
   ...{ engine: classDigest('blink 156'), engine_family: 'blink', canvas_class: null, canvas_seed: null },
-  ...{ canvas_answer: null, engine_answers: { 7: 'x' }, is_consistent: true },
+  ...{ canvas_answer: null, engine_answers: { 7: 'x' }, is_consistent: true, handshake: null },
 }
 
 const known = (answers: ClassAnswer[], question: Parameters<LearnedAnswers['right']>[0] = of) => {

@@ -3,8 +3,9 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { AgentStatus, Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
-import { noAnswers } from '../../../services/scoring/session/answers.ts'
+import { noAnswers, nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { type Facts, readFacts } from '../../../services/scoring/session/facts.ts'
+import { judgeHandshake } from '../../../services/scoring/session/handshake.ts'
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
 import { nearRepeats, repeatsOf } from '../../support/session-scored.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
@@ -108,7 +109,10 @@ const documentWithout = (header_order: string[]): Partial<Facts> => {
 }
 const withJa4 = (ja4: string): Partial<Facts> => {
   const { document } = factsOf({})
-  return document ? { document: { ...document, ja4 } } : {}
+  if (!document) return {}
+  const of = { environment: 'live' as const, organizationId: 'org_1', learned: nothingLearned }
+  const { userAgent, platform } = factsOf({})
+  return { handshake: judgeHandshake({ ...of, userAgent, platform, document: { ...document, ja4 } }) }
 }
 const x11Chrome = clients.withParts(desktopChrome, {
   navigator: {

@@ -1,0 +1,65 @@
+import type { KeyObject } from 'node:crypto'
+import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
+import { answerDigest, classDigest, countedDigests } from '../../projections/answers/digests.ts'
+import type { GivenAnswers, VisitorLink } from '../../schemas/events.ts'
+import { canvasClassOf } from './session/answers.ts'
+import type { Facts } from './session/facts.ts'
+import { handshakeClassOf } from './session/handshake.ts'
+import type { SessionState } from './session/state.ts'
+import type { Evaluation } from './signals/evaluate.ts'
+
+export interface AnsweringSession {
+  state: Pick<SessionState, 'organization_id'>
+  evaluation: Evaluation
+  visitor: VisitorLink | null
+  /** The month's key of counting. Without it the session's answers are not learned. */
+  countingKey?: KeyObject | null | undefined
+}
+
+/**
+ * For others to learn from. Null where the document was not answered by its own key or by a script that plays a browser, and
+ * without a visitor.
+ */
+export function answersOf({
+  state,
+  evaluation,
+  visitor,
+  countingKey,
+}: AnsweringSession): GivenAnswers | null {
+  const { facts, fired } = evaluation
+  const { snapshot, document, answers, userAgent, agent } = facts
+  if (!snapshot || !document || answers.proof !== 'keyed' || facts.platform !== 'web') return null
+  if (answers.engineBy === 'simulated') return null
+  if (!visitor || !countingKey) return null
+  const { organization_id } = state
+  const { ip_address: ipAddress } = facts.network
+  const digests = countedDigests(countingKey, { organization_id, visitorId: visitor.id, ipAddress })
+  if (!digests) return null
+  const version = engineVersionOf(userAgent)
+  const canvasClass = canvasClassOf(snapshot, agent)
+  const { canvas_challenge_hash: canvas } = snapshot.proofs
+  const handshake = handshakeClassOf(document.ja4)
+  const against = fired.flatMap(({ role, strength, slug }) =>
+    role === 'risk' && strength !== 'weak' ? slug : [],
+  )
+  return {
+    engine: version && classDigest(engineName(version)),
+    engine_family: version?.family ?? null,
+    canvas_class: canvasClass === null ? null : classDigest(canvasClass),
+    canvas_seed: document.canvas_seed ?? null,
+    canvas_answer: canvas === null ? null : answerDigest(String(canvas)),
+    engine_answers: Object.fromEntries(
+      answers.toQuestions.map(({ id, answer }) => [String(id), answerDigest(answer)]),
+    ),
+    handshake: handshake && teachesHandshake(against, answers) ? classDigest(handshake) : null,
+    ...digests,
+    is_consistent: against.every((slug) => slug === 'engine_unproven' && answers.engineBy === 'recorded'),
+  }
+}
+
+// A proxy that opens TLS is known by people that nothing but its handshake speaks against. What engine they have is proven
+// there, because programs begin TLS in the same way and could name any.
+function teachesHandshake(against: readonly string[], { engine }: Facts['answers']): boolean {
+  if (against.length === 0) return true
+  return against.every((slug) => slug === 'browser_with_tool_handshake') && engine === 'as_claimed'
+}
