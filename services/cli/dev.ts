@@ -21,8 +21,13 @@ import { runUntilSignal } from './lifetime.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
 import { systemCode } from './thrown.ts'
 
+// Receivers and edges of a developer are on the same machine.
+const defaults = {
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+  FIRST_PARTY_URLS: 'http://localhost,http://127.0.0.1,http://[::1]',
+}
+
 export async function runDev(): Promise<void> {
-  const defaults = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128' }
   const config = readConfig({ ...defaults, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
   const start = (undo: AsyncDisposableStack) => startDevelopment(config, logger, undo)

@@ -8,13 +8,13 @@ interface ListedHosts {
   firstPartyUrls: readonly string[]
 }
 
-/** Whether the host is one that the organization or this installation names, over whichever of http and https. */
+/** Whether the host is one that the organization or this installation names, whatever its port and scheme. */
 export function isListedHost(
   { scheme, authority }: Pick<EdgeRequest, 'scheme' | 'authority'>,
   { origins, firstPartyUrls }: ListedHosts,
 ): boolean {
-  const { host } = new URL(`${scheme}://${authority}`)
-  const listed = [...origins, ...firstPartyUrls.map((url) => new URL(url).origin)]
+  const { hostname } = new URL(`${scheme}://${authority}`)
+  const listed = [...origins, ...firstPartyUrls].map((url) => `https://${new URL(url).hostname}`)
   // An empty list would allow every origin.
-  return listed.length > 0 && ['https', 'http'].some((one) => originAllowed(`${one}://${host}`, listed))
+  return listed.length > 0 && originAllowed(`https://${hostname}`, listed)
 }

@@ -8,18 +8,26 @@ test.each([
   ['shop.example', true],
   ['SHOP.example', true],
   ['shop.example:443', true],
-  ['shop.example:80', false],
-  ['shop.example:8443', false],
+  ['shop.example:8443', true],
   ['a.shop.example', false],
   ['shop.example.evil.example', false],
   ['a.wide.example', true],
   ['wide.example', false],
+  ['a.wide.example:8443', true],
   ['localhost:3000', true],
-  ['localhost', false],
+  ['localhost', true],
+  ['[::1]:3000', false],
+  ['127.0.0.1:3000', false],
   ['own.example', true],
   ['other.example', false],
 ])('%s is listed: %j', (authority, expected) => {
   expect(isListedHost({ scheme: 'https', authority }, { origins, firstPartyUrls })).toBe(expected)
+})
+
+test('loopback addresses are hosts as any', () => {
+  const own = { origins: [], firstPartyUrls: ['http://127.0.0.1', 'http://[::1]'] }
+  for (const authority of ['127.0.0.1:3000', '[::1]:3000', '[0:0::1]'])
+    expect(isListedHost({ scheme: 'http', authority }, own)).toBe(true)
 })
 
 test('the same host over http is listed, too', () => {
