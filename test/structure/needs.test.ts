@@ -11,6 +11,7 @@ const programs: [module: string, need: NeedName][] = [
   ['test/support/debian-postgres.ts', 'postgresql'],
   ['test/support/pgbouncer.ts', 'pgbouncer'],
   ['test/support/reverse-proxies.ts', 'nginx'],
+  ['test/support/edges.ts', 'nginx-njs'],
   ['test/support/docs-receivers.ts', 'go'],
   ['test/support/docker.ts', 'docker'],
   ['test/support/helm.ts', 'helm'],

@@ -7,6 +7,7 @@ import path from 'node:path'
 import { freePort } from '../../infra/local/free-port.ts'
 import { eventually } from './eventually.ts'
 import { findProgram } from './needs/programs.ts'
+import { nginxText } from './nginx-text.ts'
 import { root } from './test-projects.ts'
 import type { Certificate } from './tls-certificates.ts'
 
@@ -67,13 +68,9 @@ export async function createReverseProxies(options: ReverseProxyOptions): Promis
   return {
     async nginx(upstream, text) {
       const port = await freePort()
-      const config = path.join(folder, `nginx-${port}.conf`)
-      const files = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-        (one) => `${one}_temp_path ${folder}/${port}-${one};`,
-      )
-      const main = `daemon off; user root; worker_processes 1; pid ${folder}/${port}.pid; events {}`
-      const http = `http { access_log off; ${files.join(' ')}\n${here(text, { upstream, port })} }`
-      await writeFile(config, `${main}\n${http}`)
+      const own = await mkdtemp(path.join(folder, 'nginx-'))
+      const config = path.join(own, 'nginx.conf')
+      await writeFile(config, nginxText({ folder: own, http: here(text, { upstream, port }) }))
       return start('nginx', ['-e', 'stderr', '-c', config], port)
     },
     async caddy(upstream, text) {

@@ -88,6 +88,11 @@ export const catalogue = {
     packages: ['systemd'],
   },
   nginx: { tests: 'the recipes for nginx', isHere: () => hasProgram('nginx'), packages: ['nginx'] },
+  'nginx-njs': {
+    tests: 'the recipe for nginx with njs',
+    isHere: () => globSync('/usr/lib/nginx/modules/ngx_http_js_module.so').length > 0,
+    packages: ['nginx', 'libnginx-mod-http-js'],
+  },
   caddy: { tests: 'the recipe for Caddy', isHere: () => hasProgram('caddy'), packages: ['caddy'] },
   python: {
     tests: 'what the docs have in Python',
