@@ -82,7 +82,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
       topics: projection.topics,
       types: projection.types,
       log,
-      codec,
+      codec: { ...codec, fromRecord: codec.fromRecordOnce },
       logger,
       skips,
       maxRecords,
