@@ -118,7 +118,7 @@ function scoredWrites(scored: ScoredEvent[]): Part[] {
   const found = scored.map((event) => ({ ...event, texts: textsOf(event.data) }))
   if (found.length === 0) return []
   return [
-    ...insertRows(decisions, found.map(decisionRow)),
+    ...insertRows(decisions, found.map(decisionRow), { areNew: true }),
     { as: 'put_sessions', at: (first) => upsertSessions(found, first) },
     deleteHours(found.map(({ data }) => data)),
     ...upsertVisitors(found),
