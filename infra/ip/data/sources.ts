@@ -1,4 +1,5 @@
-import { gunzipSync, inflateRawSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
+import { type UnzipFileInfo, unzipSync } from 'fflate'
 import type { SubjectName } from './file.ts'
 import { type LabelKind, labelName, labelOfIporigin } from './labels.ts'
 import { countryCode, countryOf, networkOf, networkOfRecord } from './names.ts'
@@ -101,32 +102,22 @@ export const dataSources: readonly DataSource[] = [
   ...lists('bots', 'bot', bots),
 ]
 
+/** What an unpacked file may have. */
+const mostBytes = 200_000_000
+
 function readEither(
   file: Buffer,
   ofRecord: (record: object) => string,
   ofColumns: (columns: string[]) => string,
 ): Ranges {
-  const plain = file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file) : file
+  const plain = file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file, { maxOutputLength: mostBytes }) : file
   const isMmdb = plain.includes('\xab\xcd\xefMaxMind.com', 0, 'latin1')
   return isMmdb ? rangesOfMmdb(plain, ofRecord) : rangesOfCsv(plain.toString('utf8'), ofColumns)
 }
 
-// One file of a zip archive, by its central directory. pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3
-function unzipped(zip: Buffer, name: string): Buffer {
-  const end = zip.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
-  if (end < 0) throw new Error('not a zip archive')
-  let at = zip.readUInt32LE(end + 16)
-  for (let left = zip.readUInt16LE(end + 10); left > 0; left--) {
-    const nameLength = zip.readUInt16LE(at + 28)
-    if (zip.toString('utf8', at + 46, at + 46 + nameLength) === name) return entryAt(zip, at)
-    at += 46 + nameLength + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32)
-  }
-  throw new Error(`${name} is not in the archive`)
-}
-
-function entryAt(zip: Buffer, at: number): Buffer {
-  const local = zip.readUInt32LE(at + 42)
-  const from = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28)
-  const bytes = zip.subarray(from, from + zip.readUInt32LE(at + 20))
-  return zip.readUInt16LE(at + 10) === 0 ? bytes : inflateRawSync(bytes)
+function unzipped(zip: Buffer, path: string): Buffer {
+  const filter = ({ name, originalSize }: UnzipFileInfo) => name === path && originalSize <= mostBytes
+  const { [path]: file } = unzipSync(zip, { filter })
+  if (!file) throw new Error(`${path} is not in the archive, or is longer than ${mostBytes} bytes`)
+  return Buffer.from(file)
 }

@@ -3,7 +3,8 @@ import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promi
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { crc32, deflateRawSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
+import { strToU8, zipSync } from 'fflate'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { encodeAddresses } from '../../../../infra/ip/data/file.ts'
 import { followAddresses } from '../../../../infra/ip/data/follow.ts'
@@ -103,12 +104,29 @@ describe('an update from a folder', () => {
   it('reads iporigin from its wheel, without what has no licence', async () => {
     await startFrom()
     const labels = ['Hetzner\thosting', 'Akamai\tcdn', 'Apple Private Relay\tvpn']
-    await put('iporigin-9.9.9-py3-none-any.whl', zipOf('iporigin/data/ranges.bin', iporiginOf(labels)))
+    const files = { 'iporigin/__init__.py': strToU8(''), 'iporigin/data/ranges.bin': iporiginOf(labels) }
+    await put('iporigin-9.9.9-py3-none-any.whl', Buffer.from(zipSync(files)))
     expect(await update()).toEqual({ taken: ['iporigin'], failed: [] })
     const data = await readAddresses(file)
     expect(recordsAt(data, '9.0.0.1').anonymous).toMatchObject({ is_hosting_provider: true })
     expect(recordsAt(data, '9.0.1.1').anonymous).toBeNull()
     expect(recordsAt(data, '9.0.2.1').anonymous).toMatchObject({ is_relay: true, is_anonymous_vpn: false })
+  })
+
+  it.each([
+    ['no archive', Buffer.from('not a zip'), /invalid zip/],
+    ['another one', Buffer.from(zipSync({ 'ranges.bin': strToU8('x') })), /is not in the archive/],
+    ['one that says it is huge', saying(iporiginWheel(), 4_000_000_000), /longer/],
+    ['one that unpacks to more than it says', saying(iporiginWheel(), 20), /./],
+  ])('a wheel that is %s fails by itself', async (_, wheel, reason) => {
+    await startFrom()
+    const before = await readFile(file)
+    await put('iporigin-9.9.9-py3-none-any.whl', wheel)
+    expect(await update()).toEqual({
+      taken: [],
+      failed: [{ title: 'iporigin', reason: expect.stringMatching(reason) }],
+    })
+    expect(await readFile(file)).toEqual(before)
   })
 
   it('takes only the groups that are switched on', async () => {
@@ -223,37 +241,18 @@ function iporiginOf(labels: string[]): Buffer {
   return Buffer.concat([head, ...names, ...ranges])
 }
 
-function zipOf(name: string, content: Buffer): Buffer {
-  const packed = deflateRawSync(content)
-  const about = Buffer.concat([
-    ...[uint16(20), uint16(0), uint16(8), uint32(0), uint32(crc32(content))],
-    ...[uint32(packed.length), uint32(content.length), uint16(name.length), uint16(0)],
-  ])
-  const local = Buffer.concat([Buffer.from('PK\x03\x04'), about, Buffer.from(name), packed])
-  const central = Buffer.concat([
-    ...[Buffer.from('PK\x01\x02'), uint16(20), about, uint16(0), uint16(0), uint16(0), uint32(0), uint32(0)],
-    Buffer.from(name),
-  ])
-  const counts = [
-    uint16(0),
-    uint16(0),
-    uint16(1),
-    uint16(1),
-    uint32(central.length),
-    uint32(local.length),
-    uint16(0),
-  ]
-  return Buffer.concat([local, central, Buffer.from('PK\x05\x06'), ...counts])
+const iporiginWheel = () =>
+  zipSync({ 'iporigin/data/ranges.bin': iporiginOf(Array.from({ length: 2000 }, () => 'Hetzner\thosting')) })
+
+/** An archive of one file whose directory says another length of it, unpacked. */
+function saying(zip: Uint8Array, length: number): Buffer {
+  const changed = Buffer.from(zip)
+  changed.writeUInt32LE(length, changed.indexOf('PK\x01\x02', 0, 'latin1') + 24)
+  return changed
 }
 
 function uint16(value: number): Buffer {
   const bytes = Buffer.alloc(2)
   bytes.writeUInt16LE(value)
-  return bytes
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(value)
   return bytes
 }
