@@ -27,10 +27,15 @@ const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'no
 // Intl names these codes, too, but the names say nothing.
 const unknownCountries = ['ZZ', 'XX']
 
+// Intl takes longer than all else of a look-up. There are 676 codes at most.
+const namesByCode = new Map<string, string | null>()
+
 // null for what is no code of a country, since some databases have such values.
 function countryName(code: string | null): string | null {
   if (code === null || !/^[A-Z]{2}$/.test(code) || unknownCountries.includes(code)) return null
-  return countryNames.of(code) ?? null
+  const name = namesByCode.get(code) ?? countryNames.of(code) ?? null
+  namesByCode.set(code, name)
+  return name
 }
 
 export function routingOf(record: IpRecord): Network['routing'] {

@@ -49,8 +49,16 @@ function networkRecord(name: string): object | null {
     : { autonomous_system_number: Number(asn), autonomous_system_organization: holder }
 }
 
+const operators = new WeakMap<AddressData, Set<string>>()
+
 /** Operators of VPNs, relays and crawlers whose addresses the lists have. */
-export function listedOperators({ labels }: AddressData): Set<string> {
+export function listedOperators(data: AddressData): Set<string> {
+  const known = operators.get(data) ?? operatorsIn(data)
+  operators.set(data, known)
+  return known
+}
+
+function operatorsIn({ labels }: AddressData): Set<string> {
   const found = labels.names.flatMap((name) => labelOf(name) ?? [])
   const named = found.filter(({ kind }) => kind === 'vpn' || kind === 'relay' || kind === 'bot')
   return new Set(named.map(({ operator }) => operator))

@@ -1,4 +1,5 @@
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { isObject } from '../../../schemas/lenient.ts'
 import { parsedJson } from '../../text.ts'
 
@@ -32,10 +33,18 @@ const thumbprint = (x: string): string =>
 /** `x`: the public key. Never throws. */
 export function isSignedBy(x: string, { base, bytes }: { base: string; bytes: Buffer }): boolean {
   try {
-    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
     // Node gives headers as Latin-1.
-    return verify(null, Buffer.from(base, 'latin1'), key, bytes)
+    return verify(null, Buffer.from(base, 'latin1'), keyOf(x), bytes)
   } catch {
     return false
   }
+}
+
+// To read a key takes as long as to verify by it.
+const read = new LRUCache<string, KeyObject>({ max: 1000 })
+
+function keyOf(x: string): KeyObject {
+  const key = read.get(x) ?? createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  read.set(x, key)
+  return key
 }

@@ -2,7 +2,7 @@ import { type CatalogueEntry, listOf, namedAgent } from '../../../infra/agents/c
 import type { NetworkSource } from '../../../infra/ip/network.ts'
 import { fieldValue } from '../../../infra/wire/web-bot-auth/fields.ts'
 import type { SessionAgent } from '../../../schemas/events.ts'
-import { readAgent } from '../session/agent.ts'
+import { isListedBot, readAgent } from '../session/agent.ts'
 import { recordedHandshake } from '../session/handshake.ts'
 import { identify, searchedList } from '../session/identity.ts'
 import { isHosted } from '../signals/connection.ts'
@@ -101,11 +101,6 @@ const applies: Record<RequestReason, (seen: Seen) => boolean> = {
   browser_with_tool_handshake: ({ userAgent, ja4 }) =>
     recordedHandshake(ja4)?.kind === 'tool' && readAgent(userAgent).engine !== 'unknown',
   hosting_network: ({ place }) => isHosted(place),
-}
-
-function isListedBot(userAgent: string): boolean {
-  const { listed, webView } = readAgent(userAgent)
-  return listed && !webView
 }
 
 const isUnchecked: Record<Unchecked, (seen: Seen) => boolean> = {

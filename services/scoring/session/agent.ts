@@ -76,7 +76,6 @@ export function readAgent(userAgent: string): Agent {
 
 function parseAgent(userAgent: string): Agent {
   const { browser, engine, os, platform } = Bowser.parse(userAgent)
-  const appName = apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
   return {
     browser: browser.name || null,
     version: browser.version || null,
@@ -87,12 +86,19 @@ function parseAgent(userAgent: string): Agent {
     systemVersion: os.version ?? null,
     // Bowser names no type for Chromebooks.
     formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
-    appName,
-    webView: appName !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent),
+    appName: appOf(userAgent),
+    webView: isWebView(userAgent),
     embedded: /\b(QtWebEngine|Electron)\//.test(userAgent),
     listed: isbot(userAgent),
   }
 }
+
+/** Whether the isbot list has it, and it is no web view of an app. Costs much less than to read all of it. */
+export const isListedBot = (userAgent: string): boolean => isbot(userAgent) && !isWebView(userAgent)
+
+const appOf = (userAgent: string) => apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
+const isWebView = (userAgent: string) =>
+  appOf(userAgent) !== null || /; wv\)/.test(userAgent) || isIosWebView(userAgent)
 
 function formFactorOf(type: string | undefined): Agent['formFactor'] {
   return type === 'desktop' || type === 'mobile' || type === 'tablet' ? type : 'unknown'
