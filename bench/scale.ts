@@ -19,6 +19,9 @@ export interface Scale {
   costSessions: number
   handOffs: number
   reads: number
+  /** Runs of requests without JavaScript, and how long each sends. */
+  requestRounds: number
+  requestSeconds: number
   /** Seconds at half of the peak rate. */
   halfPeakSeconds: number
   /** Seconds at three times the peak rate. */
@@ -48,6 +51,8 @@ export const fullScale: Scale = {
   costSessions: 600,
   handOffs: 200,
   reads: 6000,
+  requestRounds: 3,
+  requestSeconds: 20,
   halfPeakSeconds: 10,
   overloadSeconds: 10,
   rebuilds: { rounds: 3, warmUps: 1 },
@@ -73,6 +78,8 @@ export const quickScale: Scale = {
   costSessions: 200,
   handOffs: 20,
   reads: 500,
+  requestRounds: 1,
+  requestSeconds: 2,
   halfPeakSeconds: 3,
   overloadSeconds: 5,
   rebuilds: { rounds: 1, warmUps: 1 },

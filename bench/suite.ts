@@ -10,6 +10,7 @@ import { measurePeak } from './measures/peak.ts'
 import { measureReadable } from './measures/readable.ts'
 import { measureReadback } from './measures/readback.ts'
 import { measureRebuild } from './measures/rebuild.ts'
+import { measureRequests } from './measures/requests.ts'
 import { measureRoles } from './measures/roles.ts'
 import { measureSessionCost } from './measures/session-cost.ts'
 import { measureStartup } from './measures/startup.ts'
@@ -24,6 +25,7 @@ export const stepNames = [
   'hand-off',
   'readable',
   'readback',
+  'requests',
   'overload',
   'roles',
   'webhooks',
@@ -65,6 +67,7 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     await step('readback', async () => [await measureReadback(traffic, scale)])
     return peak
   })
+  await step('requests', () => measureRequests(environment, scale))
   const overload = { environment, peak, seconds: scale.overloadSeconds }
   await step('overload', () => measureOverload(overload))
   await step('roles', () => measureRoles(environment, scale.costSessions))

@@ -7,6 +7,7 @@ import { root } from '../support/test-projects.ts'
 const steps = {
   cost: 'processor time a session over the floor',
   readback: 'GET session detail',
+  requests: 'POST /v1/requests/score p99',
   webhooks: 'decision to first webhook attempt',
   rebuild: 'rebuild of the sessions read model',
   collect: 'session open, throughput',
