@@ -126,6 +126,8 @@ const settings = z.object({
   SIGNATURE_MAX_SECONDS: z.coerce.number().int().min(60).max(86_400).default(3600),
   /** Keys of agents and host names of addresses are fetched from the internet. */
   AGENT_LOOKUPS: z.enum(['on', 'off']).default('on'),
+  /** Set = attestations of these apps are verified. It has keys of the Play Console. */
+  ATTESTED_APPS_FILE: optionalText,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,

@@ -99,6 +99,8 @@ export interface DocumentOpened {
   http2_fingerprint: null | string
   /** Null where the request has no header of Web Bot Auth. */
   signature: null | DocumentSignature
+  /** Of a document of an app, whose attestation is bound to it. */
+  client_public_key: null | string
 }
 
 /** A client reported a network check. */
@@ -1389,6 +1391,35 @@ export interface SessionAgent {
   evidence: null | AgentEvidence
 }
 
+export type AttestationStatus = 'unverified' | 'valid' | 'invalid'
+
+/** The app on one device, with this attestation counted. */
+export interface AttestedDevice {
+  id: string
+  /** Of App Attest: SPKI, DER, base64. */
+  public_key: null | string
+  /** The last one of the key; 0 without any. */
+  counter: number
+  first_seen_at: number
+  last_seen_at: number
+  /** Sessions. */
+  seen_count: number
+}
+
+/** What was found of the attestation that an app sent. */
+export interface SessionAttestation {
+  /** unverified: it could not be checked, as its app or its key is not known. */
+  status: AttestationStatus
+  /** app_attest, app_attest_assertion or play_integrity. */
+  method: string
+  /** Why it is not valid. */
+  reason: null | string
+  /** The app that was attested: of Apple with its team, of Google its package. */
+  app_id: null | string
+  /** Null unless it is valid. */
+  device: null | AttestedDevice
+}
+
 /** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
 export interface SessionScored {
   /** The decision, evt_...; deterministic, so a retry repeats it. */
@@ -1452,6 +1483,8 @@ export interface SessionScored {
   model: null | string
   /** Null for decisions of before it was looked for. */
   agent: null | SessionAgent
+  /** Null where none was sent, and for decisions of before it was looked at. */
+  attestation: null | SessionAttestation
 }
 
 /** The customer took a mark away from a session. The mark before it counts again. */

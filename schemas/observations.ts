@@ -357,6 +357,32 @@ export const behaviorSchema = group({
   clipboard: group({ ...channel, copies: countOrZero, pastes: countOrZero }),
 })
 
+/** By name: what a device attests an app with. */
+export const attestationTypes = ['app_attest', 'app_attest_assertion', 'play_integrity'] as const
+
+/** What a device says to vouch for an app, as its platform's own interface returned it. */
+export interface SentAttestation {
+  type: (typeof attestationTypes)[number]
+  /** App Attest: the id of the key, as `generateKey` returned it. Play Integrity: the app's `install_id`. */
+  key_id: string
+  /** App Attest: base64. Play Integrity: the token. */
+  data: string
+}
+
+// Of Apple some 8,000 characters, of Google fewer.
+const attestationLimits = { key_id: 128, data: 16_384 }
+
+export const attestationSchema: Lenient<SentAttestation | null> = {
+  form: '{ type, key_id, data }',
+  parse(value) {
+    if (!isObject(value)) return null
+    const type = attestationTypes.find((name) => name === value.type)
+    const key_id = stringUpTo(attestationLimits.key_id).parse(value.key_id)
+    const data = stringUpTo(attestationLimits.data).parse(value.data)
+    return type && key_id && data ? { type, key_id, data } : null
+  },
+}
+
 export type Snapshot = Read<typeof snapshotSchema>
 export type Behavior = Read<typeof behaviorSchema>
 
@@ -368,6 +394,8 @@ export interface Observations {
   behavior?: Behavior | undefined
   /** In a hand-off: SHA-256, lower-case hex, of the text that the site bound its request to. */
   binding?: string | undefined
+  /** Of an app, in any body. */
+  attestation?: SentAttestation | undefined
 }
 
 const sha256Hex = /^[0-9a-f]{64}$/
@@ -383,12 +411,14 @@ export const observationsSchema: Lenient<Observations> = {
   parse(value) {
     if (!isObject(value) || value.version !== 1) throw new Error('not observations of version 1')
     const { elapsed_ms, snapshot, behavior, binding } = value
+    const attestation = attestationSchema.parse(value.attestation)
     return {
       version: 1,
       elapsed_ms: number.parse(elapsed_ms),
       ...(isObject(snapshot) ? { snapshot: snapshotSchema.parse(snapshot) } : {}),
       ...(isObject(behavior) ? { behavior: behaviorSchema.parse(behavior) } : {}),
       ...(typeof binding === 'string' && sha256Hex.test(binding) ? { binding } : {}),
+      ...(attestation && { attestation }),
     }
   },
 }

@@ -45,6 +45,7 @@ export const personalFields = {
     'behavior_hash',
     'sdk',
     'agent',
+    'attestation',
   ],
   ClientUserAttached: ['client_user_id'],
   VisitorLinked: ['continuity_id', 'presented_continuity_ids', 'install_id', 'components', 'network'],

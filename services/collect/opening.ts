@@ -90,6 +90,7 @@ export function documentOpened({
     challenge: challenges.challenge,
     timing_nonce: challenges.timingNonce,
     canvas_seed: challenges.canvasSeed,
+    client_public_key: facts.platform === 'web' ? null : scope.clientPublicKey,
   }
   const eventId = derivedId('doc', documentIdHash)
   return { event: { type: 'DocumentOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }

@@ -14,13 +14,15 @@ import type { CountedSession } from '../../projections/repeats/counted.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
+import type { Attesting } from './attestation/devices.ts'
+import { attestationsOf, withAttestations } from './attestation/outcomes.ts'
 import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
 import type { Lookups } from './identity/lookups.ts'
 import { outcomesOf, pendingOf, withOutcomes } from './identity/outcomes.ts'
 import type { CountDecision } from './metrics.ts'
 import type { ModelsAt } from './model/follow.ts'
 import { scoredEvent } from './scored-event.ts'
-import { isSessionEvent, type SessionState } from './session/state.ts'
+import { isSessionEvent, type SessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/evaluate.ts'
 import {
   noteWritten,
@@ -48,6 +50,8 @@ export interface ScoreDeps extends DecisionSources {
   onDecided?: CountDecision | undefined
   /** Default: nothing of agents is looked up. */
   lookups?: Pick<Lookups, 'request'> | undefined
+  /** Default: no attestation is looked at. */
+  attesting?: Attesting | undefined
 }
 
 interface ScoreBatches {
@@ -100,7 +104,13 @@ async function scoreIn(
   const events = unread.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
   const modelOf = await deps.modelsAt?.(startedAt, tx)
   const outcomes = await outcomesOf(tx, pendingOf(events, known), startedAt)
-  const deciding = { ...deps, modelOf, now: startedAt, withOutcomes: withOutcomes(outcomes) }
+  const attestations = await attestationsOf(tx, { events, known }, deps.attesting)
+  const adding = [withOutcomes(outcomes), withAttestations(attestations)]
+  const deciding = {
+    ...{ ...deps, modelOf, now: startedAt },
+    withOutcomes: (state: SessionState, event: SessionEvent) =>
+      adding.reduce((found, add) => add(found, event), state),
+  }
   const { apply, changed, decisions } = startDecisions(known, deciding)
   for (const event of events.filter(isSessionEvent)) {
     orFailed(() => apply(event, event.meta.traceparent))
@@ -126,6 +136,7 @@ async function scoreIn(
   const states = linked(changed, resolution)
   const writes = [
     ...resolution.index.save(),
+    ...attestations.save(),
     ...saveStates({ states, partitions: partitionsOf(events), known }),
     ...saveRows(offsets, nextOffsets),
   ]

@@ -128,11 +128,13 @@ const none: NativeDetail = {
 }
 
 /** Members of iOS and Android sessions; all null for the web, and where the SDK reported nothing. */
-export function nativeDetailOf({ platform, snapshot }: Facts): NativeDetail {
+export function nativeDetailOf({ platform, snapshot, attestation }: Facts): NativeDetail {
   const native = snapshot?.native
-  if (platform === 'web' || !native) return none
+  if (platform === 'web') return none
+  const device_identity = identityOf(attestation, platform)
+  if (!native) return { ...none, device_identity }
   return {
-    ...none,
+    ...{ ...none, device_identity },
     native_runtime_integrity: integrityOf(native, platform),
     native_app: appOf(native),
     native_carrier: carrierOf(native, platform),
@@ -140,6 +142,23 @@ export function nativeDetailOf({ platform, snapshot }: Facts): NativeDetail {
     install_id: native.install_id,
   }
 }
+
+function identityOf(
+  attestation: Facts['attestation'],
+  platform: AppPlatform,
+): NativeDetail['device_identity'] {
+  if (!attestation?.device) return null
+  const { id, first_seen_at, last_seen_at, seen_count } = attestation.device
+  return {
+    ...{ object: 'device_identity', id, platform },
+    // The key is the device's own, or else the id is that of a genuine app.
+    ...{ confidence: 100, source: 'attested', identified_at: iso(last_seen_at) },
+    lifecycle: { first_seen_at: iso(first_seen_at), last_seen_at: iso(last_seen_at), seen_count },
+    matched_anchors: [attestation.method === 'play_integrity' ? 'install_id' : 'attested_key'],
+  }
+}
+
+const iso = (at: number) => new Date(at).toISOString()
 
 function appOf({ bundle_id, app_version, app_build, ...native }: Native): NativeApp | null {
   if (bundle_id === null) return null

@@ -14,6 +14,7 @@ export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void
   const named = erased.flatMap((one) => [...one.erased_visitor_ids, ...one.changed_visitor_ids])
   await remakeFromLinks(tx, [...new Set([...rows.map(({ visitor_id }) => visitor_id), ...named])])
   await tx.query('delete from scoring.sessions where session_id = any($1)', [sessionIds])
+  await tx.query('delete from scoring.attested_devices where session_id = any($1)', [sessionIds])
 }
 
 /**

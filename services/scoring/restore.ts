@@ -9,11 +9,12 @@ import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { replacing, writeRows } from '../../infra/postgres/table.ts'
 import { isReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
+import { attestedDevices, deviceIn, type KnownDevice } from './attestation/tables.ts'
 import { readOffset } from './store.ts'
 import { allKeys, linkedProfile, storageKeyOf, visitorKeysOf } from './visitors/keys.ts'
 import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
-import { deleteEndedVisitors, type EndedVisitors, endedVisitors } from './visitors/prune.ts'
+import { deleteEndedVisitors, type EndedVisitors, endedVisitors, pruneDevices } from './visitors/prune.ts'
 import { knownVisitors, type Link, links as linkTable, visitorKeys } from './visitors/tables.ts'
 
 export interface VisitorSources extends EventSource {
@@ -71,6 +72,7 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
   await tx.query(gathering)
   const ended = await readEnded(sources)
   for (const tables of [rebuiltTables, ownTables]) await deleteEndedVisitors(tx, ended, tables)
+  await pruneDevices(tx, ended, 'rebuilt_devices')
   const { rows } = await tx.query(comparison)
   return counts.parse(rows)[0]
 }
@@ -83,7 +85,9 @@ async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
     insert into scoring.links select * from rebuilt_links;
     insert into scoring.visitors (${knownVisitors.names}) select * from rebuilt_visitors;
-    insert into scoring.visitor_keys (${visitorKeys.names}) select * from rebuilt_visitor_keys`)
+    insert into scoring.visitor_keys (${visitorKeys.names}) select * from rebuilt_visitor_keys;
+    delete from scoring.attested_devices;
+    insert into scoring.attested_devices (${attestedDevices.names}) select ${attestedDevices.names} from rebuilt_devices`)
 }
 
 const counts = z.tuple([
@@ -95,9 +99,11 @@ const temporaryTables = `create temporary table rebuilt_links (like scoring.link
   create temporary table rebuilt_reassignments (
     session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint
   ) on commit drop;
+  create temporary table rebuilt_devices (like scoring.attested_devices, primary key (device_id)) on commit drop;
   create temporary table rebuilt_erased (session_id text primary key) on commit drop`
 
 const gathering = `delete from rebuilt_links where session_id in (select session_id from rebuilt_erased);
+  delete from rebuilt_devices where session_id in (select session_id from rebuilt_erased);
   update rebuilt_links l
     set visitor_id = m.visitor_id, apart_from = m.apart_from, merged_at = m.merged_at from rebuilt_reassignments m
     where m.session_id = l.session_id;
@@ -144,7 +150,7 @@ async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stret
     ...{ topic, from: startOf },
     async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
-      await runTogether(tx, putLinks([...links.values()]))
+      await runTogether(tx, [...putLinks([...links.values()]), ...putDevices(events.flatMap(devicesOf))])
       await putReassignments(tx, events)
       await noteErased(tx, events)
       // A transaction that says nothing for long is ended.
@@ -193,6 +199,23 @@ function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
     keys: allKeys(keys),
     ...{ apart_from: null, merged_at: null },
   }
+}
+
+const devicesOf = ({ type, data }: RecordedEvent): KnownDevice[] =>
+  type === 'SessionScored' ? [deviceIn(data) ?? []].flat() : []
+
+// Decisions come by partition, and the one counts that saw the most.
+function putDevices(devices: KnownDevice[]): Part[] {
+  const inOrder = devices.toSorted((one, other) => one.last_seen_at - other.last_seen_at)
+  const newest = new Map(inOrder.map((device) => [device.id, device]))
+  const { columns } = attestedDevices
+  return writeRows(
+    { name: 'rebuilt_devices as known', key: attestedDevices.key },
+    {
+      ...{ as: 'put_devices', columns, rows: [...newest.values()] },
+      conflict: `${replacing(attestedDevices)} where excluded.last_seen_at >= known.last_seen_at`,
+    },
+  )
 }
 
 function putLinks(rows: Link[]): Part[] {

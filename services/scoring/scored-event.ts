@@ -88,6 +88,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     reason: trigger.reason,
     model: modelId(model),
     agent: facts.identity,
+    attestation: facts.attestation,
   }
 }
 
@@ -159,8 +160,7 @@ function coverageOf(facts: Facts, described: Described): SessionScored['analysis
     runtime: native !== null || (snapshot?.automation.webdriver ?? null) !== null,
     behavioral: facts.behavioral,
     visitor_identity: visitor !== null,
-    // No SDK carries an attestation of its platform yet.
-    attestation: native === null ? null : false,
+    attestation: facts.platform === 'web' ? null : facts.attestation?.status === 'valid',
   }
 }
 

@@ -15,6 +15,8 @@ import { purgeClaims } from '../collect/claims.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
+import { loadAttestedApps } from '../scoring/attestation/apps.ts'
+import type { Attesting } from '../scoring/attestation/devices.ts'
 import { runIdentity } from '../scoring/identity/run.ts'
 import { purgeIdentity } from '../scoring/identity/tables.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
@@ -130,6 +132,7 @@ async function startScoring(
     modelsAt,
     onDecided,
     lookups: identity,
+    attesting: await loadAttesting(core),
   })
   return startTogether<Running>([
     ...[learning, minimal, models, pruner, runSessionScheduler(core), ...(identity ? [identity] : [])].map(
@@ -137,6 +140,13 @@ async function startScoring(
     ),
     scoring,
   ])
+}
+
+async function loadAttesting({ config }: Core): Promise<Attesting | undefined> {
+  const apps = loadAttestedApps(config)
+  if (!apps) return undefined
+  const { judgeAttestation: judge } = await import('../scoring/attestation/judge.ts')
+  return { apps, judge }
 }
 
 // No network is excepted, because agents name the addresses that are fetched.

@@ -43,6 +43,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.ts'
 import { gateMigrations } from '../gate/gate.ts'
+import { attestationMigrations } from '../scoring/attestation/tables.ts'
 import { eraseStates } from '../scoring/erase.ts'
 import { identityMigrations } from '../scoring/identity/tables.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
@@ -185,6 +186,7 @@ const servingMigrations = [
   // Collect reads how far scoring is, wherever that runs.
   scoringMigrations,
   identityMigrations,
+  attestationMigrations,
   queueMigrations,
   gateMigrations,
   probeMigrations,

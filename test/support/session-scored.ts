@@ -246,6 +246,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     behavior_hash: null,
     repeats: null,
     agent: null,
+    attestation: null,
     given_answers: null,
     key_id: 'key_00000000000000000000000001',
     platform: 'web',

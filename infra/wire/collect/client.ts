@@ -54,7 +54,10 @@ export interface CollectClientOptions {
   pause?: () => Promise<void>
 }
 
-export type OpenedSession = Omit<OpenResponse, 'serverPublicKey' | 'nonce' | 'sharedPostVersion'>
+export type OpenedSession = Omit<OpenResponse, 'serverPublicKey' | 'nonce' | 'sharedPostVersion'> & {
+  /** What the client made for the document: an app attests it. */
+  clientPublicKey: string
+}
 
 interface BatchAck {
   seq: number
@@ -99,7 +102,7 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
     const parts = { transport, random, crypto, deflate, encode }
     const { publicKey } = keyPair
     return {
-      session,
+      session: { ...session, clientPublicKey: publicKey },
       sender: createBodySender({ ...parts, address: session, keys, publicKey, firstNonce: nonce }),
     }
   }

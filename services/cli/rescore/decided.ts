@@ -68,7 +68,17 @@ function isAmong(decision: SessionScored, { since, until, ...those }: RehearsedS
 }
 
 function recordedOf(decision: SessionScored): RecordedDecision {
-  const { session_id, organization_id, evaluated_at, verdict, risk_score, network, repeats, agent } = decision
+  const {
+    session_id,
+    organization_id,
+    evaluated_at,
+    verdict,
+    risk_score,
+    network,
+    repeats,
+    agent,
+    attestation,
+  } = decision
   const { browser, country, page_host, has_snapshot, signals } = sessionFacts(decision)
   return {
     row: {
@@ -79,6 +89,6 @@ function recordedOf(decision: SessionScored): RecordedDecision {
     },
     decisionId: decision.event_id,
     openedAt: decision.created_at,
-    ...{ network, repeats, agent },
+    ...{ network, repeats, agent, attestation },
   }
 }

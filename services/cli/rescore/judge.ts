@@ -1,4 +1,4 @@
-import type { Network, Repeats, SessionAgent } from '../../../schemas/events.ts'
+import type { Network, Repeats, SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
 import { foldSessions } from '../../scoring/decide.ts'
 import type { ScoringModel } from '../../scoring/model/model.ts'
 import type { SessionEvent, SessionState } from '../../scoring/session/state.ts'
@@ -14,6 +14,7 @@ export interface RecordedDecision {
   network: Network
   repeats: Repeats | null
   agent: SessionAgent | null
+  attestation: SessionAttestation | null
 }
 
 /** What decided beside the session's own events, at the time of the decision. */
@@ -63,11 +64,11 @@ export function startReplay(recorded: RecordedDecision, conditions: Conditions):
 
 function judged(
   state: SessionState,
-  { row, network, repeats, agent }: RecordedDecision,
+  { row, network, repeats, agent, attestation }: RecordedDecision,
   { model, allowsMinimal }: Conditions,
 ): Judged {
   const input = { state, network: { ...network, sources: [] }, allowsMinimal: () => allowsMinimal }
   const fired = new Set(row.signals.split(' '))
-  const { score, fired: now } = evaluateAsRecorded(input, model, { fired, repeats, agent })
+  const { score, fired: now } = evaluateAsRecorded(input, model, { fired, repeats, agent, attestation })
   return { model, signals: now.map(({ slug }) => slug), risk: score.risk, verdict: score.verdict }
 }

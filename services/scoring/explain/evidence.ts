@@ -21,7 +21,7 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
       ...(facts.isMinimal ? leftOut : []),
       ...uncheckedNetwork(facts.network),
       ...uncheckedNative(facts, described.native_runtime_integrity),
-      ...(facts.platform === 'web' ? [] : ['attestation']),
+      ...(facts.platform === 'web' || wasAttested(facts) ? [] : ['attestation']),
     ],
     missing: facts.missing,
     withheld: facts.withheld,
@@ -29,6 +29,8 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
     claimed: claimedOf(described),
   }
 }
+
+const wasAttested = ({ attestation }: Facts) => ['valid', 'invalid'].includes(attestation?.status ?? '')
 
 function sourcesOf(facts: Facts, { visitor }: Described): string[] {
   const { snapshot, behavioral, document, network, answers, identity } = facts
@@ -45,6 +47,7 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     published_ranges: (identity.evidence?.list ?? null) !== null,
     reverse_dns: identity.method === 'reverse_dns' || (identity.evidence?.host_name ?? null) !== null,
     signature_directory: identity.method === 'signature',
+    attestation: wasAttested(facts),
   }
   const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
   return [...own, ...network.sources]
@@ -211,7 +214,12 @@ export function measuredOf(
   facts: Facts,
 ): string | null {
   const ofInput = facts.behavior && measured?.(facts.behavior)
-  return ofInput ?? ofNear(facts)[slug] ?? null
+  return ofInput ?? ofNear(facts)[slug] ?? ofAttestation(facts)[slug] ?? null
+}
+
+function ofAttestation({ attestation }: Facts): Partial<Record<Slug, string>> {
+  const reason = attestation?.reason?.replaceAll('_', ' ')
+  return reason === undefined ? {} : { attestation_invalid: reason, app_unattested: reason }
 }
 
 // Counts of other sessions.

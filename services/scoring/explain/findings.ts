@@ -28,6 +28,7 @@ const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
     'native_hooks',
     'native_code_signing_invalid',
     'native_jailbreak_or_root',
+    'device_not_trusted',
   ],
   developer_tools_detected: [
     'developer_tools_detected',
@@ -63,6 +64,8 @@ const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
     'realm_differences',
     'native_observations_missing',
     'browser_user_agent_in_app',
+    'attestation_invalid',
+    'attestation_counter',
   ],
   replay_suspected: [
     'stale_snapshot',

@@ -88,7 +88,12 @@ const risks: Theme[] = [
   {
     key: 'unattested_app',
     summary: 'Nothing attests that this is the app, so that a script may have made it up.',
-    includes: of('attestation'),
+    includes: ({ slug }) => slug === 'app_unattested',
+  },
+  {
+    key: 'invalid_attestation',
+    summary: 'The attestation of the app is not valid, so that another program may have sent it.',
+    includes: (signal) => of('attestation')(signal) && signal.slug !== 'app_unattested',
   },
   {
     key: 'compromised_app',

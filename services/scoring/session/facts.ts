@@ -1,7 +1,7 @@
 import type { AddressNetwork } from '../../../infra/ip/network.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
-import type { Platform, Repeats, SessionAgent } from '../../../schemas/events.ts'
+import type { Platform, Repeats, SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import {
@@ -12,6 +12,7 @@ import {
   noAnswers,
   nothingLearned,
 } from './answers.ts'
+import { attestationOf } from './attestation.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
 import { type HandshakeFacts, judgeHandshake } from './handshake.ts'
 import { type IdentityChecks, type IdentityClaims, identify } from './identity.ts'
@@ -32,6 +33,8 @@ export interface Facts {
   agent: Agent
   /** The bot that it says it is. */
   identity: SessionAgent
+  /** What the device says of the app; null for pages, and where nothing was sent. */
+  attestation: SessionAttestation | null
   /** Brave, Firefox's fingerprinting resistance, Tor: they explain noise and patched functions. */
   privacyTool: boolean
   network: AddressNetwork
@@ -76,6 +79,8 @@ export interface FactsInput {
   checks?: IdentityChecks | undefined
   /** As a decision recorded it. Default: by the checks. */
   identity?: SessionAgent | null | undefined
+  /** Likewise. Default: what was found of what the session sent. */
+  attestation?: SessionAttestation | null | undefined
   visitorSessions?: number
   repeats?: Repeats | null
   near?: NearRepeats | null
@@ -118,6 +123,7 @@ export function readFacts(input: FactsInput): Facts {
     headerUserAgent: state.user_agent,
     agent,
     identity: input.identity ?? identify(claimsOf({ state, snapshot, userAgent, document }), checks),
+    attestation: input.attestation ?? attestationOf(state),
     privacyTool: snapshot !== null && isPrivacyTool(snapshot, agent),
     network,
     unreadable: state.unreadable,

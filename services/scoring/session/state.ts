@@ -7,6 +7,7 @@ import type {
   Environment,
   Platform,
   ResultRequested,
+  SessionAttestation,
   SessionIdled,
   SessionOpened,
   Verdict,
@@ -231,6 +232,12 @@ export interface DocumentState {
   signature?: DocumentSignature | null
   /** By its key, once that is known. */
   signature_outcome?: SignatureOutcome
+  /** Of a document of an app. */
+  client_public_key?: string | null
+  /** The worst of what it sent. */
+  attestation?: SessionAttestation
+  /** Hash of what was sent, so that the same counts once. */
+  attested?: string
   challenge: string
   timing_nonce: string
   /** Seed of the drawing. Missing where the document's opening is not known. */
@@ -265,6 +272,7 @@ function openedDocument(event: DocumentOpened): DocumentState {
     ja4: event.ja4,
     http2_fingerprint: event.http2_fingerprint,
     ...(event.signature && { signature: event.signature }),
+    ...(event.client_public_key !== null && { client_public_key: event.client_public_key }),
     challenge: event.challenge,
     timing_nonce: event.timing_nonce,
     canvas_seed: event.canvas_seed,

@@ -1,5 +1,6 @@
 import { agentSignals } from './agents.ts'
 import { answerSignals } from './answers.ts'
+import { attestationSignals } from './attestation.ts'
 import { automationSignals, tamperSignals } from './automation.ts'
 import { behaviorSignals, trustSignals } from './behavior.ts'
 import { nativeSignals, networkSignals, protocolSignals } from './connection.ts'
@@ -23,6 +24,7 @@ const all = [
   ...machineSignals,
   ...behaviorSignals,
   ...nativeSignals,
+  ...attestationSignals,
   ...repeatSignals,
   ...trustSignals,
 ]

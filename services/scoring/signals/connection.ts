@@ -138,12 +138,6 @@ export const nativeSignals = signals({
     falsePositives: 'none; every SDK of apps reports some',
     fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
   },
-  app_unattested: {
-    name: 'App that nothing attests',
-    looksAt: 'nothing of Apple or Google attests the app, so that a script may have made all of it up',
-    falsePositives: 'every app, until attestation is there',
-    fires: ({ platform }) => platform !== 'web',
-  },
   browser_user_agent_in_app: {
     name: "A browser's user agent from an app",
     looksAt: 'the requests of an app carry the `User-Agent` of a browser',

@@ -1,4 +1,4 @@
-import type { SessionAgent } from '../../../schemas/events.ts'
+import type { SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
 import { type ModelSignal, type ScoringModel, standardModel } from '../model/model.ts'
 import { type Score, scoreOf } from '../model/score.ts'
 import { type AnswerFacts, type AnswersInput, noAnswers, proofOf } from '../session/answers.ts'
@@ -50,6 +50,7 @@ export function withHistory(
 interface Recorded extends Pick<Facts, 'repeats'> {
   /** Null where nobody looked for it. */
   agent: SessionAgent | null
+  attestation: SessionAttestation | null
   /** The signals that fired. */
   fired: ReadonlySet<string>
 }
@@ -61,12 +62,12 @@ interface Recorded extends Pick<Facts, 'repeats'> {
 export function evaluateAsRecorded(
   { state, network, allowsMinimal }: Pick<FactsInput, 'state' | 'network' | 'allowsMinimal'>,
   model: ScoringModel,
-  { fired, repeats, agent: identity }: Recorded,
+  { fired, repeats, agent: identity, attestation }: Recorded,
 ): Evaluation {
   const judge = ({ snapshot, document }: AnswersInput): AnswerFacts => ({
     ...{ ...noAnswers, proof: proofOf(snapshot, document), engine: engineAsRecorded(state, fired) },
   })
-  const facts = readFacts({ state, network, allowsMinimal, repeats, judge, identity })
+  const facts = readFacts({ state, network, allowsMinimal, repeats, judge, identity, attestation })
   const fires = (signal: Signal) => (signal.unrecorded ? fired.has(signal.slug) : signal.fires(facts))
   return scored(facts, signalCatalogue.filter(fires), model)
 }

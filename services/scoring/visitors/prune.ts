@@ -109,7 +109,19 @@ async function walkOn(tx: Tx, ended: EndedVisitors, walk: Walk): Promise<Walk | 
     return after ? { of: 'keys', after } : { of: 'links' }
   }
   const after = await pruneLinksPage(tx, walk.after)
-  return after === undefined ? undefined : { of: 'links', after }
+  if (after !== undefined) return { of: 'links', after }
+  await pruneDevices(tx, ended, 'scoring.attested_devices')
+  return undefined
+}
+
+/** Deletes attested devices that were not seen since. */
+export async function pruneDevices(tx: Tx, of: EndedVisitors, name: string): Promise<void> {
+  if (of.size === 0) return
+  await tx.query(
+    `delete from ${name} d using ${ended}
+     where d.organization_id = ended.organization_id and d.last_seen_at < ended.before`,
+    [[...of.keys()], [...of.values()]],
+  )
 }
 
 const restMs = 50

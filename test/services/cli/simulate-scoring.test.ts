@@ -42,6 +42,7 @@ function eventsOf(plan: SessionPlan, { key }: Keys): SessionEvent[] {
       ja4: null,
       http2_fingerprint: null,
       signature: null,
+      client_public_key: null,
       challenge: 'challenge',
       timing_nonce: 'timing',
       canvas_seed: 'seed',

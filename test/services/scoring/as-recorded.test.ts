@@ -69,6 +69,7 @@ test('what a decision recorded is all that is needed of others to find the same 
         fired,
         repeats: history.repeats,
         agent: live.facts.identity,
+        attestation: live.facts.attestation,
       })
       expect({ fired: slugs(again), score: again.score }).toEqual({ fired: slugs(live), score: live.score })
       for (const slug of fired) seen.add(slug)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
-import type { AgentStatus, Network, Platform, Repeats } from '../../../schemas/events.ts'
+import type { AgentStatus, AttestationStatus, Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
 import { noAnswers, nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { type Facts, readFacts } from '../../../services/scoring/session/facts.ts'
@@ -92,6 +92,10 @@ const rush = { address_visitors: all(20), address_sessions: all(22) }
 const named = (...globals: string[]): Given => ({ parts: { automation: { globals } } })
 const says = (user_agent: string): Given => ({ parts: { navigator: { user_agent } } })
 const app = (native: NonNullable<Parts['native']>): Given => ({ client: { snapshot: { native } } })
+const attested = (status: AttestationStatus, reason: string | null = null): Given => ({
+  ...app({ device_model: 'Pixel 8', hooks: false }),
+  facts: { attestation: { status, reason, method: 'app_attest', app_id: null, device: null } },
+})
 const naturalTouch = { events: 6, touches: 4, radius_std: 1.5, interval_std: 60 }
 /** What the SDK says of parts that it could not have. */
 const said = (reasons: Partial<Record<Withheld['group'], Withheld['reason']>>): Parts => ({
@@ -922,7 +926,26 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [app({ device_model: 'iPhone15,2' })],
     not: [app({ device_model: 'iPhone15,2', hooks: false }), app({ os_name: 'iOS' })],
   },
-  app_unattested: { given: [app({ device_model: 'Pixel 8', hooks: false }), { platform: 'ios' }], not: [{}] },
+  app_unattested: {
+    given: [
+      app({ device_model: 'Pixel 8', hooks: false }),
+      { platform: 'ios' },
+      attested('unverified', 'unknown_key'),
+    ],
+    not: [{}, attested('valid'), attested('invalid', 'nonce')],
+  },
+  attestation_invalid: {
+    given: [attested('invalid', 'nonce'), attested('invalid', 'malformed')],
+    not: [attested('valid'), attested('invalid', 'counter'), attested('invalid', 'device')],
+  },
+  attestation_counter: {
+    given: [attested('invalid', 'counter')],
+    not: [attested('invalid', 'nonce'), attested('valid')],
+  },
+  device_not_trusted: {
+    given: [attested('invalid', 'device')],
+    not: [attested('invalid', 'app'), attested('valid')],
+  },
   browser_user_agent_in_app: {
     given: [{ ...app({ device_model: 'Pixel 8' }), header: 'Mozilla/5.0 (X11; Linux x86_64)' }],
     not: [{ ...app({ device_model: 'Pixel 8' }), header: 'okhttp/4.12' }, { header: 'Mozilla/5.0' }],

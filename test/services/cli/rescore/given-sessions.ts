@@ -83,6 +83,7 @@ function documentOf({ page }: SessionPlan, headers: Record<string, string>) {
       ja4: null,
       http2_fingerprint: null,
       signature: null,
+      client_public_key: null,
     },
     accept_language: headers['Accept-Language'] ?? null,
     client_hints: Object.fromEntries(hints.map(([name, value]) => [name.toLowerCase(), value])),

@@ -73,7 +73,7 @@ describe('the report of an update', () => {
     const observed = startObserved(() => standardModel)
     const decided = (slugs: string) => {
       const row = { ...factRow({ signals: slugs }), signals: slugs }
-      const recorded = { network: noNetwork.lookup('', 0), repeats: null, agent: null }
+      const recorded = { network: noNetwork.lookup('', 0), repeats: null, agent: null, attestation: null }
       return { row, decisionId: 'evt_1', openedAt: 0, ...recorded }
     }
     const judged = (signals: string[]) => {

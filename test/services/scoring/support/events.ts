@@ -63,6 +63,9 @@ export function userAgentOf({ client }: TestSession): string {
   return client.snapshot.navigator?.user_agent ?? ''
 }
 
+/** Of each document of an app. */
+export const clientPublicKey = 'B6N8vBQgk8i3VdwbEOhstCY3StFqqFPtC9_AsrhtHHw'
+
 function identity(session: TestSession) {
   return { session_id: session.id, organization_id: organizationId, environment: session.environment }
 }
@@ -106,6 +109,7 @@ export function opened(session: TestSession): SessionEvent[] {
         ja4: session.ja4,
         http2_fingerprint: null,
         signature: session.signature,
+        client_public_key: session.platform === 'web' ? null : clientPublicKey,
         ...answers,
         canvas_seed: 'seed-1',
       },

@@ -1,0 +1,162 @@
+import { createHash, hash, type KeyObject, verify, X509Certificate } from 'node:crypto'
+import { AsnConvert } from '@peculiar/asn1-schema'
+import { Certificate } from '@peculiar/asn1-x509'
+import { decode } from 'cborg'
+import { z } from 'zod'
+
+/** Why an attestation does not count. `malformed`: it is not what its type says. */
+export type AttestationProblem =
+  | 'malformed'
+  | 'certificates'
+  | 'nonce'
+  | 'key'
+  | 'app'
+  | 'environment'
+  | 'signature'
+  | 'counter'
+  | 'time'
+  | 'device'
+
+interface Expected {
+  /** `TEAMID1234.com.example.app`, of all that count. */
+  appIds: readonly string[]
+  clientDataHash: Buffer
+}
+
+export interface ExpectedKey extends Expected {
+  keyId: string
+  root: X509Certificate
+  /** Epoch milliseconds: when the certificates have to be valid. */
+  at: number
+  /** Whether builds that Xcode installs count as well. */
+  allowsDevelopment: boolean
+}
+
+export interface ExpectedAssertion extends Expected {
+  /** SPKI, DER. */
+  publicKey: KeyObject
+}
+
+export interface Refused {
+  problem: AttestationProblem
+}
+
+const bytes = z.instanceof(Uint8Array).transform((array) => Buffer.from(array))
+const attestationObject = z.object({
+  fmt: z.literal('apple-appattest'),
+  attStmt: z.object({ x5c: z.array(bytes).max(8) }),
+  authData: bytes,
+})
+const assertionObject = z.object({ signature: bytes, authenticatorData: bytes })
+
+const sha256 = (...parts: Uint8Array[]): Buffer => {
+  const digest = createHash('sha256')
+  for (const part of parts) digest.update(part)
+  return digest.digest()
+}
+
+/** The public key (SPKI, DER, base64) that the device vouches for, and the app that has it. Throws nothing. */
+export function verifyAppAttest(
+  sent: Buffer,
+  expected: ExpectedKey,
+): { publicKey: string; appId: string } | Refused {
+  return orMalformed(() => {
+    const { attStmt, authData } = attestationObject.parse(decode(sent))
+    const { keyId, clientDataHash } = expected
+    const leaf = attestedCertificate(attStmt.x5c, expected)
+    if (!leaf) return { problem: 'certificates' }
+    if (!nonceIn(leaf)?.equals(nonceExtension(sha256(authData, clientDataHash)))) return { problem: 'nonce' }
+    const { appHash, counter, environment, credentialId } = readAttested(authData)
+    const hashOfKey = sha256(pointOf(leaf.publicKey))
+    const isItsKey = [credentialId, Buffer.from(keyId, 'base64')].every((id) => id.equals(hashOfKey))
+    if (!isItsKey) return { problem: 'key' }
+    const appId = appOf(appHash, expected)
+    if (appId === undefined) return { problem: 'app' }
+    if (!environmentsOf(expected).some((one) => one.equals(environment))) return { problem: 'environment' }
+    if (counter !== 0) return { problem: 'counter' }
+    return { publicKey: leaf.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'), appId }
+  })
+}
+
+/** The counter of an assertion by a key that was attested before. Whether it has grown is not asked. Throws nothing. */
+export function verifyAppAssertion(
+  sent: Buffer,
+  expected: ExpectedAssertion,
+): { counter: number; appId: string } | Refused {
+  return orMalformed(() => {
+    const { signature, authenticatorData } = assertionObject.parse(decode(sent))
+    const nonce = sha256(authenticatorData, expected.clientDataHash)
+    if (!verify('sha256', nonce, expected.publicKey, signature)) return { problem: 'signature' }
+    const appId = appOf(authenticatorData.subarray(0, appHashBytes), expected)
+    if (appId === undefined) return { problem: 'app' }
+    return { counter: authenticatorData.readUInt32BE(appHashBytes + 1), appId }
+  })
+}
+
+function orMalformed<T>(read: () => T | Refused): T | Refused {
+  try {
+    return read()
+  } catch {
+    return { problem: 'malformed' }
+  }
+}
+
+// Two certificates come along: that of the key, and the authority that the root certifies. No other one is in between.
+function attestedCertificate(
+  x5c: Buffer[],
+  { root, at }: Pick<ExpectedKey, 'root' | 'at'>,
+): X509Certificate | undefined {
+  const [leaf, authority, ...others] = x5c.map((raw) => new X509Certificate(raw))
+  if (!leaf || !authority || others.length > 0) return undefined
+  const areAuthorities = !leaf.ca && authority.ca && root.ca
+  const areValid = [leaf, authority, root].every(
+    ({ validFrom, validTo }) => Date.parse(validFrom) <= at && at <= Date.parse(validTo),
+  )
+  return areAuthorities && areValid && isIssuedBy(leaf, authority) && isIssuedBy(authority, root)
+    ? leaf
+    : undefined
+}
+
+const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate) =>
+  certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
+
+const nonceOid = '1.2.840.113635.100.8.2'
+
+function nonceIn({ raw }: X509Certificate): Buffer | undefined {
+  const { extensions = [] } = AsnConvert.parse(raw, Certificate).tbsCertificate
+  const found = extensions.find(({ extnID }) => extnID === nonceOid)
+  return found && Buffer.from(found.extnValue.buffer)
+}
+
+// DER has one form only: a sequence of one octet string with the tag 1.
+const nonceExtension = (nonce: Buffer) => Buffer.concat([Buffer.from('3024a1220420', 'hex'), nonce])
+
+// The uncompressed point of a key on P-256.
+function pointOf(key: KeyObject): Buffer {
+  const { crv, x = '', y = '' } = key.export({ format: 'jwk' })
+  if (crv !== 'P-256') throw new Error('not a key on P-256')
+  return Buffer.concat([Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')])
+}
+
+// SHA-256 of the app's id 32 | flags 1 | counter u32 | environment 16 | length u16 | credential id | its key
+const appHashBytes = 32
+const attestedBytes = appHashBytes + 1 + 4 + 16 + 2
+
+function readAttested(authData: Buffer) {
+  const length = authData.readUInt16BE(attestedBytes - 2)
+  return {
+    appHash: authData.subarray(0, appHashBytes),
+    counter: authData.readUInt32BE(appHashBytes + 1),
+    environment: authData.subarray(appHashBytes + 5, attestedBytes - 2),
+    credentialId: authData.subarray(attestedBytes, attestedBytes + length),
+  }
+}
+
+const appOf = (appHash: Buffer, { appIds }: Expected): string | undefined =>
+  appIds.find((id) => hash('sha256', id, 'hex') === appHash.toString('hex'))
+
+const production = Buffer.concat([Buffer.from('appattest'), Buffer.alloc(7)])
+const development = Buffer.from('appattestdevelop')
+
+const environmentsOf = ({ allowsDevelopment }: Pick<ExpectedKey, 'allowsDevelopment'>) =>
+  allowsDevelopment ? [production, development] : [production]

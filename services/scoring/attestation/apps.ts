@@ -1,0 +1,111 @@
+import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { appleRoot } from '../../../infra/wire/attestation/apple-root.ts'
+import type { PlayKeys } from '../../../infra/wire/attestation/play-integrity.ts'
+
+export interface AppleApp {
+  platform: 'ios'
+  organization: string
+  /** `TEAMID1234.com.example.app` */
+  appId: string
+}
+
+export interface GoogleApp {
+  platform: 'android'
+  organization: string
+  packageName: string
+  keys: PlayKeys
+}
+
+/** Which apps may attest themselves, and by what that is verified. */
+export interface AttestedApps {
+  apps: readonly (AppleApp | GoogleApp)[]
+  /** The authority above all certificates of App Attest. */
+  root: X509Certificate
+}
+
+const organization = z.string().regex(/^org_\w+$/, { error: 'expected the id of an organization' })
+
+const appleApp = z
+  .strictObject({
+    ...{ platform: z.literal('ios'), organization },
+    app_id: z
+      .string()
+      .regex(/^[A-Z0-9]{10}\.[\w.-]+$/, { error: 'expected an id such as TEAMID1234.com.example.app' }),
+  })
+  .transform(({ app_id: appId, ...app }): AppleApp => ({ ...app, appId }))
+
+const googleApp = z
+  .strictObject({
+    ...{ platform: z.literal('android'), organization },
+    package_name: z.string().regex(/^\w+(\.\w+)+$/, { error: 'expected a name such as com.example.app' }),
+    decryption_key: z.string().transform(orIssue(aesKey, 'expected 32 bytes as base64')),
+    verification_key: z.string().transform(orIssue(ecKey, 'expected a public key on P-256 as base64')),
+  })
+  .transform(
+    ({ package_name: packageName, decryption_key, verification_key, ...app }): GoogleApp => ({
+      ...{ ...app, packageName },
+      keys: { decryption: decryption_key, verification: verification_key },
+    }),
+  )
+
+const attestedApps = z.strictObject({
+  apps: z.array(z.discriminatedUnion('platform', [appleApp, googleApp])),
+  apple_root: z
+    .string()
+    .default(appleRoot)
+    .transform(orIssue((pem) => new X509Certificate(pem), 'expected a certificate as PEM')),
+})
+
+/** Throws one error that names every member that is not valid, and no value. */
+export function readAttestedApps(text: string): AttestedApps {
+  const { data, error } = attestedApps.safeParse(parsedJson(text))
+  if (data) return { apps: data.apps, root: data.apple_root }
+  const problems = error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`)
+  throw new Error(`ATTESTED_APPS_FILE is not valid:\n  ${problems.join('\n  ')}`)
+}
+
+/** undefined = the setting is not there, so that no attestation is looked at. */
+export function loadAttestedApps({
+  ATTESTED_APPS_FILE: file,
+}: {
+  ATTESTED_APPS_FILE?: string | undefined
+}): AttestedApps | undefined {
+  return file === undefined ? undefined : readAttestedApps(readFileSync(file, 'utf8'))
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function orIssue<T>(read: (text: string) => T | undefined, message: string) {
+  return (text: string, { addIssue }: { addIssue(message: string): void }): T => {
+    const value = orUndefined(() => read(text))
+    if (value !== undefined) return value
+    addIssue(message)
+    return z.NEVER
+  }
+}
+
+function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function aesKey(base64: string): KeyObject | undefined {
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.length === 32 ? createSecretKey(bytes) : undefined
+}
+
+function ecKey(base64: string): KeyObject | undefined {
+  const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
+  return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined
+}

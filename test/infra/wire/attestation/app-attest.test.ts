@@ -1,0 +1,225 @@
+import { createHash, createPublicKey, X509Certificate } from 'node:crypto'
+import fc from 'fast-check'
+import developmentFixture from 'node-app-attest/test/fixtures/attestation-development.json' with {
+  type: 'json',
+}
+import productionFixture from 'node-app-attest/test/fixtures/attestation-production.json' with {
+  type: 'json',
+}
+import { beforeAll, describe, expect, it } from 'vitest'
+import { verifyAppAssertion, verifyAppAttest } from '../../../../infra/wire/attestation/app-attest.ts'
+import { appleRoot } from '../../../../infra/wire/attestation/apple-root.ts'
+import { clientDataHash } from '../../../../infra/wire/attestation/client-data.ts'
+import {
+  type Apple,
+  type AttestOptions,
+  appAssertion,
+  appAttestation,
+  certify,
+  createApple,
+  createDeviceKey,
+  type DeviceKey,
+  hashOfDocument,
+  makeKeys,
+} from '../../../support/attestation.ts'
+
+const appId = 'ABCDE12345.com.example.shop'
+const hash = hashOfDocument('challenge', 'client key', 'id')
+const day = 24 * 60 * 60 * 1000
+
+let apple: Apple
+let key: DeviceKey
+beforeAll(() => {
+  apple = createApple()
+  key = createDeviceKey()
+})
+
+const expectedBy = ({ root }: Apple, keyId: string) => ({
+  ...{ appIds: ['ABCDE12345.com.example.other', appId], clientDataHash: hash, keyId, root },
+  ...{ at: Date.now(), allowsDevelopment: false },
+})
+
+const attest = (some: Partial<AttestOptions> = {}) => appAttestation({ apple, key, appId, hash, ...some })
+const verified = (some: Partial<AttestOptions> = {}) =>
+  verifyAppAttest(attest(some), expectedBy(apple, key.keyId))
+
+describe('an attestation of a key', () => {
+  it('gives the key and the app', () => {
+    const found = verified()
+    const spki = key.keys.publicKey.export({ type: 'spki', format: 'der' })
+    expect(found).toEqual({ publicKey: spki.toString('base64'), appId })
+  })
+
+  it.each<[string, () => Partial<AttestOptions>, string]>([
+    ['another document', () => ({ hash: hashOfDocument('other', 'client key', 'id') }), 'nonce'],
+    [
+      'the nonce in the wrong order',
+      () => ({ nonceOf: (authData, own) => createHash('sha256').update(own).update(authData).digest() }),
+      'nonce',
+    ],
+    ['another app', () => ({ appId: 'ABCDE12345.com.example.third' }), 'app'],
+    ['the same app of another team', () => ({ appId: appId.replace('ABCDE', 'ZZZZZ') }), 'app'],
+    ['a development build', () => ({ isDevelopment: true }), 'environment'],
+    ['a key that was used', () => ({ counter: 1 }), 'counter'],
+    ['another credential', () => ({ credentialId: Buffer.alloc(32, 7) }), 'key'],
+    [
+      'an expired certificate',
+      () => ({ from: Date.now() - 3 * day, until: Date.now() - day }),
+      'certificates',
+    ],
+    [
+      'a certificate of tomorrow',
+      () => ({ from: Date.now() + day, until: Date.now() + 2 * day }),
+      'certificates',
+    ],
+    ['no authority', () => ({ x5cOf: (leaf) => [leaf] }), 'certificates'],
+    [
+      'one authority too many',
+      () => ({ x5cOf: (leaf) => [leaf, apple.authority, apple.authority] }),
+      'certificates',
+    ],
+    [
+      'a further authority in between',
+      () => {
+        const between = certify({ subject: 'Between', keys: makeKeys(), by: apple.authority })
+        const made = { ...apple, authority: between }
+        return { apple: made, x5cOf: (leaf) => [leaf, between, apple.authority] }
+      },
+      'certificates',
+    ],
+    [
+      'a certificate by that of another device',
+      () => {
+        const device = certify({
+          ...{ subject: 'Device', keys: makeKeys(), by: apple.authority, isAuthority: false },
+        })
+        return { apple: { ...apple, authority: device } }
+      },
+      'certificates',
+    ],
+    ['another root', () => ({ apple: createApple() }), 'certificates'],
+  ])('of %s is refused', (_name, some, problem) => {
+    expect(verified(some())).toEqual({ problem })
+  })
+
+  it('of a development build counts where these do', () => {
+    const expected = { ...expectedBy(apple, key.keyId), allowsDevelopment: true }
+    expect(verifyAppAttest(attest({ isDevelopment: true }), expected)).toMatchObject({ appId })
+  })
+
+  it('is refused under an expired authority', () => {
+    const old = createApple({ from: Date.now() - 3 * day, until: Date.now() - day })
+    const found = verifyAppAttest(attest({ apple: old }), expectedBy(old, key.keyId))
+    expect(found).toEqual({ problem: 'certificates' })
+  })
+
+  it('fails with any byte changed that is looked at, and never throws', () => {
+    const good = attest()
+    const expected = expectedBy(apple, key.keyId)
+    const whole = verifyAppAttest(good, expected)
+    fc.assert(
+      fc.property(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
+        const bytes = Buffer.from(good)
+        bytes[at] = (bytes[at] ?? 0) ^ by
+        const found = verifyAppAttest(bytes, expected)
+        // Names of what nobody reads may change, such as the receipt's.
+        expect('problem' in found || JSON.stringify(found) === JSON.stringify(whole)).toBe(true)
+      }),
+    )
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        expect(verifyAppAttest(Buffer.from(bytes), expected)).toEqual({ problem: 'malformed' })
+      }),
+    )
+  })
+
+  it.each([
+    ['deeply nested', Buffer.alloc(12_000, 0x81)],
+    ['endless', Buffer.alloc(12_000, 0x9f)],
+    ['said to be huge', Buffer.from('bbffffffffffffffff', 'hex')],
+    ['empty', Buffer.alloc(0)],
+  ])('that is %s is malformed', (_name, bytes) => {
+    expect(verifyAppAttest(bytes, expectedBy(apple, key.keyId))).toEqual({ problem: 'malformed' })
+    const expected = { appIds: [appId], clientDataHash: hash, publicKey: apple.root.publicKey }
+    expect(verifyAppAssertion(bytes, expected)).toEqual({ problem: 'malformed' })
+  })
+})
+
+describe("an attestation of Apple's", () => {
+  const at = Date.UTC(2024, 1, 7)
+  const root = new X509Certificate(appleRoot)
+  const of = ({ challenge, keyId }: typeof productionFixture) => ({
+    ...{ appIds: ['V8H6LQ9448.io.uebelacker.AppAttestExample'], keyId, root, at },
+    clientDataHash: createHash('sha256').update(Buffer.from(challenge, 'base64')).digest(),
+    allowsDevelopment: false,
+  })
+  const bytesOf = ({ attestation }: typeof productionFixture) => Buffer.from(attestation, 'base64')
+
+  it('counts at its time', () => {
+    const found = verifyAppAttest(bytesOf(productionFixture), of(productionFixture))
+    expect(found).toMatchObject({ appId: 'V8H6LQ9448.io.uebelacker.AppAttestExample' })
+  })
+
+  it('of a development build counts for these only', () => {
+    const bytes = bytesOf(developmentFixture)
+    expect(verifyAppAttest(bytes, of(developmentFixture))).toEqual({ problem: 'environment' })
+    expect(verifyAppAttest(bytes, { ...of(developmentFixture), allowsDevelopment: true })).toMatchObject({
+      appId: 'V8H6LQ9448.io.uebelacker.AppAttestExample',
+    })
+  })
+
+  it('is refused years later, and under another root', () => {
+    const bytes = bytesOf(productionFixture)
+    const expected = of(productionFixture)
+    expect(verifyAppAttest(bytes, { ...expected, at: Date.UTC(2026, 1, 5) })).toEqual({
+      problem: 'certificates',
+    })
+    expect(verifyAppAttest(bytes, { ...expected, root: apple.root })).toEqual({ problem: 'certificates' })
+  })
+
+  it('comes with assertions of its key', () => {
+    const sent = Buffer.from(
+      'omlzaWduYXR1cmVYRzBFAiBB8BGAwkmFCg1M5J0mOYEun0SUN1/lse79/7ypG9WiMQIhAIHvqj7eg59B1PMFX1CN4GMGlsgfFtdL30pHCf7G/dNRcWF1dGhlbnRpY2F0b3JEYXRhWCXKPdw7T3iujcFZbHVrHX0mDSMrNms5PzEbrFbQPRA6rEAAAAAB',
+      'base64',
+    )
+    const key =
+      'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEg69t2YzgcPTLUx8Zgu+rbcikeaEL8Ppb+HG0QTIulz8YUB9tgv1pDRruWk87nZC3our56pzIWaqXEbaWyamdzA=='
+    const payload =
+      '{"subject":"Lorem ipsum","message":"Lorem ipsum dolor sit amet, consectetur adipiscing elit."}'
+    const expected = {
+      appIds: ['V8H6LQ9448.io.uebelacker.AppAttestExample'],
+      clientDataHash: createHash('sha256').update(payload).digest(),
+      publicKey: createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' }),
+    }
+    expect(verifyAppAssertion(sent, expected)).toMatchObject({ counter: 1 })
+  })
+})
+
+describe('an assertion', () => {
+  const assertion = (some: Partial<Parameters<typeof appAssertion>[0]> = {}) => {
+    const { publicKey } = key.keys
+    const expected = { appIds: [appId], clientDataHash: hash, publicKey }
+    return verifyAppAssertion(appAssertion({ key, appId, hash, counter: 5, ...some }), expected)
+  }
+
+  it('says its counter and the app', () => {
+    expect(assertion()).toEqual({ counter: 5, appId })
+  })
+
+  it('is refused of another document, app and key, and with its nonce in the wrong order', () => {
+    expect(assertion({ hash: Buffer.alloc(32) })).toEqual({ problem: 'signature' })
+    expect(assertion({ key: createDeviceKey() })).toEqual({ problem: 'signature' })
+    expect(assertion({ appId: 'ABCDE12345.com.example.third' })).toEqual({ problem: 'app' })
+    const nonceOf = (authData: Buffer, own: Buffer) =>
+      createHash('sha256').update(own).update(authData).digest()
+    expect(assertion({ nonceOf })).toEqual({ problem: 'signature' })
+  })
+})
+
+it('is bound to the challenge, the key of the client and the key of the device', () => {
+  const document = { challenge: 'c', clientPublicKey: 'p', keyId: 'k' }
+  expect(clientDataHash(document)).toEqual(hashOfDocument('c', 'p', 'k'))
+  const others = [{ challenge: 'x' }, { clientPublicKey: 'x' }, { keyId: 'x' }]
+  for (const other of others)
+    expect(clientDataHash({ ...document, ...other })).not.toEqual(clientDataHash(document))
+})

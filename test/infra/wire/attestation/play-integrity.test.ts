@@ -1,0 +1,125 @@
+import { createPublicKey } from 'node:crypto'
+import fc from 'fast-check'
+import { CompactEncrypt, CompactSign } from 'jose'
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  openPlayToken,
+  type PlayKeys,
+  playProblem,
+} from '../../../../infra/wire/attestation/play-integrity.ts'
+import { createGoogle, type Google, playToken, playVerdict } from '../../../support/attestation.ts'
+
+const packageName = 'com.example.shop'
+const nonce = Buffer.alloc(32, 9)
+const minute = 60_000
+
+let google: Google
+let keys: PlayKeys
+const keysOf = ({ encrypt: decryption, verification_key }: Google): PlayKeys => {
+  const key = Buffer.from(verification_key, 'base64')
+  return { decryption, verification: createPublicKey({ key, format: 'der', type: 'spki' }) }
+}
+beforeAll(() => {
+  google = createGoogle()
+  keys = keysOf(google)
+})
+
+const problem = (some: object = {}, allowsDevelopment = false) =>
+  playProblem(playVerdict(packageName, nonce, some), {
+    ...{ packageName, nonce, allowsDevelopment },
+    between: [Date.now() - minute, Date.now() + minute],
+  })?.problem
+
+const details = (some: object) => ({
+  requestDetails: {
+    ...{ requestPackageName: packageName, nonce: nonce.toString('base64url') },
+    ...{ timestampMillis: String(Date.now()), ...some },
+  },
+})
+
+describe('a verdict', () => {
+  it('counts of a genuine device and app', () => {
+    expect(problem()).toBeUndefined()
+    expect(problem(details({ nonce: `${nonce.toString('base64url')}=` }))).toBeUndefined()
+    const strong = { deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_STRONG_INTEGRITY'] } }
+    expect(problem(strong)).toBeUndefined()
+  })
+
+  it.each<[string, object, string]>([
+    ['of another document', details({ nonce: Buffer.alloc(32).toString('base64url') }), 'nonce'],
+    [
+      'of a standard request',
+      { requestDetails: { requestPackageName: packageName, requestHash: 'x' } },
+      'malformed',
+    ],
+    ['of another package', details({ requestPackageName: 'com.example.other' }), 'app'],
+    [
+      'about another package',
+      { appIntegrity: { appRecognitionVerdict: 'PLAY_RECOGNIZED', packageName: 'com.example.other' } },
+      'app',
+    ],
+    [
+      'of a changed app',
+      { appIntegrity: { appRecognitionVerdict: 'UNRECOGNIZED_VERSION', packageName } },
+      'app',
+    ],
+    ['of before the document', details({ timestampMillis: String(Date.now() - 2 * minute) }), 'time'],
+    ['of the future', details({ timestampMillis: String(Date.now() + 2 * minute) }), 'time'],
+    ['about no genuine device', { deviceIntegrity: { deviceRecognitionVerdict: [] } }, 'device'],
+    [
+      'without labels',
+      { deviceIntegrity: {}, appIntegrity: { appRecognitionVerdict: 'UNEVALUATED' } },
+      'device',
+    ],
+    [
+      'about a device with basic integrity only',
+      { deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'] } },
+      'device',
+    ],
+  ])('%s is refused', (_name, some, expected) => {
+    expect(problem(some)).toBe(expected)
+  })
+
+  it('of a build that Google does not know counts where these do', () => {
+    const unknown = { appIntegrity: { appRecognitionVerdict: 'UNRECOGNIZED_VERSION', packageName } }
+    expect(problem(unknown, true)).toBeUndefined()
+  })
+
+  it.each([[null], ['text'], [[]], [{ requestDetails: null }]])('%j is malformed', (verdict) => {
+    const expected = { packageName, nonce, between: [0, 1] as const, allowsDevelopment: true }
+    expect(playProblem(verdict, expected)).toEqual({ problem: 'malformed' })
+  })
+})
+
+describe('a token', () => {
+  it('is opened by its keys only', async () => {
+    const token = await playToken({ some: 'verdict' }, google)
+    const other = keysOf(createGoogle())
+    expect(await openPlayToken(token, keys)).toEqual({ some: 'verdict' })
+    expect(await openPlayToken(token, { ...keys, verification: other.verification })).toBeUndefined()
+    expect(await openPlayToken(token, { ...keys, decryption: other.decryption })).toBeUndefined()
+  })
+
+  it('by another algorithm is not opened', async () => {
+    const payload = Buffer.from('{}')
+    const signed = await new CompactSign(payload).setProtectedHeader({ alg: 'HS256' }).sign(google.encrypt)
+    const wrapped = (text: string, header: { alg: string; enc: string }) =>
+      new CompactEncrypt(Buffer.from(text)).setProtectedHeader(header).encrypt(google.encrypt)
+    const byHash = await wrapped(signed, { alg: 'A256KW', enc: 'A256GCM' })
+    const plain = await wrapped('e30.e30.', { alg: 'A256KW', enc: 'A256GCM' })
+    const good = await playToken({}, google)
+    const direct = await wrapped(good, { alg: 'dir', enc: 'A256GCM' })
+    for (const token of [byHash, plain, direct]) expect(await openPlayToken(token, keys)).toBeUndefined()
+  })
+
+  it('that is no token is not opened, whatever it is', async () => {
+    const good = await playToken({}, google)
+    const broken = fc.nat(good.length - 1).map((at) => `${good.slice(0, at)}!${good.slice(at + 1)}`)
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.string({ maxLength: 200 }), broken), async (token) => {
+        expect(await openPlayToken(token, keys)).toBeUndefined()
+      }),
+    )
+    expect(await openPlayToken(`${'a'.repeat(16_000)}....`, keys)).toBeUndefined()
+  })
+})
