@@ -13,12 +13,11 @@ import {
   headerOrderOf,
   ipAddressOf,
   metaOf,
-  signatureAgentOf,
   userAgentOf,
 } from './requests.ts'
 import { noPage, type OpenBody } from './schemas.ts'
 import type { ResumeFacts } from './sealed-ids.ts'
-import { documentSignature, signedAgentOf } from './signature.ts'
+import { agentHostOf, documentSignature } from './signature.ts'
 
 export interface OpeningSession extends ResumeFacts {
   resumed: boolean
@@ -85,7 +84,7 @@ export function documentOpened({
     header_order: headerOrderOf(request),
     ja4: request.handshake.ja4,
     http2_fingerprint: request.handshake.http2,
-    signature_agent: signedAgentOf(signature) ?? signatureAgentOf(request),
+    signature_agent: agentHostOf(request, signature),
     signature,
     challenge: challenges.challenge,
     timing_nonce: challenges.timingNonce,

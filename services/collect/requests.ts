@@ -121,7 +121,6 @@ export function checkPlatform({ clientTarget }: PublishablePrincipal, platform: 
 
 const maxHeaders = 100
 const maxHeaderLength = 1024
-const maxHostLength = 253
 const mappedPrefix = '::ffff:'
 
 export function ipAddressOf(
@@ -159,17 +158,6 @@ export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Rec
 export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
   const names = raw.rawHeaders.filter((_, index) => index % 2 === 0)
   return names.filter((name) => !name.startsWith(':')).slice(0, maxHeaders)
-}
-
-/**
- * The host that the Signature-Agent header names: `"https://agent.example"`, or `sig1="https://agent.example"` since
- * draft-meunier-web-bot-auth-architecture-04. Null without the header or where it names no https address.
- */
-export function signatureAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
-  const header = headers['signature-agent']
-  if (typeof header !== 'string') return null
-  const url = URL.parse(/"([^"]*)"/.exec(header.slice(0, maxHeaderLength))?.[1] ?? '')
-  return url?.protocol === 'https:' && url.hostname.length <= maxHostLength ? url.hostname : null
 }
 
 export function metaOf(

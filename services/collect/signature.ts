@@ -5,6 +5,7 @@ import {
   type RequestSignature,
   type SignatureRules,
 } from '../../infra/wire/web-bot-auth/check.ts'
+import { namedAgentHost } from '../../infra/wire/web-bot-auth/fields.ts'
 import type { DocumentSignature } from '../../schemas/events.ts'
 
 /** What can be told of the request's signature without its key; null without any header of Web Bot Auth. */
@@ -12,17 +13,23 @@ export function documentSignature(
   { raw, body }: Pick<FastifyRequest, 'raw' | 'body'>,
   rules: SignatureRules,
 ): DocumentSignature | null {
-  const { method = '', url: target = '', rawHeaders } = raw
-  const checked = checkSignature({ method, target, rawHeaders }, rules)
+  const checked = checkSignature(receivedOf(raw), rules)
   if (!checked) return null
   const { status } = checked
   const reason = 'reason' in checked ? checked.reason : null
   return { status, reason, signed: status === 'signed' ? signedRequest(checked.signature, body) : null }
 }
 
-/** The host of the agent that signed. The header may name others, too. */
-export function signedAgentOf(signature: DocumentSignature | null): string | null {
-  return signature?.signed ? new URL(signature.signed.directory).hostname : null
+const receivedOf = ({ method = '', url: target = '', rawHeaders }: FastifyRequest['raw']) => ({
+  ...{ method, target, rawHeaders },
+})
+
+/** The agent that signed, else the first one that the Signature-Agent header names. */
+export function agentHostOf(
+  { raw }: Pick<FastifyRequest, 'raw'>,
+  signature: DocumentSignature | null,
+): string | null {
+  return signature?.signed ? new URL(signature.signed.directory).host : namedAgentHost(receivedOf(raw))
 }
 
 function signedRequest(

@@ -13,7 +13,7 @@ import {
 
 /** A signature that is as it should be, as far as one can tell without its key. */
 export interface RequestSignature {
-  /** Host of the agent's directory. */
+  /** Host of the agent's directory, with its port unless that is the usual one. */
   agent: string
   /** Where its keys are. */
   directory: string
@@ -125,7 +125,7 @@ function readSignature({ request, baseUrls, field, agents }: Reading): CheckedSi
   const bases = baseUrls.flatMap((baseUrl) => signatureBase(request, { input, baseUrl }) ?? [])
   if (bases.length === 0) return invalid('component')
   const directory = `${url.origin}/.well-known/http-message-signatures-directory`
-  return { status: 'signed', signature: { agent: url.hostname, directory, bases, bytes, ...named } }
+  return { status: 'signed', signature: { agent: url.host, directory, bases, bytes, ...named } }
 }
 
 const invalid = (reason: InvalidSignature): CheckedSignature => ({ status: 'invalid', reason })

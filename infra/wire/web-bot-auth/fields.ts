@@ -67,8 +67,21 @@ export function readSignatureAgents(value: string): SignatureAgents | undefined 
   }
 }
 
+/**
+ * Host of the first https address that the Signature-Agent header names, with its port unless that is the usual one. Null
+ * without any.
+ */
+export function namedAgentHost(request: ReceivedRequest): string | null {
+  const agents = readSignatureAgents(fieldValue(request, 'signature-agent') ?? '')
+  if (!agents) return null
+  const named = agents.form === 'string' ? [agents.url] : [...agents.urls.values()]
+  return named.find(({ url }) => url)?.url?.host ?? null
+}
+
 function agentUrl([value, parameters]: [unknown, ReadonlyMap<string, unknown>]): AgentUrl {
   const url = typeof value === 'string' ? URL.parse(value) : null
+  // The dot at the end of a whole name changes nothing.
+  if (url) url.hostname = url.hostname.replace(/\.$/, '')
   const isGood = url?.protocol === 'https:' && url.hostname.length <= maxHostLength
   return {
     url: isGood ? url : undefined,

@@ -86,7 +86,7 @@ const runtimeIntegrity = z
 const webBotAuth = z
   .strictObject({
     status: z.enum(['verified', 'invalid', 'unknown_key', 'absent']),
-    domain: nullableText.describe('Host of the Signature-Agent header.'),
+    domain: nullableText.describe('Host of the Signature-Agent header, with its port unless that is 443.'),
   })
   .meta({ id: 'SessionWebBotAuth', description: 'Null when the request had no signature headers.' })
 

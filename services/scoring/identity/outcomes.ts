@@ -1,4 +1,4 @@
-import { isHostOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import { namedAgent } from '../../../infra/agents/catalogue.ts'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/network.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
@@ -173,10 +173,10 @@ export function signatureOutcomeOf({
   return { status: 'unknown_key', reason: 'directory', keyId: signed?.key_id ?? null, fetchedAt: null }
 }
 
-/** The host name of the session's address, where its agent has such names; null = there is no answer. */
-export function hostCheckOf({ host_name, ip_address, user_agent }: Visit): HostCheck | null {
-  const entry = namedAgent(user_agent)
-  if (!entry || host_name?.ip !== ip_address) return null
-  const { host, fetchedAt } = host_name
-  return { host: host !== null && isHostOf(entry, host) ? host : null, fetchedAt }
+/** The host name of the session's address, whoever it is that has it; null = there is no answer. */
+export function hostCheckOf({
+  host_name,
+  ip_address,
+}: Pick<SessionState, 'host_name' | 'ip_address'>): HostCheck | null {
+  return host_name?.ip === ip_address ? { host: host_name.host, fetchedAt: host_name.fetchedAt } : null
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { costOfItems } from '../../../infra/access/charge.ts'
+import { ja4Pattern } from '../../../infra/wire/tls/ja4.ts'
 import { agent, verdict } from '../../../projections/sessions/decision-schemas.ts'
 import { requestReasons, uncheckedNames } from './decide.ts'
 
@@ -48,11 +49,7 @@ const edgeRequest = z.strictObject({
     .refine(isInFull, { error: 'an IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
     .describe('Whose connection the edge saw.'),
-  ja4: z
-    .string()
-    .regex(/^[a-z0-9]{10}_[0-9a-f]{12}_[0-9a-f]{12}$/, { error: 'a JA4' })
-    .nullable()
-    .optional(),
+  ja4: z.string().regex(ja4Pattern, { error: 'a JA4' }).nullable().optional(),
 })
 
 export const scoreBody = z.strictObject({ requests: z.array(edgeRequest).min(1).max(mostScored) })

@@ -1,9 +1,5 @@
 import { checkSignature } from '../../../infra/wire/web-bot-auth/check.ts'
-import {
-  fieldValue,
-  type ReceivedRequest,
-  readSignatureAgents,
-} from '../../../infra/wire/web-bot-auth/fields.ts'
+import { namedAgentHost, type ReceivedRequest } from '../../../infra/wire/web-bot-auth/fields.ts'
 import { judge } from '../identity/outcomes.ts'
 import type { LookedUp } from '../identity/tables.ts'
 import type { SignatureCheck } from '../session/identity.ts'
@@ -32,7 +28,7 @@ export function signedBy(
   if (!checked) return { domain: null, signature: null }
   if (checked.status !== 'signed') {
     const reason = 'reason' in checked ? checked.reason : null
-    return { domain: namedHost(request), signature: { ...unknown, status: checked.status, reason } }
+    return { domain: namedAgentHost(request), signature: { ...unknown, status: checked.status, reason } }
   }
   const { agent, keyId: key_id, bases, bytes, directory: url } = checked.signature
   const signed = { key_id, bases, bytes: bytes.toString('base64') }
@@ -41,10 +37,3 @@ export function signedBy(
 }
 
 const unknown = { isListed: false, keyId: null, fetchedAt: null }
-
-function namedHost(request: ReceivedRequest): string | null {
-  const agents = readSignatureAgents(fieldValue(request, 'signature-agent') ?? '')
-  if (!agents) return null
-  const [first] = agents.form === 'string' ? [agents.url] : [...agents.urls.values()]
-  return first?.url?.hostname ?? null
-}

@@ -1,4 +1,10 @@
-import { agentOfDomain, type CatalogueEntry, listOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import {
+  agentOfDomain,
+  type CatalogueEntry,
+  isHostOf,
+  listOf,
+  namedAgent,
+} from '../../../infra/agents/catalogue.ts'
 import { isPublicAddressInFull, type NetworkSource, plainAddress } from '../../../infra/ip/network.ts'
 import type { AgentEvidence, SessionAgent } from '../../../schemas/events.ts'
 import type { HostOutcome, SignatureOutcome } from './state.ts'
@@ -6,7 +12,7 @@ import type { HostOutcome, SignatureOutcome } from './state.ts'
 /** Whose addresses are known, by lists that operators publish. */
 export type PublishedRanges = Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'>
 
-/** Whether the address has a host name of its operator that leads back to the address. Null = there is no answer yet. */
+/** The host name that leads back to the address, whosever it is. Null = there is no answer yet. */
 export type HostCheck = Omit<HostOutcome, 'ip'>
 
 export interface SignatureCheck extends SignatureOutcome {
@@ -43,10 +49,21 @@ export function identify(
   checks: IdentityChecks,
 ): SessionAgent {
   const signed = domain === null ? undefined : bySignature(domain, checks.signature ?? null)
-  const [entry] = userAgents.flatMap((userAgent) => namedAgent(userAgent) ?? [])
-  const named = entry && byAddress(entry, address, checks)
+  const named = byNames(userAgents, address, checks)
   if (!signed || !named) return signed ?? named ?? nobody
   return rankOf(named) > rankOf(signed) ? named : signed
+}
+
+// Page and request may name several. Whoever names one falsely is none of them, and else what is proven counts.
+function byNames(
+  userAgents: readonly string[],
+  address: string,
+  checks: IdentityChecks,
+): SessionAgent | undefined {
+  const entries = new Set(userAgents.flatMap((userAgent) => namedAgent(userAgent) ?? []))
+  const all = [...entries].map((entry) => byAddress(entry, address, checks))
+  const being = (status: SessionAgent['status']) => all.find((one) => one.status === status)
+  return being('spoofed') ?? being('verified') ?? all[0]
 }
 
 const ranks: readonly SessionAgent['status'][] = ['none', 'declared', 'spoofed', 'signed', 'verified']
@@ -83,9 +100,10 @@ function byAddress(
   const list = ranges && searchedList(entry, address, ranges)
   const isInList = list !== undefined && ranges?.botOperatorAt(address) === list
   const host = entry.reverse_dns ? hosts : null
+  const hostName = host?.host && isHostOf(entry, host.host) ? host.host : null
   const outcomes: Outcome[] = [
     ...(list === undefined ? [] : [outcome(isInList, 'published_ranges')]),
-    ...(host ? [outcome(host.host !== null, 'reverse_dns')] : []),
+    ...(host ? [outcome(hostName !== null, 'reverse_dns')] : []),
   ]
   const decided = outcomes.find(({ status }) => status === 'verified') ?? outcomes[0]
   return {
@@ -95,7 +113,7 @@ function byAddress(
       ...nothing,
       catalogue_id: entry.id,
       list: list ?? null,
-      host_name: host?.host ?? null,
+      host_name: hostName,
       fetched_at: host?.fetchedAt ?? null,
     },
   }

@@ -92,7 +92,10 @@ describe('opening a session', () => {
 
   test.each([
     ['"https://agent.example"', 'agent.example'],
-    ['sig1="https://agent.example:8443/keys"', 'agent.example'],
+    ['sig1="https://agent.example:8443/keys"', 'agent.example:8443'],
+    ['sig1="http://other.example", sig2="https://agent.example";type=jwks_uri', 'agent.example'],
+    ['"https://AGENT.example.:443/"', 'agent.example'],
+    ['"https://agent.example", "https://other.example"', null],
     ['"http://agent.example"', null],
     ['agent', null],
     [undefined, null],

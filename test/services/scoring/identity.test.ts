@@ -15,6 +15,7 @@ import { batch, opened, testSession } from './support/events.ts'
 import { desktopChrome } from './support/snapshots.ts'
 
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+const bingbot = 'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)'
 const uptimeRobot = 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)'
 const chrome =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
@@ -76,6 +77,26 @@ test.each<[string, Given, Partial<SessionAgent>]>([
     'its host name is not, and there is no list',
     { hosts: { host: null, fetchedAt: 5 } },
     { status: 'spoofed', method: 'reverse_dns' },
+  ],
+  [
+    'its host name is that of another operator',
+    { hosts: { host: 'msnbot-8-8-4-4.search.msn.com', fetchedAt: 5 } },
+    { status: 'spoofed', method: 'reverse_dns' },
+  ],
+  [
+    'its page names another one than its request, whose host name it has',
+    { agents: [googlebot, bingbot], hosts: { host: 'msnbot-8-8-4-4.search.msn.com', fetchedAt: 5 } },
+    { status: 'spoofed', product: 'Googlebot' },
+  ],
+  [
+    'its request names another one than its page, which nobody can check',
+    { agents: [uptimeRobot, googlebot], address: ofNobody, ranges },
+    { status: 'spoofed', provider: 'google' },
+  ],
+  [
+    'its page names something more that nobody can check',
+    { agents: [uptimeRobot, googlebot], ranges },
+    { status: 'verified', provider: 'google' },
   ],
   [
     'it names a domain',

@@ -104,7 +104,7 @@ it('names the directory of the agent', () => {
   const agent = 'a="https://Agent.example:8443/any/path?q"'
   expect(checkSignature(requestWith({ agent }), rules)).toMatchObject({
     signature: {
-      agent: 'agent.example',
+      agent: 'agent.example:8443',
       directory: 'https://agent.example:8443/.well-known/http-message-signatures-directory',
       keyId: key.keyId,
       createdAt: now,

@@ -55,6 +55,11 @@ test('each request is answered in its place', async () => {
   })
 })
 
+test('a JA4 is taken with whatever protocol its client offers first', async () => {
+  const { status } = await score([{ ...request, ja4: 't13d1516Zz_8daaf6152771_d8a2da3f94cd' }])
+  expect(status).toBe(200)
+})
+
 describe('422 names', () => {
   test.each<[string, object, string, string]>([
     ['an address that is none', { ip: '62.1' }, 'ip', 'invalid'],
