@@ -1359,7 +1359,7 @@ export interface Sdk {
   version: string
 }
 
-export type DecisionReason = 'first' | 'changed' | 'hand_off' | 'idle'
+export type DecisionReason = 'first' | 'changed' | 'hand_off' | 'idle' | 'looked_up'
 
 export type AgentStatus = 'none' | 'declared' | 'signed' | 'verified' | 'spoofed'
 
@@ -1477,7 +1477,7 @@ export interface SessionScored {
   /** As the client names it; null where the session's opening is not known. */
   sdk: null | Sdk
   has_snapshot: null | boolean
-  /** What asked for the decision: the first snapshot, observations that changed the verdict, a hand-off, or the session's end. */
+  /** What asked for the decision: the first snapshot, observations that changed the verdict, a hand-off, the session's end, or what was looked up of its agent. */
   reason: null | DecisionReason
   /** Id of the scoring model that made the score of the signals. */
   model: null | string

@@ -14,7 +14,7 @@ export interface SessionEventRow
   extends DecisionRow,
     Pick<
       DecisionEvidence,
-      'request' | 'score_breakdown' | 'visitor' | 'signals_fired' | 'attribution' | 'platform'
+      'request' | 'score_breakdown' | 'visitor' | 'signals_fired' | 'attribution' | 'agent' | 'platform'
     > {
   id: string
   type: SessionEventType
@@ -80,8 +80,7 @@ const eventJoins = `join read.decisions d on d.event_id = e.decision_id
   join read.sessions s on s.session_id = d.session_id`
 
 function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow {
-  const { request, score_breakdown, visitor, signals_fired, attribution, platform } = readEvidence(event)
-  const about = { request, score_breakdown, signals_fired, attribution, platform }
+  const { visitor, hand_off: _, ...about } = readEvidence(event)
   return { ...row, ...about, visitor: row.visitor ?? visitor }
 }
 

@@ -186,7 +186,7 @@ function lookedUp(
   if (after === before || after.decisions === 0) return undefined
   const { final, hand_off_document: handOffDocument } = after
   return {
-    ...{ decisionId, reason: 'changed', final, onlyOnChange: false, at },
+    ...{ decisionId, reason: 'looked_up', final, onlyOnChange: false, at },
     ...(handOffDocument !== undefined && { handOffDocument }),
   }
 }

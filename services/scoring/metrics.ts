@@ -3,14 +3,14 @@ import type { DecisionReason, Environment, SessionScored, Verdict } from '../../
 
 const environments: Environment[] = ['live', 'test']
 const verdicts: Verdict[] = ['human', 'bot', 'inconclusive']
-const reasons: DecisionReason[] = ['first', 'changed', 'hand_off', 'idle']
+const reasons: DecisionReason[] = ['first', 'changed', 'hand_off', 'idle', 'looked_up']
 
 export type CountDecision = (decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>) => void
 
 export function countDecisions(registry: Registry): CountDecision {
   const decisions = new Counter({
     name: 'tidegate_decisions_total',
-    help: 'Decisions by what asked for them: the first snapshot, a changed verdict, a hand-off, or the end of the session.',
+    help: 'Decisions by what asked for them: the first snapshot, a changed verdict, a hand-off, the end of the session, or what was looked up of its agent.',
     labelNames: ['environment', 'verdict', 'reason'],
     registers: [registry],
   })

@@ -1,6 +1,7 @@
 /** A scoring model, as `GET /v1/scoring/model` has it in `document`. */
 export interface ModelDocument {
   signals: Record<string, DocumentSignal>
+  proven: string[]
   caps: { weak: number; habits: number; trust: number; unconfirmed: number }
   floors: { no_snapshot: number }
   confirmation: {
@@ -34,8 +35,8 @@ export function plainScore(document: ModelDocument, row: ScoredRow): { risk_scor
  */
 export function plainRisk(document: ModelDocument, row: ScoredRow): number {
   const { caps, floors, confirmation } = document
-  const proven = document.signals.verified_agent
-  if (proven && row.signals.includes('verified_agent')) return proven.points
+  const proven = row.signals.find((slug) => document.proven.includes(slug))
+  if (proven !== undefined) return document.signals[proven]?.points ?? 0
   // Of weak ones, of habits of input, and of all others that add up, what is left of the chance that nothing is wrong.
   const doubt = { weak: 1, habits: 1, others: 1 }
   let [trust, definitive, floor] = [0, 0, row.has_snapshot ? 0 : floors.no_snapshot]

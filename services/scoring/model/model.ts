@@ -75,6 +75,11 @@ export const scoringModel = z.strictObject({
   name,
   version: name.describe('Of the standard model that this is, or was made from.'),
   signals: z.record(z.string(), modelSignal),
+  proven: z
+    .array(z.string())
+    .describe(
+      'Signals that prove whose program it is. Where one fired, its points are the score, whatever else did.',
+    ),
   caps: z
     .strictObject({
       weak: percent.describe('All weak signals together count as at most this.'),

@@ -33,16 +33,18 @@ function fieldIssues({ path, message, ...issue }: z.core.$ZodIssue): FieldIssue[
 }
 
 /**
- * As the log has it, and complete for this release: a signal that it does not know, because the model was made for an
- * earlier one, is judged as by the standard model, and one that this release does not have is left out.
+ * As the log has it, and complete for this release: what it does not know, because the model was made for an earlier one,
+ * is as in the standard model, and a signal that this release does not have is left out.
  */
 export function storedModel(text: string): ScoringModel {
-  const own = scoringModel.parse(JSON.parse(text))
+  const { proven = standardModel.proven, ...own } = scoringModel
+    .partial({ proven: true })
+    .parse(JSON.parse(text))
   const signals = Object.entries(standardModel.signals).map(([slug, standard]) => [
     slug,
     own.signals[slug] ?? standard,
   ])
-  return { ...own, signals: Object.fromEntries(signals) }
+  return { ...own, proven, signals: Object.fromEntries(signals) }
 }
 
 type Rule = [holds: boolean, name: string, expected: string]
@@ -51,11 +53,13 @@ function broken(rules: Rule[]): FieldIssue[] {
   return rules.flatMap(([holds, name, expected]) => (holds ? [] : [{ name, issue: 'invalid', expected }]))
 }
 
-function rulesOf({ version, caps, floors }: ScoringModel): Rule[] {
+function rulesOf({ version, proven, caps, floors }: ScoringModel): Rule[] {
   const { no_snapshot } = standardModel.floors
+  const provable = standardModel.proven
   const newest = `${standardModel.version}, as of the standard model, once its changes are in this one`
   return [
     [version === standardModel.version, 'version', newest],
+    ...proven.map((slug, i): Rule => [provable.includes(slug), `proven.${i}`, provable.join(' or ')]),
     [caps.unconfirmed <= belowBot, 'caps.unconfirmed', `${belowBot} at most, below a bot`],
     [floors.no_snapshot >= no_snapshot, 'floors.no_snapshot', `${no_snapshot} at least`],
   ]

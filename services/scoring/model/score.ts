@@ -63,9 +63,9 @@ interface Rules {
 }
 
 function riskOf(fired: Fired[], { model, hasSnapshot }: Rules): Pick<Score, 'risk' | 'bound'> {
-  const { caps, floors } = model
+  const { caps, floors, proven: provable } = model
   const risks = fired.filter(({ role }) => role === 'risk')
-  const proven = risks.find(({ slug }) => slug === provenIdentity)
+  const proven = risks.find(({ slug }) => provable.includes(slug))
   if (proven) return { risk: proven.points, bound: boundOfProven(fired, proven) }
   const definitive = risks.filter(({ strength }) => strength === 'definitive')
   const evidence = evidenceOf(fired, caps)
@@ -79,9 +79,7 @@ function riskOf(fired: Fired[], { model, hasSnapshot }: Rules): Pick<Score, 'ris
   return { risk: Math.round(Math.max(reached, least)), bound }
 }
 
-// Any browser that is driven has markers of that, so a proven one is at the low end of the band.
-const provenIdentity = 'verified_agent'
-
+// Any browser that is driven has markers of that, so what else fired says no more of a proven one.
 const boundOfProven = (fired: Fired[], { points: score, slug: signal }: Fired): Bound | null =>
   fired.length > 1 ? { kind: 'proven', score, signal } : null
 

@@ -1,5 +1,6 @@
 import { uriOf } from '../../../infra/wire/webhooks/events.ts'
 import {
+  agentJson,
   iso,
   linkOf,
   requestOf,
@@ -49,7 +50,7 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
     request: requestSummary(decision),
     score_breakdown: scoreBreakdownOf(decision),
     signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
-    attribution: visibleAttribution(decision),
+    attribution: { ...visibleAttribution(decision), agent: decision.agent && agentJson(decision.agent) },
   }
 }
 

@@ -4,6 +4,7 @@ import { organizationParams, pathId, timestamp } from '../../../infra/http/schem
 import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import {
+  agent,
   attribution,
   decisionEventId as decisionId,
   manipulation,
@@ -86,6 +87,7 @@ export const resultPayload = z
     signals: z.array(signal),
     attribution: z.looseObject({
       bot: attribution.nullable().describe('Who the bot is; null unless the verdict is bot.'),
+      agent: agent.nullable().describe('Which bot or agent it says that it is, by this decision.'),
     }),
   })
   .meta({ id: 'SessionResultPersistedPayload' })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
-import { parseModel } from '../../../services/scoring/model/own-model.ts'
+import { parseModel, storedModel } from '../../../services/scoring/model/own-model.ts'
 import { scoreOf } from '../../../services/scoring/model/score.ts'
 
 const withSignal = (slug: string, change: object): object => ({
@@ -30,6 +30,7 @@ describe("a customer's own model", () => {
     ['points of nothing', withSignal('replayed_session', { points: 0 })],
     ['a floor that there was not', withSignal('lone_click', { floor: 60 })],
     ['a higher floor', withSignal('engine_unproven', { floor: 69 })],
+    ['nobody that is proven', { ...standardModel, proven: [] }],
     ['other caps', { ...standardModel, caps: { weak: 0, habits: 100, trust: 0, unconfirmed: 60 } }],
   ])('may have %s', (_, model) => {
     expect(refused(model)).toEqual([])
@@ -104,6 +105,11 @@ describe("a customer's own model", () => {
       'floors.no_snapshot: 50 at least',
     ],
     [
+      'a proof of its own',
+      { ...standardModel, proven: ['verified_agent', 'natural_typing'] },
+      'proven.1: verified_agent',
+    ],
+    [
       'the version of another release',
       { ...standardModel, version: '3' },
       'version: 5, as of the standard model, once its changes are in this one',
@@ -130,6 +136,12 @@ describe("a customer's own model", () => {
       }),
     )
   })
+})
+
+it('of an earlier release proves identities as the standard one does', () => {
+  const { proven: _, ...earlier } = { ...standardModel, name: 'acme' }
+  expect(storedModel(JSON.stringify(earlier))).toEqual({ ...earlier, proven: standardModel.proven })
+  expect(storedModel(JSON.stringify({ ...earlier, proven: [] })).proven).toEqual([])
 })
 
 /** Any that the checks let pass, with other points. */

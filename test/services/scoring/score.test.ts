@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { verdictOf } from '../../../services/scoring/model/score.ts'
+import { standardModel } from '../../../services/scoring/model/model.ts'
+import { scoreOf, verdictOf } from '../../../services/scoring/model/score.ts'
 import type { FiredSignal } from '../../../services/scoring/signals/evaluate.ts'
 import { evaluateClient, evaluationOf, judgedSignals } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
@@ -71,6 +72,13 @@ describe('score', () => {
       }),
       runs,
     )
+  })
+
+  it('is judged by everything where a model takes no identity as proven', () => {
+    const model = { ...standardModel, proven: [] }
+    const driven = { signals: ['verified_agent', 'webdriver_detected'], hasSnapshot: true }
+    expect(scoreOf(standardModel, driven)).toMatchObject({ risk: 70, bound: { kind: 'proven' } })
+    expect(scoreOf(model, driven)).toMatchObject({ risk: 100, bound: null })
   })
 
   it('makes no bot of weak and moderate signals, nor of strong ones of one channel', () => {

@@ -137,6 +137,7 @@ describe('a signature by a key that nobody has fetched', () => {
       ...{ status: 'signed', provider: 'agent.example', method: 'signature' },
       evidence: { domain: 'agent.example', key_id: key.keyId, reason: null, fetched_at: now },
     })
+    expect([before?.reason, after?.reason]).toEqual(['hand_off', 'looked_up'])
     expect(after).toMatchObject({
       is_provisional: false,
       hand_off: before?.hand_off,

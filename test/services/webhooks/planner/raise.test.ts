@@ -145,6 +145,22 @@ describe('session.result.persisted', () => {
     expect(resultPayload.parse(payload)).toEqual(payload)
   })
 
+  it('says which agent it is, with all that was looked at', () => {
+    const evidence = {
+      ...{ catalogue_id: null, domain: 'agent.example', key_id: 'key', host_name: null },
+      ...{ list: null, reason: null, fetched_at: 1_760_000_001_000 },
+    }
+    const named = { provider: 'agent.example', product: null, purpose: null, method: 'signature' }
+    const payload = resultOf({ agent: { status: 'signed', ...named, evidence } })
+    expect(payload.attribution.agent).toEqual({
+      ...{ status: 'signed', ...named },
+      evidence: { ...evidence, fetched_at: '2025-10-09T08:53:21.000Z' },
+    })
+    expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
+    expect(resultPayload.parse(payload)).toEqual(payload)
+    expect(resultOf({ agent: null }).attribution.agent).toBeNull()
+  })
+
   it('attributes a person to nobody, and leaves out what is not known', () => {
     const { request, device } = sessionScored()
     const payload = resultOf({
