@@ -659,6 +659,23 @@ export interface OrganizationSuspended {
   suspended_at: number
 }
 
+/** The organization trusts a directory of agents' keys, or calls it otherwise than before. */
+export interface AgentDirectoryAdded {
+  organization_id: string
+  /** Host of the directory, in lower case and punycode, with its port unless that is 443. */
+  domain: string
+  /** What the organization calls whoever signs; null = the domain. */
+  name: null | string
+  added_at: number
+}
+
+/** The organization does not trust a directory of agents' keys any more. */
+export interface AgentDirectoryRemoved {
+  organization_id: string
+  domain: string
+  removed_at: number
+}
+
 /** Data of an organization reached their age: sessions by their newest decision, decisions with them, visitors by when they were last seen, webhook events by their creation; null = nothing. Read models are without them from here on, and no later policy brings them back. */
 export interface OrganizationDataExpired {
   organization_id: string
@@ -1743,6 +1760,8 @@ export const causedNames = [
   'OrganizationReactivated',
   'OrganizationRenamed',
   'OrganizationSuspended',
+  'AgentDirectoryAdded',
+  'AgentDirectoryRemoved',
   'OrganizationDataExpired',
   'OrganizationDataPolicyChanged',
   'ScoringModelChanged',
@@ -1813,6 +1832,8 @@ export interface EventTypes {
   OrganizationReactivated: OrganizationReactivated
   OrganizationRenamed: OrganizationRenamed
   OrganizationSuspended: OrganizationSuspended
+  AgentDirectoryAdded: AgentDirectoryAdded
+  AgentDirectoryRemoved: AgentDirectoryRemoved
   OrganizationDataExpired: OrganizationDataExpired
   OrganizationDataPolicyChanged: OrganizationDataPolicyChanged
   ScoringModelChanged: ScoringModelChanged
@@ -1889,6 +1910,8 @@ export const eventTopics = {
   OrganizationReactivated: 'tidegate.organizations.v1',
   OrganizationRenamed: 'tidegate.organizations.v1',
   OrganizationSuspended: 'tidegate.organizations.v1',
+  AgentDirectoryAdded: 'tidegate.policies.v1',
+  AgentDirectoryRemoved: 'tidegate.policies.v1',
   OrganizationDataExpired: 'tidegate.policies.v1',
   OrganizationDataPolicyChanged: 'tidegate.policies.v1',
   ScoringModelChanged: 'tidegate.policies.v1',

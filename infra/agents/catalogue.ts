@@ -104,8 +104,16 @@ export const agentOfDomain = (domain: string): CatalogueEntry | null => byDomain
 // Lists of addresses by their names in data of addresses, with the product or the published ranges that each stands for.
 const lists: readonly [list: string, of: string][] = [
   ['Googlebot', 'https://developers.google.com/static/search/apis/ipranges/googlebot.json'],
+  [
+    'Google special crawlers',
+    'https://developers.google.com/static/search/apis/ipranges/special-crawlers.json',
+  ],
   ['Bingbot', 'https://www.bing.com/toolbox/bingbot.json'],
   ['GPTBot', 'https://openai.com/gptbot.json'],
+  ['ChatGPT-User', 'https://openai.com/chatgpt-user.json'],
+  ['OAI-SearchBot', 'https://openai.com/searchbot.json'],
+  ['Perplexity-User', 'https://www.perplexity.ai/perplexity-user.json'],
+  ['AhrefsBot', 'https://api.ahrefs.com/v3/public/crawler-ip-ranges'],
   ['PerplexityBot', 'https://www.perplexity.ai/perplexitybot.json'],
   ['Meta', 'http://www.facebook.com/peering/geofeed'],
   ['Amazonbot', 'Amazonbot'],
@@ -119,3 +127,9 @@ const lists: readonly [list: string, of: string][] = [
 /** The list of addresses by which an agent can be verified; undefined without one. */
 export const listOf = ({ product, ranges = [] }: CatalogueEntry): string | undefined =>
   lists.find(([, of]) => of === product || ranges.includes(of))?.[0]
+
+const publishers = new Map(catalogue.map((entry) => [listOf(entry), entry.provider] as const))
+
+/** Whether the agent's operator publishes the list, of this agent or of another one of its own. */
+export const isListOf = (entry: CatalogueEntry, list: string): boolean =>
+  listOf(entry) === list || (entry.provider !== null && publishers.get(list) === entry.provider)

@@ -8,6 +8,8 @@ export type ParameterSet =
   | 'organization_limits'
   | 'organization_data_policy'
   | 'organization_capability'
+  | 'agent_directory_add'
+  | 'agent_directory_remove'
   | 'api_key_create'
   | 'api_key_update'
   | 'api_key_rotate'

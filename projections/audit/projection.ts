@@ -75,6 +75,7 @@ export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('skipped_topic' in data)
     return placeName({ topic: data.skipped_topic, partition: data.skipped_partition })
   if ('engine_family' in data) return data.engine_family
+  if ('domain' in data) return data.domain
   if ('model_id' in data) return data.model_id ?? data.organization_id ?? 'everybody'
   return data.organization_id
 }

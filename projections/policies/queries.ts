@@ -1,5 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import {
+  type AgentDirectoryRow,
+  agentDirectories,
   type DataExpirationRow,
   type DataPolicyRow,
   dataExpirations,
@@ -84,6 +86,26 @@ export async function listNewModelChanges(
        case when event_id <> all($1) then document end as document
      from read.scoring_models order by log_offset`,
     [known],
+  )
+  return rows
+}
+
+/** Those that the organization trusts, by their domains. */
+export async function findAgentDirectories(db: Db, organizationId: string): Promise<AgentDirectoryRow[]> {
+  const { rows } = await db.query<AgentDirectoryRow>(
+    `select ${agentDirectories.select('a')} from read.agent_directories a
+     where a.organization_id = $1 and a.is_trusted order by a.domain`,
+    [organizationId],
+  )
+  return rows
+}
+
+/** Those of all organizations. */
+export async function trustedDirectories(
+  db: Db,
+): Promise<Pick<AgentDirectoryRow, 'organization_id' | 'domain' | 'name'>[]> {
+  const { rows } = await db.query(
+    'select organization_id, domain, name from read.agent_directories where is_trusted',
   )
   return rows
 }

@@ -39,7 +39,10 @@ export const agent = z
     evidence: z
       .strictObject({
         catalogue_id: z.string().nullable(),
-        domain: z.string().nullable().describe('Host of the Signature-Agent header, with its port unless that is 443.'),
+        domain: z
+          .string()
+          .nullable()
+          .describe('Host of the Signature-Agent header, with its port unless that is 443.'),
         key_id: z.string().nullable().describe('Thumbprint of the key that signed.'),
         host_name: z.string().nullable().describe('Of the address, where it leads back to it.'),
         list: z.string().nullable().describe('The published ranges that were searched for the address.'),

@@ -7,8 +7,8 @@ import { eventTopics } from '../../schemas/events.ts'
 import { streamOf } from './commands.ts'
 import { type DataPolicyChanges, decideDataPolicy, decideExpiration } from './decide-data-policy.ts'
 
-// Decided in turn with everything about the organization, whose own read model is read too.
-function policyStreamOf(organizationId: string) {
+/** Decided in turn with everything about the organization, whose own read model is read too. */
+export function policyStreamOf(organizationId: string) {
   const { topic, projection, key, locks } = streamOf(organizationId)
   const alsoReads = [{ projection, topic, key }]
   const policies = eventTopics.OrganizationDataPolicyChanged

@@ -8,6 +8,7 @@ import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/i
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
 import { findDataPolicy } from '../../projections/policies/queries.ts'
+import { agentDirectoryRoutes } from './agent-directory-routes.ts'
 import { checkOrganizationFields } from './checked-input.ts'
 import { changeOrganization, createOrganization } from './commands.ts'
 import { decideOrganizationUpdate } from './decide-organization.ts'
@@ -22,12 +23,13 @@ import {
 
 const tag = 'Organizations'
 
-/** `/v1/organizations`, `/v1/organizations/{organizationId}`, and its API keys below `/api-keys`. */
+/** `/v1/organizations`, `/v1/organizations/{organizationId}`, its API keys and agent directories. */
 export function organizationRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   createRoute(app, options)
   getRoute(app, options)
   updateRoute(app, options)
   keyRoutes(app, options)
+  agentDirectoryRoutes(app, options)
 }
 
 function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {

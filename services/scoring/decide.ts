@@ -3,6 +3,7 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { DecisionReason, Verdict } from '../../schemas/events.ts'
 import { hostCheckOf, signatureOutcomeOf } from './identity/outcomes.ts'
+import type { FindTrusted } from './identity/trusted.ts'
 import { alwaysStandard, type ModelOf } from './model/in-force.ts'
 import type { LearnedAnswers } from './session/answers.ts'
 import { type AllowsMinimal, documentOf } from './session/facts.ts'
@@ -29,6 +30,8 @@ export interface DecisionSources {
   learned: LearnedAnswers
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
+  /** Default: no organization trusts other directories of agents' keys than the catalogue. */
+  findTrusted?: FindTrusted | undefined
 }
 
 interface DecidingAt extends DecisionSources {
@@ -61,7 +64,7 @@ type Decide = (request: DecisionRequest) => Verdict | null | undefined
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
 export function startDecisions(
   known: Map<string, SessionState>,
-  { network, now, modelOf = alwaysStandard, withOutcomes, ...sources }: DecidingAt,
+  { network, now, modelOf = alwaysStandard, withOutcomes, findTrusted = () => null, ...sources }: DecidingAt,
 ): Deciding {
   const decisions: Decision[] = []
 
@@ -70,7 +73,7 @@ export function startDecisions(
     const input = {
       state,
       network: network.lookup(state.ip_address, now),
-      checks: { ranges: network, hosts: hostCheckOf(state), signature: signatureCheckOf(state) },
+      checks: { ranges: network, hosts: hostCheckOf(state), signature: signatureCheckOf(state, findTrusted) },
       ...sources,
     }
     const evaluation = evaluate(input, model)
@@ -86,11 +89,12 @@ export function startDecisions(
 
 type WithOutcomes = (state: SessionState, event: SessionEvent) => SessionState
 
-// No organization lists agents of its own yet. The catalogue's are known to `identify`.
-function signatureCheckOf(state: SessionState): SignatureCheck | null {
+function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): SignatureCheck | null {
   const document = documentOf(state)
   const outcome = document && signatureOutcomeOf(document)
-  return outcome && { ...outcome, isListed: false }
+  const domain = document?.signature_agent ?? null
+  const trusted = domain === null ? null : findTrusted(state.organization_id, domain)
+  return outcome && { ...outcome, trusted }
 }
 
 /** The same, with decisions that somebody else makes. */

@@ -17,8 +17,10 @@ import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import type { Attesting } from '../scoring/attestation/devices.ts'
+import type { FetchOptions } from '../scoring/identity/fetch.ts'
 import { runIdentity } from '../scoring/identity/run.ts'
 import { purgeIdentity } from '../scoring/identity/tables.ts'
+import { followTrusted } from '../scoring/identity/trusted.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
 import { countDecisions } from '../scoring/metrics.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
@@ -45,6 +47,8 @@ export interface WorkerParts {
   registry: Registry
   /** The key by which scripts of development prove that they are simulated, so that they count as what they play. */
   simulationKey?: SimulationKey | undefined
+  /** How agents are looked up, where that is not as on the internet. */
+  lookingUp?: Partial<FetchOptions> | undefined
   undo: AsyncDisposableStack
 }
 
@@ -111,17 +115,18 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core,
-  { network, registry, simulationKey, undo }: WorkerParts,
+  { network, registry, simulationKey, lookingUp, undo }: WorkerParts,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
   const learning = runLearning(core)
   const minimal = await followMinimalMode(core)
   const { allowsMinimal } = minimal
+  const { findTrusted, ...trusted } = await followTrusted(core)
   const models = await followModels(core)
   const { modelsAt } = models
   const { learned } = learning
-  const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core) : undefined
+  const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core, lookingUp) : undefined
   const onDecided = countDecisions(registry)
   const scoring = runScoring({
     ...core,
@@ -129,15 +134,22 @@ async function startScoring(
     learned,
     simulationKey,
     allowsMinimal,
+    findTrusted,
     modelsAt,
     onDecided,
     lookups: identity,
     attesting: await loadAttesting(core),
   })
   return startTogether<Running>([
-    ...[learning, minimal, models, pruner, runSessionScheduler(core), ...(identity ? [identity] : [])].map(
-      (started) => Promise.resolve(started),
-    ),
+    ...[
+      learning,
+      minimal,
+      trusted,
+      models,
+      pruner,
+      runSessionScheduler(core),
+      ...(identity ? [identity] : []),
+    ].map((started) => Promise.resolve(started)),
     scoring,
   ])
 }
@@ -150,7 +162,8 @@ async function loadAttesting({ config }: Core): Promise<Attesting | undefined> {
 }
 
 // No network is excepted, because agents name the addresses that are fetched.
-const startIdentity = (core: Core) => runIdentity({ ...core, rules: createAddressRules([]) })
+const startIdentity = (core: Core, lookingUp: Partial<FetchOptions> = {}) =>
+  runIdentity({ ...core, rules: createAddressRules([]), ...lookingUp })
 
 const purgeIntervalMs = 10 * 60 * 1000
 

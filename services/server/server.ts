@@ -35,6 +35,7 @@ import { servedSchemas } from '../schemas/served.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
 import { hideVisitors } from '../scoring/erase.ts'
 import { type Directories, followDirectories } from '../scoring/identity/directories.ts'
+import { type FindTrusted, followTrusted } from '../scoring/identity/trusted.ts'
 import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { scoringFollows } from '../scoring/open-sessions.ts'
 import { countRequests } from '../scoring/requests/metrics.ts'
@@ -49,7 +50,7 @@ import { webhookRoutes } from '../webhooks/routes.ts'
 import { type AccessControl, createAccessControl } from './access.ts'
 import { addCollect, type CollectBasis, openCollect } from './collect.ts'
 import { type Connections, connectionsOf } from './connections.ts'
-import { startWorkers } from './consumers.ts'
+import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createHttp, publicUrlOf } from './http.ts'
 import type { Role } from './roles.ts'
@@ -61,6 +62,8 @@ export interface ServerOptions extends CoreOptions {
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
   /** Only `tidegate dev` has one, as no setting names it. */
   simulationKey?: SimulationKey
+  /** Only tests have it: no setting lets agents name addresses inside. */
+  lookingUp?: WorkerParts['lookingUp']
 }
 
 export interface Server {
@@ -78,7 +81,7 @@ export const stopWithinMs = (config: Config): number =>
 
 /** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const { config, logger, simulationKey } = options
+  const { config, logger, simulationKey, lookingUp } = options
   const undo = new AsyncDisposableStack()
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
@@ -94,7 +97,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const running = await startWorkers(core, { roles, network, registry, simulationKey, undo })
+    const running = await startWorkers(core, { roles, network, registry, simulationKey, lookingUp, undo })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
     const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
     undo.defer(() => gate?.stop())
@@ -112,10 +115,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
-    const directories = roles.includes('api') ? followDirectories(core) : undefined
-    undo.defer(() => directories?.stop())
+    const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
     const handOff = await addRoutes(app, {
-      ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, directories, registry },
+      ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, agents, registry },
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
@@ -181,6 +183,19 @@ export async function networkFor(
   })
 }
 
+interface AgentKnowledge {
+  directories: Directories
+  findTrusted: FindTrusted
+}
+
+async function followAgents(core: Core, undo: AsyncDisposableStack): Promise<AgentKnowledge> {
+  const directories = followDirectories(core)
+  undo.defer(directories.stop)
+  const { findTrusted, stop } = await followTrusted(core)
+  undo.defer(stop)
+  return { directories, findTrusted }
+}
+
 interface RouteParts {
   core: Core
   accessControl: AccessControl
@@ -192,7 +207,7 @@ interface RouteParts {
   /** Present with the role collect. */
   collect: CollectBasis | undefined
   /** Present with the role api. */
-  directories: Directories | undefined
+  agents: AgentKnowledge | undefined
   registry: Registry
 }
 
@@ -200,8 +215,8 @@ async function addRoutes(
   app: FastifyInstance,
   { core, accessControl, network, roles, demo, gate, collect, publicUrl, ...parts }: RouteParts,
 ): Promise<HandOff | undefined> {
-  const { directories } = parts
-  if (directories) addRequestRoutes(app, { core, accessControl, network, ...parts, directories })
+  const { agents } = parts
+  if (agents) addRequestRoutes(app, { core, accessControl, network, ...parts, agents })
   if (roles.includes('api')) {
     const reading = { ...core, ...accessControl, pool: core.readPool }
     readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
@@ -223,12 +238,13 @@ type RequestParts = Pick<RouteParts, 'core' | 'accessControl' | 'network' | 'reg
 
 function addRequestRoutes(
   app: FastifyInstance,
-  { core, accessControl, registry, ...parts }: RequestParts & { directories: Directories },
+  { core, accessControl, network, registry, agents }: RequestParts & { agents: AgentKnowledge },
 ): void {
   const { FIRST_PARTY_URLS: firstPartyUrls, SIGNATURE_MAX_SECONDS } = core.config
   const maxLifetimeMs = SIGNATURE_MAX_SECONDS * 1000
   const onScored = countRequests(registry)
-  requestRoutes(app, { ...core, ...accessControl, ...parts, firstPartyUrls, maxLifetimeMs, onScored })
+  const known = { network, ...agents }
+  requestRoutes(app, { ...core, ...accessControl, ...known, firstPartyUrls, maxLifetimeMs, onScored })
 }
 
 export function erasureParts(core: Core) {

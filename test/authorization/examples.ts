@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ErrorCode } from '../../infra/errors/errors.ts'
+import { addAgentDirectory } from '../../services/organizations/agent-directories.ts'
 import type { ApprovedSignup } from '../support/gate-flow.ts'
 import type { Platform } from './credential.ts'
 import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'
@@ -240,6 +241,33 @@ export const endpoints: Record<string, Endpoint> = {
     success: 200,
     elsewhere: 200,
     example: (context) => ({ method: 'PATCH', url: own(context), body: { name: 'Renamed' } }),
+  },
+  listAgentDirectories: {
+    scope: 'organizations:read',
+    success: 200,
+    elsewhere: 200,
+    example: (context) => ({ method: 'GET', url: own(context, '/agent-directories') }),
+  },
+  addAgentDirectory: {
+    scope: 'organizations:update',
+    success: 201,
+    elsewhere: 201,
+    example: (context) => ({
+      method: 'POST',
+      url: own(context, '/agent-directories'),
+      body: { domain: 'agent.example', name: 'Acme' },
+    }),
+  },
+  removeAgentDirectory: {
+    scope: 'organizations:update',
+    success: 200,
+    elsewhere: 404,
+    example: async (context) => {
+      const { organizationId, world, succeeds } = context
+      const domain = `${randomBytes(4).toString('hex')}.example`
+      if (succeeds) await addAgentDirectory(world.deps, { organizationId, domain, by: 'operator' })
+      return { method: 'DELETE', url: own(context, `/agent-directories/${domain}`) }
+    },
   },
   listOrganizationAuditLog: {
     scope: 'organizations:read',

@@ -129,7 +129,7 @@ export async function startWorld({ trustedProxies = [] }: { trustedProxies?: str
   auditRoutes(app, { ...deps, applied })
   agentRoutes(app, deps)
   requestRoutes(app, {
-    ...{ ...deps, directories: { find: () => undefined }, onScored: () => {} },
+    ...{ ...deps, directories: { find: () => undefined }, findTrusted: () => null, onScored: () => {} },
     ...{ firstPartyUrls: ['https://shop.example'], maxLifetimeMs: 3_600_000 },
   })
   webhookRoutes(app, deps)

@@ -159,6 +159,7 @@ describe('Idempotency-Key', () => {
   test('is described where something is made', () => {
     expect(names(taking()).sort()).toEqual([
       'acknowledgeGateSessionDelivery',
+      'addAgentDirectory',
       'approveGateSession',
       'claimGateSession',
       'consumeGateLoginSessionCode',

@@ -57,6 +57,7 @@ function keyedBodies(): Record<string, Partial<Asked>> {
   return {
     createOrganization: { body: { name: 'Twice', slug: 'twice' } },
     createOrganizationApiKey: { body: { name: 'Twice' } },
+    addAgentDirectory: { body: { domain: 'agent.example' } },
     createWebhookEndpoint: { body: { name: 'Twice', url: 'https://shop.example/', event_types: types } },
   }
 }

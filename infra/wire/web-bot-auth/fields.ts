@@ -89,6 +89,15 @@ function agentUrl([value, parameters]: [unknown, ReadonlyMap<string, unknown>]):
   }
 }
 
+/**
+ * A domain, with its port unless that is 443, as the Signature-Agent header of who has it is read. Undefined for an address,
+ * or what is no name of one host.
+ */
+export function agentDomain(text: string): string | undefined {
+  const { url } = agentUrl([/[/?#@\\\s]/.test(text) ? undefined : `https://${text}`, new Map()])
+  return url && /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*$/.test(url.hostname) ? url.host : undefined
+}
+
 function bounded(value: string): string {
   if (value.length > maxLength) throw new RangeError('the field is too long')
   return value

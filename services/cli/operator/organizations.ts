@@ -13,6 +13,7 @@ import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
+import { agentDirectoriesCommand } from './agent-directories.ts'
 import { policyCommand } from './data-policy.ts'
 import {
   asOperator,
@@ -51,6 +52,7 @@ export function defineOrganizations(org: Command): void {
   statusCommand(org, { ...reactivate, status: 'active' })
   limitsCommand(org)
   policyCommand(org)
+  agentDirectoriesCommand(org)
   capabilityCommand(org, { name: 'enable', enabled: true })
   capabilityCommand(org, { name: 'disable', enabled: false })
 }

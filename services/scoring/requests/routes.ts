@@ -10,6 +10,7 @@ import type { Clock } from '../../../infra/ids.ts'
 import type { NetworkSource } from '../../../infra/ip/network.ts'
 import { agentJson } from '../../../projections/sessions/decision-shape.ts'
 import type { Directories } from '../identity/directories.ts'
+import type { FindTrusted } from '../identity/trusted.ts'
 import { decideRequest, type EdgeRequest, type RequestDecision } from './decide.ts'
 import { isListedHost } from './hosts.ts'
 import type { CountRequest } from './metrics.ts'
@@ -19,6 +20,7 @@ export interface RequestOptions {
   auth: Pick<Auth, 'requireSecretCosting' | 'secret'>
   network: NetworkSource
   directories: Pick<Directories, 'find'>
+  findTrusted: FindTrusted
   onScored: CountRequest
   /** Hosts beside those of the organization's keys. */
   firstPartyUrls: readonly string[]
@@ -31,7 +33,7 @@ const parameterSet = 'request_score'
 
 /** `POST /v1/requests/score`. Everything is in memory, so no item waits for anything. */
 export function requestRoutes(app: FastifyInstance, options: RequestOptions): void {
-  const { auth, network, directories, onScored, maxLifetimeMs, clock } = options
+  const { auth, network, directories, findTrusted, onScored, maxLifetimeMs, clock } = options
   const { onRequest, preParsing } = auth.requireSecretCosting(scope, scoringCostOf, 'requests')
   endpoint(app, {
     route: 'POST /v1/requests/score',
@@ -47,9 +49,11 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
     answers: { 200: single(z.array(scoredRequest)) },
     run(request) {
       const { requests } = request.body
-      checkHosts(requests, { ...auth.secret(request), ...options })
+      const principal = auth.secret(request)
+      checkHosts(requests, { ...principal, ...options })
       const directory = (url: string) => directories.find(url)
-      const known = { network, directory, maxLifetimeMs, now: clock() }
+      const trusted = (domain: string) => findTrusted(principal.organizationId, domain)
+      const known = { network, directory, trusted, maxLifetimeMs, now: clock() }
       const decisions = requests.map((one) => decideRequest(one, known))
       for (const decision of decisions) onScored(decision)
       return { data: decisions.map(decisionJson) }

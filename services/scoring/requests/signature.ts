@@ -2,11 +2,13 @@ import { checkSignature } from '../../../infra/wire/web-bot-auth/check.ts'
 import { namedAgentHost, type ReceivedRequest } from '../../../infra/wire/web-bot-auth/fields.ts'
 import { judge } from '../identity/outcomes.ts'
 import type { LookedUp } from '../identity/tables.ts'
-import type { SignatureCheck } from '../session/identity.ts'
+import type { SignatureCheck, TrustedDirectory } from '../session/identity.ts'
 
 export interface SignatureKnowledge {
   /** What is known of a directory of keys, by its address. */
   directory: (url: string) => LookedUp | undefined
+  /** Whether the caller's organization trusts the directory of a domain. */
+  trusted: (domain: string) => TrustedDirectory | null
   maxLifetimeMs: number
   /** Epoch milliseconds. */
   now: number
@@ -22,18 +24,18 @@ export interface SignedBy {
 /** Whose signature a request to `baseUrl` has, by keys that are in memory. Whether it was used before is not known. */
 export function signedBy(
   request: ReceivedRequest,
-  { baseUrl, directory, ...rules }: SignatureKnowledge & { baseUrl: string },
+  { baseUrl, directory, trusted, ...rules }: SignatureKnowledge & { baseUrl: string },
 ): SignedBy {
   const checked = checkSignature(request, { ...rules, baseUrls: [baseUrl] })
   if (!checked) return { domain: null, signature: null }
   if (checked.status !== 'signed') {
     const reason = 'reason' in checked ? checked.reason : null
-    return { domain: namedAgentHost(request), signature: { ...unknown, status: checked.status, reason } }
+    const domain = namedAgentHost(request)
+    const known = { trusted: domain === null ? null : trusted(domain), keyId: null, fetchedAt: null }
+    return { domain, signature: { ...known, status: checked.status, reason } }
   }
   const { agent, keyId: key_id, bases, bytes, directory: url } = checked.signature
   const signed = { key_id, bases, bytes: bytes.toString('base64') }
   const { outcome } = judge(signed, directory(url), rules.now)
-  return { domain: agent, signature: { ...outcome, isListed: false } }
+  return { domain: agent, signature: { ...outcome, trusted: trusted(agent) } }
 }
-
-const unknown = { isListed: false, keyId: null, fetchedAt: null }

@@ -2,6 +2,7 @@ import {
   agentOfDomain,
   type CatalogueEntry,
   isHostOf,
+  isListOf,
   listOf,
   namedAgent,
 } from '../../../infra/agents/catalogue.ts'
@@ -15,9 +16,15 @@ export type PublishedRanges = Pick<NetworkSource, 'botOperatorAt' | 'listedOpera
 /** The host name that leads back to the address, whosever it is. Null = there is no answer yet. */
 export type HostCheck = Omit<HostOutcome, 'ip'>
 
+/** A directory of keys that the organization trusts. */
+export interface TrustedDirectory {
+  /** What it calls whoever signs. */
+  name: string | null
+}
+
 export interface SignatureCheck extends SignatureOutcome {
-  /** The domain is the organization's own choice. */
-  isListed: boolean
+  /** Null where the organization does not trust the domain's directory. */
+  trusted: TrustedDirectory | null
 }
 
 export interface IdentityClaims {
@@ -72,10 +79,10 @@ const rankOf = ({ status }: SessionAgent) => ranks.indexOf(status)
 function bySignature(domain: string, signature: SignatureCheck | null): SessionAgent {
   const entry = agentOfDomain(domain)
   const isValid = signature?.status === 'valid'
-  const status = isValid ? (signature.isListed || entry ? 'verified' : 'signed') : 'declared'
+  const status = isValid ? (signature.trusted || entry ? 'verified' : 'signed') : 'declared'
   return {
     ...describe(entry),
-    provider: entry?.provider ?? domain,
+    provider: signature?.trusted?.name ?? entry?.provider ?? domain,
     status,
     method: isValid ? 'signature' : null,
     evidence: {
@@ -98,7 +105,8 @@ function byAddress(
   { ranges, hosts = null }: IdentityChecks,
 ): SessionAgent {
   const list = ranges && searchedList(entry, address, ranges)
-  const isInList = list !== undefined && ranges?.botOperatorAt(address) === list
+  const found = ranges?.botOperatorAt(address) ?? null
+  const isInList = found !== null && isListOf(entry, found)
   const host = entry.reverse_dns ? hosts : null
   const hostName = host?.host && isHostOf(entry, host.host) ? host.host : null
   const outcomes: Outcome[] = [

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { agentPurposes, catalogue, isHostOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import { agentPurposes, catalogue, isHostOf, listOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import { dataSources } from '../../../infra/ip/data/sources.ts'
 import { families } from '../../../services/cli/simulate/generate/families.ts'
 import people from '../../fixtures/recorded/people.json' with { type: 'json' }
 
@@ -99,4 +100,11 @@ test('a name within a longer word is none', () => {
   expect(namedAgent('Claude-Username/1.0')).toBeNull()
   expect(namedAgent('Claude-User/1.0')).not.toBeNull()
   expect(namedAgent('MyGPTBot/1.2')).toBeNull()
+})
+
+test('each list of crawlers that can be fetched verifies somebody', () => {
+  const verifying = new Set(catalogue.map(listOf))
+  const fetched = dataSources.filter(({ group }) => group === 'bots').map(({ title }) => title)
+  expect(fetched.length).toBeGreaterThan(5)
+  expect(fetched.filter((list) => !verifying.has(list))).toEqual([])
 })

@@ -20,6 +20,7 @@ const ids = [
   'service_id',
   'visitor_id',
   'engine_family',
+  'domain',
   'model_id',
 ]
 

@@ -26,8 +26,12 @@ const ranges: PublishedRanges = {
   botOperatorAt: (address) => (address === ofGoogle ? 'Googlebot' : null),
   listedOperators: () => new Set(['Googlebot']),
 }
+const ofOpenAi: PublishedRanges = {
+  botOperatorAt: () => 'GPTBot',
+  listedOperators: () => new Set(['GPTBot', 'ChatGPT-User']),
+}
 const valid: SignatureCheck = {
-  ...{ status: 'valid', isListed: false, keyId: 'key', reason: null, fetchedAt: 1 },
+  ...{ status: 'valid', trusted: null, keyId: 'key', reason: null, fetchedAt: 1 },
 }
 
 interface Given extends IdentityChecks {
@@ -56,6 +60,16 @@ test.each<[string, Given, Partial<SessionAgent>]>([
     { status: 'declared', provider: 'google' },
   ],
   ['its address is in its ranges', { ranges }, { status: 'verified', method: 'published_ranges' }],
+  [
+    'its address is in another list of its operator',
+    { agents: ['Mozilla/5.0 (compatible; ChatGPT-User/1.0; +https://openai.com/bot)'], ranges: ofOpenAi },
+    { status: 'verified', provider: 'openai', product: 'ChatGPT-User' },
+  ],
+  [
+    'its address is in a list of another operator',
+    { agents: [googlebot], ranges: { ...ofOpenAi, listedOperators: ranges.listedOperators } },
+    { status: 'spoofed', provider: 'google' },
+  ],
   [
     'its address is in none',
     { address: ofNobody, ranges },
@@ -110,8 +124,22 @@ test.each<[string, Given, Partial<SessionAgent>]>([
   ],
   [
     'its signature is of a domain that the organization lists',
-    { agents: [chrome], domain: 'agent.example', signature: { ...valid, isListed: true } },
-    { status: 'verified', method: 'signature' },
+    { agents: [chrome], domain: 'agent.example', signature: { ...valid, trusted: { name: null } } },
+    { status: 'verified', provider: 'agent.example', method: 'signature' },
+  ],
+  [
+    'its signature is of a domain that the organization has a name for',
+    { agents: [chrome], domain: 'chatgpt.com', signature: { ...valid, trusted: { name: 'Buyer' } } },
+    { status: 'verified', provider: 'Buyer', product: 'ChatGPT agent' },
+  ],
+  [
+    'its signature is invalid, whoever is trusted',
+    {
+      agents: [chrome],
+      domain: 'agent.example',
+      signature: { ...valid, status: 'invalid', reason: 'replayed', trusted: { name: 'Acme' } },
+    },
+    { status: 'declared', provider: 'Acme', method: null },
   ],
   [
     'its signature is of a domain of the catalogue',

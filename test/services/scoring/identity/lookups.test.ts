@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { transaction } from '../../../../infra/postgres/pool.ts'
+import { type Tx, transaction } from '../../../../infra/postgres/pool.ts'
 import { runLookups, type WaitingSession } from '../../../../services/scoring/identity/lookups.ts'
 import {
   type LookupResult,
@@ -126,3 +126,35 @@ it('a nonce is of the first request that took it', async () => {
   expect(await purgeIdentity(database.pool, now)).toBe(0)
   expect(await purgeIdentity(database.pool, now + minute)).toBe(2)
 })
+
+it('a nonce that a process is about to take makes others wait for what becomes of it', async () => {
+  const take = (tx: Tx, request_hash: string) =>
+    takeNonces(tx, [{ nonce_hash: 'cc', request_hash, ends_at: now + minute }])
+  const raced = async (ends: 'committed' | 'rolled back') => {
+    const held = Promise.withResolvers<void>()
+    const taken = Promise.withResolvers<void>()
+    const first = transaction(database.pool, async (tx) => {
+      await take(tx, '01')
+      taken.resolve()
+      await held.promise
+      if (ends === 'rolled back') throw new Error(ends)
+    }).catch(() => {})
+    await taken.promise
+    const second = transaction(database.pool, (tx) => take(tx, '02'))
+    await eventually(async () => expect(await waiting()).toBe(1))
+    held.resolve()
+    await first
+    return (await second).get('cc')
+  }
+  expect(await raced('rolled back')).toBe('02')
+  await database.pool.query('truncate scoring.used_nonces')
+  expect(await raced('committed')).toBe('01')
+})
+
+async function waiting(): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::int as count from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock' and query like '%used_nonces%'`,
+  )
+  return rows[0]?.count ?? 0
+}

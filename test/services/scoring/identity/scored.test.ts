@@ -4,6 +4,7 @@ import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
 import { checkSignature } from '../../../../infra/wire/web-bot-auth/check.ts'
 import type { DocumentSignature, SessionScored } from '../../../../schemas/events.ts'
+import type { DecisionSources } from '../../../../services/scoring/decide.ts'
 import type { FetchOptions } from '../../../../services/scoring/identity/fetch.ts'
 import { outcomesOf, pendingOf } from '../../../../services/scoring/identity/outcomes.ts'
 import { runIdentity } from '../../../../services/scoring/identity/run.ts'
@@ -23,6 +24,7 @@ import {
   handOff,
   metaOf,
   opened,
+  organizationId,
   startedAt,
   type TestSession,
   testSession,
@@ -69,12 +71,15 @@ async function hold(): Promise<void> {
   stops.push(agent.close)
 }
 
-async function start(some: Partial<FetchOptions> = {}): Promise<void> {
+async function start(
+  some: Partial<FetchOptions> = {},
+  known: Pick<DecisionSources, 'findTrusted'> = {},
+): Promise<void> {
   const parts = { log, pool: database.pool, codec, clock, logger }
   const lookups = runIdentity({ ...parts, ...agent.options, ...some })
   stops.push(lookups.stop)
   const worker = await runScoring({
-    ...{ ...parts, lookups, learned: nothingLearned, dataKeys: createMemoryDataKeys() },
+    ...{ ...parts, ...known, lookups, learned: nothingLearned, dataKeys: createMemoryDataKeys() },
     ...{ network: noNetwork, applied: { waitFor: async () => {} }, skips: noSkips },
   })
   stops.push(worker.stop)
@@ -212,6 +217,31 @@ describe('a signature by a known directory', () => {
     const forged = signed('forged', { by: { ...createAgentKey(), keyId: key.keyId } })
     await append(...opened(forged), batch(forged))
     await eventually(() => expect(statusesOf('forged')).toEqual(['invalid']))
+  })
+})
+
+describe('a directory that an organization trusts', () => {
+  it('proves who the agent is to that one, for as long as it is on the list', async () => {
+    release(good)
+    let trusting = 'org_another'
+    const findTrusted = (organization: string, domain: string) =>
+      organization === trusting && domain === 'agent.example' ? { name: 'Acme' } : null
+    await start({}, { findTrusted })
+    const session = signed('trusted')
+    const agents = () => decisions().map(({ agent: found }) => [found?.status, found?.provider])
+    await append(...opened(session), batch(session))
+    await eventually(() => expect(agents().at(-1)).toEqual(['signed', 'agent.example']))
+    trusting = organizationId
+    await append(handOff(session))
+    await eventually(() => expect(agents().at(-1)).toEqual(['verified', 'Acme']))
+    trusting = 'org_another'
+    await append(handOff(session, { seq: 3, at: startedAt + 2000 }))
+    await eventually(() =>
+      expect(agents().slice(-2)).toEqual([
+        ['verified', 'Acme'],
+        ['signed', 'agent.example'],
+      ]),
+    )
   })
 })
 

@@ -34,11 +34,13 @@ interface Given extends Partial<EdgeRequest> {
   agent?: string | null
   /** Directories that are in memory. */
   known?: LookedUp[]
+  /** Domains of directories that the organization trusts. */
+  trusted?: string[]
   /** Without the file of addresses. */
   isBlind?: boolean
 }
 
-function decide({ agent = chrome, headers = [], known = [], isBlind, ...request }: Given): RequestDecision {
+function decide({ agent = chrome, headers = [], known = [], trusted = [], isBlind, ...request }: Given) {
   const whole: EdgeRequest = {
     ...{ method: 'GET', scheme: 'https', authority: 'shop.example', path: '/', ip: home },
     ja4: chromiumHello,
@@ -48,6 +50,7 @@ function decide({ agent = chrome, headers = [], known = [], isBlind, ...request 
   const find = (url: string) => known.find(({ subject }) => subject === url)
   return decideRequest(whole, {
     ...{ network: isBlind ? noNetwork : network, directory: find, maxLifetimeMs: 3_600_000, now },
+    trusted: (domain) => (trusted.includes(domain) ? { name: 'Acme' } : null),
   })
 }
 
@@ -141,6 +144,15 @@ test('a signature by a key in memory is the domain’s, and nobody knows whether
   expect(agent).toMatchObject({
     ...{ status: 'signed', provider: 'agent.example', method: 'signature' },
     evidence: { key_id: agentKey.keyId, fetched_at: directory.fetched_at },
+  })
+})
+
+test('an agent whose directory the organization trusts is verified by its name', () => {
+  const given = { headers: signed(), known: [directory] }
+  expect(decide({ ...given, trusted: ['other.example', 'agent.example:8443'] }).agent.status).toBe('signed')
+  expect(decide({ ...given, trusted: ['agent.example'] })).toMatchObject({
+    reasons: ['verified_agent', 'signature_agent_header'],
+    agent: { status: 'verified', provider: 'Acme', method: 'signature' },
   })
 })
 

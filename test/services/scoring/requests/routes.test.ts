@@ -19,6 +19,7 @@ beforeAll(async () => {
   world = await startOrganizations({ limiter })
   requestRoutes(world.app, {
     ...{ ...world.context, network: noNetwork, directories: { find: () => undefined } },
+    findTrusted: () => null,
     ...{ firstPartyUrls: ['https://own.example/tg'], maxLifetimeMs: 3_600_000 },
     onScored: countRequests(registry),
   })

@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import { findAgentDirectories } from '../../../projections/policies/queries.ts'
+import { addAgentDirectory, removeAgentDirectory } from '../../organizations/agent-directories.ts'
+import { directoryJson } from '../../organizations/agent-directory-routes.ts'
+import { jsonFlag } from '../arguments.ts'
+import { tableOf, timeText } from '../tables.ts'
+import { asOperator, type OperatorOptions, organizationCommand } from './operate.ts'
+
+interface Flags extends OperatorOptions {
+  add?: string
+  name?: string
+  remove?: string
+}
+
+export function agentDirectoriesCommand(org: Command): void {
+  organizationCommand(
+    org,
+    { name: 'agents', does: 'Show or change the directories of keys whose agents it trusts' },
+    async (core, organizationId, { add, name, remove }: Flags) => {
+      const deps = asOperator(core, 'org agents')
+      const about = { organizationId, by: 'operator' } as const
+      if (add !== undefined) await addAgentDirectory(deps, { ...about, domain: add, name })
+      if (remove !== undefined) await removeAgentDirectory(deps, { ...about, domain: remove })
+      const directories = await findAgentDirectories(core.pool, organizationId)
+      const table = tableOf(directories, {
+        domain: ({ domain }) => domain,
+        name: (directory) => directory.name ?? '',
+        added: ({ changed_at }) => timeText(changed_at),
+      })
+      return { data: directories.map(directoryJson), text: directories.length > 0 ? table : 'None.' }
+    },
+  )
+    .option('--add <domain>', 'trust who signs with its keys, as agent.example; an added one gets the name')
+    .option('--name <name>', 'what sessions call them, 1-100 characters (default: the domain)')
+    .option('--remove <domain>', 'trust them no more')
+    .option(...jsonFlag)
+}

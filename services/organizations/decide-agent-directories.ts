@@ -1,0 +1,88 @@
+import { type CallerKind, organizationFor } from '../../infra/access/organization.ts'
+import { checkAll, checkPresent } from '../../infra/errors/check-all.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import { type DecidedEvent, decidedEvent, type NewEvent } from '../../infra/event-store/decide.ts'
+import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
+import { agentDomain } from '../../infra/wire/web-bot-auth/fields.ts'
+import type { OrganizationRow } from '../../projections/organizations/tables.ts'
+import type { AgentDirectoryRow } from '../../projections/policies/tables.ts'
+
+export interface DirectoriesState {
+  organization: OrganizationRow | undefined
+  /** Those that it trusts. */
+  directories: readonly Pick<AgentDirectoryRow, 'domain' | 'name'>[]
+}
+
+export interface DirectoryRequest {
+  domain: string
+  /** What the organization calls whoever signs. Default: the domain. */
+  name?: string | null | undefined
+}
+
+export const directoryLimits = { name: 100, directories: 100 } as const
+
+const parameterSet = 'agent_directory_add'
+
+/** The directory as it is stored; 422 naming each member that does not fit. */
+export function checkedDirectory({ domain, name = null }: DirectoryRequest) {
+  return checkAll({
+    domain: () => checkedDomain(domain),
+    name: () => (name === null ? null : checkedAgentName(name)),
+  })
+}
+
+/** 422 naming those of the members that do not fit, whatever else the request has. */
+export function checkDirectoryFields({
+  domain,
+  name,
+}: {
+  [K in keyof DirectoryRequest]?: DirectoryRequest[K] | undefined
+}): void {
+  checkPresent<{ domain: string; name: string }>({
+    domain: domain !== undefined && (() => checkedDomain(domain)),
+    name: typeof name === 'string' && (() => checkedAgentName(name)),
+  })
+}
+
+const checkedAgentName = (name: string) => checkedName(name, { max: directoryLimits.name, parameterSet })
+
+function checkedDomain(text: string): string {
+  const domain = agentDomain(text)
+  if (domain !== undefined) return domain
+  const expected = 'a domain, with its port where that is not 443, as agent.example'
+  throw invalid({ name: 'domain', issue: 'invalid', expected }, parameterSet)
+}
+
+/** ApiError: 404 no such organization, 403 not active (`by` its key), 422 what does not fit, 409 too many. */
+export function decideDirectoryAddition(
+  { organization, directories }: DirectoriesState,
+  { by, eventId, now, ...request }: DirectoryRequest & NewEvent & { by: CallerKind },
+): DecidedEvent[] {
+  const { id: organization_id } = organizationFor(organization, by)
+  const { domain, name } = checkedDirectory(request)
+  const known = directories.find((one) => one.domain === domain)
+  if (known?.name === name) return []
+  if (!known && directories.length >= directoryLimits.directories) throw tooMany()
+  const data = { organization_id, domain, name, added_at: now }
+  const about = { organizationId: organization_id, environment: null, eventId, now }
+  return [decidedEvent({ type: 'AgentDirectoryAdded', data }, about)]
+}
+
+function tooMany(): ApiError {
+  const message = `An organization may have ${directoryLimits.directories} agent directories. Remove one first.`
+  return new ApiError('request.conflict', { message })
+}
+
+/** ApiError: 404 no such organization or directory, 403 not active (`by` its key). */
+export function decideDirectoryRemoval(
+  { organization, directories }: DirectoriesState,
+  { by, domain: text, eventId, now }: { domain: string; by: CallerKind } & NewEvent,
+): DecidedEvent[] {
+  const { id: organization_id } = organizationFor(organization, by)
+  const domain = agentDomain(text)
+  if (domain === undefined || !directories.some((one) => one.domain === domain))
+    throw new ApiError('request.not_found', { message: 'The organization has no such agent directory.' })
+  const data = { organization_id, domain, removed_at: now }
+  const about = { organizationId: organization_id, environment: null, eventId, now }
+  return [decidedEvent({ type: 'AgentDirectoryRemoved', data }, about)]
+}
