@@ -3,17 +3,22 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
+import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { decisions } from '../projections/world-events.ts'
 import { startCli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
+import { startKafkaBroker } from '../support/kafka-broker.ts'
+import { needs } from '../support/needs.ts'
 import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 const view = `export default { name: 'counted', version: 1, events: ['SessionScored'],
   tables: { order: { columns: { id: 'text' }, key: ['id'] } },
   handle: ({ id }) => [{ table: 'order', key: { id }, to: () => ({ id }) }] }`
+
+const patient = { timeoutMs: 120_000 }
 
 let folder: string
 let file: string
@@ -34,8 +39,7 @@ function start(settings: Record<string, string>) {
   })
   const times = (words: string) => said.split(words).length - 1
   return {
-    says: (words: string, count = 1) =>
-      eventually(() => expect(times(words), said).toBe(count), { timeoutMs: 60_000 }),
+    says: (words: string, count = 1) => eventually(() => expect(times(words), said).toBe(count), patient),
     said: () => said,
     // As Ctrl-C does.
     async interrupt() {
@@ -46,15 +50,12 @@ function start(settings: Record<string, string>) {
 }
 
 const hasRows = (count: number) =>
-  eventually(
-    async () => {
-      const { rows } = await world.database.pool.query(
-        'select count(*)::integer as n from view_counted."order"',
-      )
-      expect(rows).toEqual([{ n: count }])
-    },
-    { timeoutMs: 60_000 },
-  )
+  eventually(async () => {
+    const { rows } = await world.database.pool.query(
+      'select count(*)::integer as n from view_counted."order"',
+    )
+    expect(rows).toEqual([{ n: count }])
+  }, patient)
 
 interface Away {
   log: EventLog
@@ -93,6 +94,17 @@ async function comesAndGoes({ log, settings, name, goes, comes }: Away): Promise
   )
 }
 
+/** Nobody answers at the port while it is away. */
+function behindProxy(url: string, port: number): Pick<Away, 'goes' | 'comes'> {
+  let proxy: Awaited<ReturnType<typeof startTcpProxy>> | undefined
+  return {
+    goes: async () => proxy?.close(),
+    async comes() {
+      proxy = await startTcpProxy(url, port)
+    },
+  }
+}
+
 it('waits for a database that is away, and ends at Ctrl-C meanwhile', async () => {
   world = await openProjectionWorld()
   const { pool, url } = world.database
@@ -103,14 +115,28 @@ it('waits for a database that is away, and ends at Ctrl-C meanwhile', async () =
   const address = new URL(url)
   address.searchParams.delete('host')
   address.host = `127.0.0.1:${port}`
-  let proxy: Awaited<ReturnType<typeof startTcpProxy>> | undefined
-  await comesAndGoes({
-    ...{ log, name: 'database', settings: { DATABASE_URL: address.href, KAFKA_BROKERS: '' } },
-    goes: async () => proxy?.close(),
-    async comes() {
-      proxy = await startTcpProxy(url, port)
-    },
-  })
+  const settings = { DATABASE_URL: address.href, KAFKA_BROKERS: '' }
+  await comesAndGoes({ log, name: 'database', settings, ...behindProxy(url, port) })
   await log.close()
   await world.close()
-}, 240_000)
+}, 480_000)
+
+needs('kafka-jars').it(
+  'waits for a broker that is away, and ends at Ctrl-C meanwhile',
+  async () => {
+    world = await openProjectionWorld()
+    const [port, advertised] = [await freePort(), await freePort()]
+    const listeners = [{ name: 'FAR', protocol: 'PLAINTEXT', port, advertised }]
+    const broker = await startKafkaBroker({ logger: silent, listeners })
+    const log = await openKafkaLog({ brokers: [broker.brokers], logger: silent })
+    await ensureTopics(log)
+    await world.append(log, decisions(1, 100))
+    const settings = { DATABASE_URL: world.database.url, KAFKA_BROKERS: `127.0.0.1:${advertised}` }
+    const proxy = behindProxy(`tcp://127.0.0.1:${port}`, advertised)
+    await comesAndGoes({ log, name: 'log', settings, ...proxy })
+    await log.close()
+    await broker.stop()
+    await world.close()
+  },
+  900_000,
+)

@@ -48,7 +48,8 @@ export interface KafkaBrokerOptions {
 }
 
 const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
-const startTimeoutMs = 60_000
+// Long, because a busy machine is no failure.
+const startTimeoutMs = 180_000
 
 /** Starts an Apache Kafka: one KRaft node on 127.0.0.1. Needs Java 17 and, the first time, Maven. */
 export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<KafkaBroker> {
