@@ -33,8 +33,9 @@ const logs = [
 
 // A signal about the session itself, in the release that is tried.
 const rule = {
-  file: 'services/scoring/signals/connection.ts',
-  before: "fires: ({ platform }) => platform !== 'web',",
+  file: 'services/scoring/signals/attestation.ts',
+  before:
+    "fires: (facts) => facts.platform !== 'web' && facts.attestation?.status !== 'valid' && !isInvalid(facts),",
   after: "fires: ({ platform }) => platform === 'ios',",
 }
 

@@ -82,6 +82,8 @@ export function certify({ subject, keys, by, isAuthority = true, ...of }: Certif
 export interface Apple {
   root: X509Certificate
   pem: string
+  /** The root, with its keys. */
+  top: Authority
   authority: Authority
 }
 
@@ -90,7 +92,7 @@ export function createApple(some: Pick<Certified, 'from' | 'until'> = {}): Apple
   const top = certify({ subject: 'Root', keys: makeKeys(), ...some })
   const authority = certify({ subject: 'Authority', keys: makeKeys(), by: top, ...some })
   const root = new X509Certificate(top.certificate)
-  return { root, pem: root.toString(), authority }
+  return { root, pem: root.toString(), top, authority }
 }
 
 const sha256 = (...parts: (Uint8Array | string)[]) =>

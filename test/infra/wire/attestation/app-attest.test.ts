@@ -97,6 +97,14 @@ describe('an attestation of a key', () => {
       },
       'certificates',
     ],
+    [
+      'a certificate below the root that is no authority',
+      () => {
+        const device = certify({ subject: 'Device', keys: makeKeys(), by: apple.top, isAuthority: false })
+        return { apple: { ...apple, authority: device } }
+      },
+      'certificates',
+    ],
     ['another root', () => ({ apple: createApple() }), 'certificates'],
   ])('of %s is refused', (_name, some, problem) => {
     expect(verified(some())).toEqual({ problem })

@@ -2,6 +2,7 @@ import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
+import { runTogether } from '../../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { readAttestedApps } from '../../../../services/scoring/attestation/apps.ts'
@@ -27,6 +28,7 @@ import {
   playVerdict,
 } from '../../../support/attestation.ts'
 import { visitorErased } from '../../../support/erased.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../../support/memory-log.ts'
 import { noSkips } from '../../../support/no-skips.ts'
@@ -136,6 +138,12 @@ async function append(...events: SessionEvent[]): Promise<void> {
 }
 
 let received = now
+const recordedOf = (event: SessionEvent) => {
+  const { value, ...record } = codec.toRecord(event, metaOf(event))
+  const at = { partition: 0, offset: 0, timestamp: now }
+  return codec.fromRecord({ ...record, ...at, value: value ?? Buffer.alloc(0) })
+}
+
 const withAttestation = (session: TestSession, attestation?: unknown) => ({
   at: ++received,
   observations: { version: 1, elapsed_ms: 9, snapshot: session.client.snapshot, attestation },
@@ -279,11 +287,7 @@ describe('an app with App Attest', () => {
 
   it('is read of apps only, and costs pages no statement', async () => {
     const page = testSession('page', { openedAt: now })
-    const events = [...begun(page), batch(page, withAttestation(page, attested(page)))].map((event) => ({
-      ...codec.fromRecord({
-        ...{ ...codec.toRecord(event, metaOf(event)), partition: 0, offset: 0, timestamp: now },
-      } as never),
-    }))
+    const events = [...begun(page), batch(page, withAttestation(page, attested(page)))].map(recordedOf)
     const query = () => Promise.reject(new Error('a statement'))
     const none = await attestationsOf({ query } as never, { events, known: new Map() }, attesting())
     expect(none.outcomes.size).toBe(0)
@@ -310,26 +314,29 @@ describe('an app with App Attest', () => {
 it('of two assertions with one counter that are scored at once one counts', async () => {
   const first = appSession('start')
   await scored(first, attested(first))
-  const once = (name: string) => {
+  const transactions = await Promise.all([database.pool.connect(), database.pool.connect()])
+  const [one, other] = transactions
+  for (const tx of transactions) await tx.query('begin')
+  const judgedIn = async (tx: typeof one, name: string) => {
     const session = appSession(name)
     const events = [...begun(session), batch(session, withAttestation(session, asserted(session, 7)))]
-    const recorded = events.map((event) =>
-      codec.fromRecord({
-        ...codec.toRecord(event, metaOf(event)),
-        partition: 0,
-        offset: 0,
-        timestamp: now,
-      } as never),
-    )
-    return transaction(database.pool, async (tx) => {
-      const of = await attestationsOf(tx, { events: recorded, known: new Map() }, attesting())
-      for (const part of of.save())
-        await tx.query(`with ${part.as} as (${part.at(1).text}) select`, part.at(1).values)
-      return [...of.outcomes.values()].map(({ found }) => found.status)
-    })
+    const recorded = events.map(recordedOf)
+    return attestationsOf(tx, { events: recorded, known: new Map() }, attesting())
   }
-  const found = await Promise.all(['a', 'b', 'c'].map(once))
-  expect(found.flat().sort()).toEqual(['invalid', 'invalid', 'valid'])
+  const before = await judgedIn(one, 'before')
+  const waiting = judgedIn(other, 'after')
+  const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`
+  await eventually(async () => expect((await database.pool.query(isWaiting)).rowCount).toBe(1))
+  await runTogether(one, before.save())
+  await one.query('commit')
+  const after = await waiting
+  await other.query('rollback')
+  for (const tx of transactions) tx.release()
+  const statuses = [before, after].map(({ outcomes }) =>
+    [...outcomes.values()].map(({ found }) => found.status),
+  )
+  expect(statuses).toEqual([['valid'], ['invalid']])
 })
 
 describe('an app with Play Integrity', () => {
