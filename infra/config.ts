@@ -54,6 +54,16 @@ const edgeHeaders = z.strictObject(
 /** Names of the headers that have a client's JA4 and HTTP/2 fingerprint. */
 export type EdgeHeaders = z.infer<typeof edgeHeaders>
 
+const listFile = z
+  .string()
+  .regex(/^[a-z][a-z0-9_-]{0,39}=.+$/, {
+    error: 'expected a category and a file, such as spam=/lists/drop.txt',
+  })
+  .transform((text) => {
+    const [category = ''] = text.split('=', 1)
+    return { category, file: text.slice(category.length + 1) }
+  })
+
 const retentionDays = z.coerce.number().int().min(2).max(36_500)
 
 const settings = z.object({
@@ -131,6 +141,8 @@ const settings = z.object({
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
+  /** Lists of addresses with a bad reputation, each with its category. */
+  REPUTATION_LISTS: list.pipe(z.array(listFile).max(20)),
   BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
   COLLECT_MAX_BACKLOG_MS: z.coerce.number().int().min(100).default(750),
   COLLECT_MAX_IN_FLIGHT: z.coerce.number().int().min(2).default(1000),

@@ -4,14 +4,19 @@ import maxmind from 'maxmind'
 import type { IpVersion, Network } from '../../schemas/events.ts'
 import type { AddressData } from './data/file.ts'
 import { type AddressRecords, listedOperators, recordsAt } from './data/read.ts'
-import { anonymityOf, type IpRecord, locationOf, routingOf } from './records.ts'
+import { type Reputation, type ReputationList, reputationOf } from './data/reputation.ts'
+import { anonymityOf, type IpRecord, locationOf, operatorOf, routingOf } from './records.ts'
 
-/** What was searched, by what it says of an address. `address_lists` are those of the file of addresses. */
+/**
+ * What was searched, by what it says of an address. `address_lists` are those of the file of addresses, `reputation_lists`
+ * an operator's own.
+ */
 export const ipSources = [
   'location_database',
   'routing_database',
   'anonymity_database',
   'address_lists',
+  'reputation_lists',
 ] as const
 export type IpSource = (typeof ipSources)[number]
 
@@ -40,6 +45,8 @@ export interface NetworkSource {
 interface NetworkOptions extends Partial<Record<DatabasePath, string | undefined>> {
   /** The file of addresses, as it is now. It says what no database of the settings says. */
   addresses?: (() => AddressData) | undefined
+  /** Lists that the operator keeps, as they are now. */
+  lists?: (() => readonly ReputationList[]) | undefined
 }
 
 type DatabasePath = 'cityPath' | 'asnPath' | 'anonymousPath'
@@ -56,11 +63,11 @@ function missingSettings({ cityPath, asnPath, anonymousPath, addresses }: Networ
  */
 export async function openNetwork(options: NetworkOptions): Promise<NetworkSource> {
   const missing = missingSettings(options)
-  if (missing.length === noNetwork.missing.length) return noNetwork
+  if (missing.length === noNetwork.missing.length && !options.lists) return noNetwork
   const city = await openDatabase(options.cityPath)
   const asn = await openDatabase(options.asnPath)
   const anonymous = await openDatabase(options.anonymousPath)
-  const { addresses } = options
+  const { addresses, lists = () => [] } = options
   return {
     missing,
     ...listsOf(addresses),
@@ -69,7 +76,8 @@ export async function openNetwork(options: NetworkOptions): Promise<NetworkSourc
       if (!isPublicAddress(ip)) return unknownNetwork(ip)
       try {
         const own = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
-        return readNetwork(ip, at, { own, listed: addresses && recordsAt(addresses(), ip) })
+        const listed = addresses && recordsAt(addresses(), ip)
+        return readNetwork(ip, at, { own, listed, reputation: reputationIn(lists(), ip) })
       } catch {
         return { ...unknownNetwork(ip), status: 'error' }
       }
@@ -107,9 +115,14 @@ interface Records {
   /** Of the databases that the settings name, which win. */
   own: Record<'city' | 'asn' | 'anonymous', IpRecord>
   listed: AddressRecords | undefined
+  /** undefined = there are no lists. */
+  reputation: Reputation | undefined
 }
 
-function readNetwork(ip: string, at: number, { own, listed }: Records): AddressNetwork {
+const reputationIn = (lists: readonly ReputationList[], ip: string): Reputation | undefined =>
+  lists.length > 0 ? reputationOf(lists, ip) : undefined
+
+function readNetwork(ip: string, at: number, { own, listed, reputation }: Records): AddressNetwork {
   const { anonymous } = own
   const city = own.city === undefined ? listed?.city : own.city
   const asn = own.asn === undefined ? listed?.asn : own.asn
@@ -118,6 +131,7 @@ function readNetwork(ip: string, at: number, { own, listed }: Records): AddressN
     routing_database: asn,
     anonymity_database: anonymous,
     address_lists: listed?.anonymous,
+    reputation_lists: reputation,
   }
   const sources = ipSources.filter((source) => searched[source] !== undefined)
   if (sources.length === 0) return unknownNetwork(ip)
@@ -131,9 +145,12 @@ function readNetwork(ip: string, at: number, { own, listed }: Records): AddressN
       [city, anonymous === undefined ? listed?.anonymous : anonymous],
       listed?.anonymous,
     ),
+    ...(reputation && { reputation }),
     evaluated_at: at,
   }
-  const evidence = { ...known.evidence, risk_signals: riskSignalsOf(known.anonymity) }
+  const risk_signals = riskSignalsOf(known.anonymity)
+  const operator = operatorOf(risk_signals, { city, listed: listed?.anonymous })
+  const evidence = { ...known.evidence, ...operator, risk_signals }
   return { ...known, evidence, summary: summaryOf(known) }
 }
 
@@ -156,9 +173,10 @@ function riskSignalsOf(anonymity: Network['anonymity']): string[] {
   return sentences.flatMap(([flag]) => (anonymity[flag] ? [flag] : []))
 }
 
-function summaryOf({ anonymity, location, routing }: Network): string | null {
+function summaryOf({ anonymity, reputation, location, routing }: Network): string | null {
   const first = sentences.find(([flag]) => anonymity[flag])
   if (first) return first[1]
+  if (reputation.listed) return 'This IP is on a list of addresses with a bad reputation.'
   const place = [location?.city, location?.country ?? location?.country_code].filter(Boolean).join(', ')
   if (place) return `This IP is located in ${place}.`
   const operator = routing.organization ?? (routing.asn && `AS${routing.asn}`)

@@ -65,6 +65,29 @@ export function anonymityOf(records: IpRecord[], listed?: IpRecord): Network['an
   }
 }
 
+/**
+ * Who operates the network, and what clients it has, as databases call them. The file of addresses has kinds that no flag
+ * says, `cdn` and `bot`. An enterprise database says `user_type`, such as `residential` or `cellular`.
+ */
+export function operatorOf(
+  flags: string[],
+  { city, listed }: { city: IpRecord; listed: IpRecord },
+): Pick<Network['evidence'], 'operator_tags' | 'client_types'> {
+  const kinds = [...flags, textAt(listed, 'kind')].filter((kind) => kind !== null)
+  const type = textAt(city, 'traits.user_type')
+  return { operator_tags: [...new Set(kinds)], client_types: type === null ? [] : [type] }
+}
+
+// A household has fewer in a day.
+const sharedBy = 10
+
+/** The same of a network from whose address so many visitors came within a day. */
+export function withClients(evidence: Network['evidence'], client_count: number): Network['evidence'] {
+  const own = evidence.operator_tags.filter((tag) => tag !== 'shared_address')
+  const operator_tags = client_count < sharedBy ? own : [...own, 'shared_address']
+  return { ...evidence, operator_tags, client_count }
+}
+
 /** null where there is none, or an empty one. `path` has names and places by dots: `subdivisions.0.names.en`. */
 export function textAt(record: unknown, path: string): string | null {
   const value = memberAt(record, path)

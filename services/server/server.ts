@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { addressFileOf, type Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
 import { createTlsListener, type TlsListener } from '../../infra/http/tls/listener.ts'
-import { followAddresses } from '../../infra/ip/data/follow.ts'
+import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -166,8 +166,8 @@ export function connectionsOfServer(config: Config, roles: readonly Role[]): Con
 }
 
 /**
- * The IP databases of the settings and the file of addresses, for roles that look addresses up. Throws where one cannot
- * be read. The file is followed until `undo` ends it.
+ * The IP databases and lists of the settings and the file of addresses, for roles that look addresses up. Throws where one
+ * cannot be read. Files are followed until `undo` ends it.
  */
 export async function networkFor(
   config: Config,
@@ -177,8 +177,13 @@ export async function networkFor(
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
   const addresses = await followAddresses({ file: addressFileOf(config), warn })
   undo.defer(addresses.stop)
+  const lists = await followLists(config.REPUTATION_LISTS, { warn }).catch((cause) => {
+    throw new Error(`a file of REPUTATION_LISTS cannot be read: ${cause.message}`, { cause })
+  })
+  undo.defer(lists.stop)
   const paths = { cityPath, asnPath, anonymousPath }
-  return openNetwork({ ...paths, addresses: addresses.current }).catch((cause) => {
+  const followed = { addresses: addresses.current, lists: lists.current }
+  return openNetwork({ ...paths, ...followed }).catch((cause) => {
     throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
   })
 }

@@ -35,6 +35,7 @@ export function recordsAt({ country, network, labels }: AddressData, ip: string)
           is_tor_exit_node: label.kind === 'tor',
           is_anonymous_vpn: label.kind === 'vpn',
           is_relay: label.kind === 'relay',
+          kind: label.kind,
           provider_name: provider,
         }
       : null,

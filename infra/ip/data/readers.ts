@@ -99,11 +99,17 @@ const addressOrNetwork =
 export function rangesOfText(text: string, name: string): Ranges {
   const ranges = noRanges()
   for (const [found] of text.matchAll(addressOrNetwork)) {
-    const [address = '', length] = found.split('/')
-    const cidr = `${address}/${length ?? (address.includes(':') ? 128 : 32)}`
-    if (ipaddr.isValidCIDR(cidr)) add(ranges, { ...endsOf(cidr), name })
+    const range = rangeOfEntry(found, name)
+    if (range) add(ranges, range)
   }
   return ranges
+}
+
+/** Of an address or a network (CIDR); undefined where it is neither. */
+export function rangeOfEntry(entry: string, name: string): Range | undefined {
+  const [address = '', length] = entry.split('/')
+  const cidr = `${address}/${length ?? (address.includes(':') ? 128 : 32)}`
+  return ipaddr.isValidCIDR(cidr) ? { ...endsOf(cidr), name } : undefined
 }
 
 function endsOf(cidr: string): { start: Key; end: Key } {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { addressFileOf, readConfig } from '../../../infra/config.ts'
 import { readAddresses, shippedFile } from '../../../infra/ip/data/read.ts'
+import { type ListFile, readReputationList } from '../../../infra/ip/data/reputation.ts'
 import { groups, type SourceGroup } from '../../../infra/ip/data/sources.ts'
 import { commaList, jsonFlag, wordOf } from '../arguments.ts'
 import { textTable } from '../tables.ts'
@@ -57,10 +58,12 @@ async function update({ from, only, without, trust, json }: UpdateFlags): Promis
 }
 
 async function status({ json }: { json: boolean }): Promise<void> {
-  const updated = addressFileOf(readConfig(process.env))
+  const config = readConfig(process.env)
+  const updated = addressFileOf(config)
   const file = existsSync(updated) ? updated : shippedFile
+  const lists = await Promise.all(config.REPUTATION_LISTS.map(statusOfList))
   const { head, country, network, labels } = await readAddresses(file)
-  if (json) return console.log(JSON.stringify({ file, ...head }))
+  if (json) return console.log(JSON.stringify({ file, ...head, lists }))
   const count = { country, network, labels }
   const rows = head.sources.map(({ name, subject, date, licence }) => {
     const { ipv4, ipv6 } = count[subject]
@@ -68,4 +71,15 @@ async function status({ json }: { json: boolean }): Promise<void> {
   })
   console.log(`${file}${file === shippedFile ? ' (it came along)' : ''}, made ${head.made}`)
   console.log(textTable(['subject', 'of', 'source', 'ranges of IPv4 and IPv6', 'licence'], rows))
+  if (lists.length === 0) return
+  const listRows = lists.map(({ category, date, file, entries, bad_lines: bad }) => [
+    ...[category, date, file, `${entries}`, `${bad.length}`],
+  ])
+  console.log(textTable(['list of', 'of', 'file', 'entries', 'lines that are none'], listRows))
+}
+
+async function statusOfList(list: ListFile) {
+  const { category, file, count, badLines, changedAt } = await readReputationList(list)
+  const date = new Date(changedAt).toISOString().slice(0, 10)
+  return { category, file, date, entries: count, bad_lines: badLines }
 }

@@ -167,19 +167,19 @@ const flagSources = {
   relay: ['address_lists'],
   callback_proxy: [],
 } as const satisfies Partial<Record<keyof AddressNetwork['anonymity'], readonly IpSource[]>>
-// Members about which no source says anything.
-const unknownNetworkMembers = [
-  'network.reputation',
-  'network.evidence.operator_tags',
-  'network.evidence.client_types',
-]
+// No source has all of these tags and types.
+const neverComplete = ['operator_tags', 'client_types'] as const
 
-function uncheckedNetwork({ sources, anonymity }: AddressNetwork): string[] {
+function uncheckedNetwork({ sources, anonymity, evidence }: AddressNetwork): string[] {
   const all = Object.keys(flagSources).filter((name): name is keyof typeof flagSources => name in flagSources)
   const wasChecked = (flag: keyof typeof flagSources) =>
     flagSources[flag].some((one) => sources.includes(one))
   const flags = all.filter((flag) => !anonymity[flag] && !wasChecked(flag))
-  return [...flags.map((flag) => `network.anonymity.${flag}`), ...unknownNetworkMembers]
+  return [
+    ...flags.map((flag) => `network.anonymity.${flag}`),
+    ...(sources.includes('reputation_lists') ? [] : ['network.reputation']),
+    ...neverComplete.flatMap((name) => (evidence[name].length > 0 ? [] : [`network.evidence.${name}`])),
+  ]
 }
 
 function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runtime_integrity']): string[] {

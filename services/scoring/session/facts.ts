@@ -1,4 +1,5 @@
 import type { AddressNetwork } from '../../../infra/ip/network.ts'
+import { withClients } from '../../../infra/ip/records.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Platform, Repeats, SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
@@ -125,7 +126,7 @@ export function readFacts(input: FactsInput): Facts {
     identity: input.identity ?? identify(claimsOf({ state, snapshot, userAgent, document }), checks),
     attestation: input.attestation ?? attestationOf(state),
     privacyTool: snapshot !== null && isPrivacyTool(snapshot, agent),
-    network,
+    network: countedAt(network, repeats),
     unreadable: state.unreadable,
     conflicts: state.conflicts,
     identityChanges: state.identity_changes,
@@ -135,6 +136,10 @@ export function readFacts(input: FactsInput): Facts {
     near,
   }
 }
+
+/** Without counts it stays as it is. */
+export const countedAt = (network: AddressNetwork, repeats: Repeats | null): AddressNetwork =>
+  repeats ? { ...network, evidence: withClients(network.evidence, repeats.address_visitors.day) } : network
 
 function claimsOf({
   state,

@@ -2,7 +2,7 @@ import type { SessionAgent, SessionAttestation } from '../../../schemas/events.t
 import { type ModelSignal, type ScoringModel, standardModel } from '../model/model.ts'
 import { type Score, scoreOf } from '../model/score.ts'
 import { type AnswerFacts, type AnswersInput, noAnswers, proofOf } from '../session/answers.ts'
-import { type Facts, type FactsInput, readFacts } from '../session/facts.ts'
+import { countedAt, type Facts, type FactsInput, readFacts } from '../session/facts.ts'
 import type { SessionState } from '../session/state.ts'
 import { type Signal, signalCatalogue } from './catalogue.ts'
 
@@ -41,7 +41,9 @@ export function withHistory(
   own: Evaluation,
   history: Pick<Facts, 'visitorSessions' | 'repeats' | 'near'> & { isCopied?: boolean | undefined },
 ): Evaluation {
-  const facts = { ...own.facts, ...history, isCopied: own.facts.isCopied || history.isCopied === true }
+  const network = countedAt(own.facts.network, history.repeats)
+  const isCopied = own.facts.isCopied || history.isCopied === true
+  const facts = { ...own.facts, ...history, network, isCopied }
   const before = new Set(own.fired.map(({ slug }) => slug))
   const fires = (signal: Signal) => (signal.looksBack ? signal.fires(facts) : before.has(signal.slug))
   return scored(facts, signalCatalogue.filter(fires), own.model)

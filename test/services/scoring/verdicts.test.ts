@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { attribute, runtimeIntegrityOf } from '../../../services/scoring/explain/findings.ts'
+import { attribute } from '../../../services/scoring/explain/attribution.ts'
+import { runtimeIntegrityOf } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import { evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'

@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { readAddresses } from '../../../infra/ip/data/read.ts'
+import { readReputationList } from '../../../infra/ip/data/reputation.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
 import type { DocumentOpened, SessionAgent, SessionScored, VisitorLink } from '../../../schemas/events.ts'
@@ -118,6 +119,7 @@ export async function lookUpNetworks(): Promise<AddressNetwork[]> {
     country: { iso_code: code, names: { en: name } },
     location: { latitude: at, longitude: at, time_zone: `Europe/${name}`, accuracy_radius: at },
     postal: { code: `${at}` },
+    traits: { user_type: 'business' },
   })
   const asn = (number: number) => ({
     autonomous_system_number: number,
@@ -135,7 +137,10 @@ export async function lookUpNetworks(): Promise<AddressNetwork[]> {
     'Anonymous-IP',
     Object.fromEntries(flags.map((name, i) => [`9.9.9.${i}/32`, flag(`is_${name}`)])),
   )
-  const all = await openNetwork({ cityPath, asnPath, anonymousPath })
+  const listFile = path.join(folder, 'list.txt')
+  await writeFile(listFile, '9.9.9.0/24\n')
+  const lists = [await readReputationList({ category: 'attacks', file: listFile })]
+  const all = await openNetwork({ cityPath, asnPath, anonymousPath, lists: () => lists })
   const countries = await openNetwork({ cityPath })
   const addresses = await readAddresses()
   const shipped = await openNetwork({ addresses: () => addresses })

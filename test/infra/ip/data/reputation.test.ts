@@ -1,0 +1,78 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { followLists } from '../../../../infra/ip/data/follow.ts'
+import { readReputationList, reputationOf } from '../../../../infra/ip/data/reputation.ts'
+import { openNetwork } from '../../../../infra/ip/network.ts'
+import { eventually } from '../../../support/eventually.ts'
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-reputation-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function listOf(name: string, text: string) {
+  const file = path.join(folder, name)
+  await writeFile(file, text)
+  return { category: name, file }
+}
+
+const drop = '; Spamhaus DROP\n1.10.16.0/20 ; SBL256894\n2a06:5280::/29 ; SBL1\n'
+const fire = '# firehol\r\n\r\n9.9.9.9\n9.9.9.8/31 # again\n1.10.16.5\n2a00:1::7\n'
+
+describe('a list of an operator', () => {
+  test('says which addresses are listed, as what, and where their whole network is', async () => {
+    const files = [await listOf('spam', drop), await listOf('attacks', fire)]
+    const lists = await Promise.all(files.map(readReputationList))
+    const found = (ip: string) => reputationOf(lists, ip)
+    expect(found('1.10.16.5')).toEqual({
+      ...{ listed: true, categories: ['spam', 'attacks'], suspicious_network: true },
+    })
+    expect(found('9.9.9.9')).toEqual({ listed: true, categories: ['attacks'], suspicious_network: false })
+    expect(found('2a06:5287::1')).toMatchObject({ categories: ['spam'], suspicious_network: true })
+    expect(found('2a00:1::7')).toMatchObject({ categories: ['attacks'], suspicious_network: false })
+    for (const other of ['1.10.15.255', '1.10.32.0', '9.9.9.10', '2a06:5288::1', '2a00:2::7'])
+      expect(found(other)).toEqual({ listed: false, categories: [], suspicious_network: false })
+  })
+
+  test('names the lines that are neither an entry nor a comment, and has the others', async () => {
+    const text = '9.9.9.9\nexample.com\n9.9.9.0/33\n300.1.1.1\n 8.8.8.8 \n'
+    const { badLines, count } = await readReputationList(await listOf('bad', text))
+    expect({ badLines, count }).toEqual({ badLines: [2, 3, 4], count: 2 })
+  })
+
+  test('is followed: a new file counts, and of one that is gone what was read stays', async () => {
+    const file = await listOf('followed', '9.9.9.9\n')
+    const warnings: string[] = []
+    const followed = await followLists([file], { warn: (text) => void warnings.push(text), everyMs: 10 })
+    const isListed = (ip: string) => reputationOf(followed.current(), ip).listed
+    expect([isListed('9.9.9.9'), isListed('8.8.8.8')]).toEqual([true, false])
+    await listOf('followed', '8.8.8.8\nno address\n')
+    await eventually(() => expect(isListed('8.8.8.8')).toBe(true))
+    expect(warnings.at(-1)).toBe(`${file.file}: 1 lines are no address or CIDR, the first of them is line 2`)
+    await rm(file.file)
+    expect(isListed('8.8.8.8')).toBe(true)
+    followed.stop()
+  })
+
+  test('fails the start where it cannot be read', async () => {
+    const gone = { category: 'gone', file: path.join(folder, 'gone') }
+    await expect(followLists([gone], { warn: () => {} })).rejects.toThrow('ENOENT')
+  })
+
+  test('is named as what was consulted, also where it does not have the address', async () => {
+    const lists = [await readReputationList(await listOf('named', '9.9.9.9\n'))]
+    const source = await openNetwork({ cityPath: undefined, lists: () => lists })
+    const { sources, reputation, summary, status } = source.lookup('9.9.9.9', 1)
+    expect({ sources, status }).toEqual({ sources: ['reputation_lists'], status: 'skipped' })
+    expect(reputation).toMatchObject({ listed: true, categories: ['named'] })
+    expect(summary).toBe('This IP is on a list of addresses with a bad reputation.')
+    expect(source.lookup('8.8.8.8', 1)).toMatchObject({
+      ...{ sources: ['reputation_lists'], reputation: { listed: false } },
+    })
+    expect(source.lookup('10.0.0.1', 1).sources).toEqual([])
+  })
+})
