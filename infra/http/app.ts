@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, {
   type FastifyBaseLogger,
@@ -82,8 +83,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     // Node's own refusal of a request without Host would have neither envelope nor request id.
-    if (request.headers.host || isOldProbe(request)) done()
-    else done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
+    if (!request.headers.host && !isOldProbe(request))
+      done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
+    else if (hasLargeHeaders(request)) done(new ApiError('request.headers_too_large'))
+    else done()
   })
   app.addHook('onSend', ({ raw }, reply, _payload, done) => {
     // HTTP/2 has no such header: GOAWAY says it there.
@@ -137,6 +140,12 @@ function createServer(
 // HTTP/1.0 has no Host header, and simple load balancers probe with it.
 function isOldProbe({ raw, routeOptions }: FastifyRequest): boolean {
   return raw.httpVersion === '1.0' && routeOptions.config?.probe === true
+}
+
+// Node itself refuses those of HTTP/1.1 only.
+function hasLargeHeaders({ raw }: FastifyRequest): boolean {
+  const sizeOf = () => raw.rawHeaders.reduce((size, text) => size + text.length, 0)
+  return raw.httpVersionMajor > 1 && sizeOf() > maxHeaderSize
 }
 
 // Lines carry the request id themselves. A logger for each request would cost more than all lines together.

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { maxHeaderSize } from 'node:http'
 import {
   constants,
   createSecureServer,
@@ -19,6 +20,10 @@ export interface TlsOptions extends CertificateFiles {
   maxUnfinished?: number
   /** How long they may take (default 10 s). */
   handshakeMs?: number
+  /** How long a request may take to come (default 30 s), as without TLS. */
+  requestMs?: number
+  /** How long a connection, or an answer that its client does not take, may stand still (default 72 s). */
+  idleMs?: number
   /** How often the files are read again (default 10 s). */
   reloadMs?: number
   /** What is still open so long after a stop began is cut off (default 5 s). */
@@ -30,9 +35,6 @@ export interface TlsListener {
   listen(place: ListenAddress): Promise<number>
 }
 
-// As for requests without TLS.
-const requestMs = 30_000
-const idleMs = 72_000
 const maxStreams = 100
 
 /**
@@ -40,13 +42,13 @@ const maxStreams = 100
  * the app: clients are told by GOAWAY, and what was begun is answered. Call before the app listens.
  */
 export async function createTlsListener(app: FastifyInstance, options: TlsOptions): Promise<TlsListener> {
-  const { handshakeMs = 10_000, closeMs = 5000 } = options
+  const { handshakeMs = 10_000, closeMs = 5000, requestMs = 30_000, idleMs = 72_000 } = options
   const first = await readCertificate(options)
   const server = createSecureServer({
     ...first,
     allowHTTP1: true,
     handshakeTimeout: handshakeMs,
-    settings: { maxConcurrentStreams: maxStreams },
+    settings: { maxConcurrentStreams: maxStreams, maxHeaderListSize: maxHeaderSize },
     ...{ requireHostHeader: false },
   })
   Object.assign(server, { requestTimeout: requestMs, keepAliveTimeout: idleMs })
@@ -54,7 +56,7 @@ export async function createTlsListener(app: FastifyInstance, options: TlsOption
   server.on('request', (request, response) => {
     const ja4 = ja4s.get(nameOf(request.socket))
     if (ja4) app.hellos.set(request, ja4)
-    if (request.httpVersionMajor === 2) likeHttp1(request, response)
+    if (request.httpVersionMajor === 2) likeHttp1(request, response, { requestMs, idleMs })
     app.server.emit('request', request, response)
   })
   server.on('session', (session) => session.setTimeout(idleMs, () => session.close()))
@@ -118,13 +120,18 @@ function readHellos(server: Http2SecureServer, { maxUnfinished = 1024, handshake
   return { open, ja4s }
 }
 
-// Whatever reads requests knows HTTP/1.1: what HTTP/2 says otherwise is put as it would be there.
-function likeHttp1(request: Http2ServerRequest, { stream }: Http2ServerResponse): void {
+// Whatever reads requests knows HTTP/1.1: what HTTP/2 says otherwise is put as it would be there. A client that opens no
+// window for its answer would hold that for ever, so a stream that stands still is cut off.
+function likeHttp1(
+  request: Http2ServerRequest,
+  { stream }: Http2ServerResponse,
+  { requestMs, idleMs }: { requestMs: number; idleMs: number },
+): void {
   if (request.authority) request.headers.host = request.authority
-  const timer = setTimeout(() => {
-    if (!request.complete) stream.close(constants.NGHTTP2_CANCEL)
-  }, requestMs)
+  const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
+  const timer = setTimeout(() => request.complete || cancel(), requestMs)
   stream.once('close', () => clearTimeout(timer))
+  stream.setTimeout(idleMs, cancel)
 }
 
 // Nothing is set anew without need, because sessions of before could then not be resumed.
