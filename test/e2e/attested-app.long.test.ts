@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openToken } from '../../docs/examples/express/verify-token.js'
+import { type AttestingDevice, sendAttestedSession } from '../../docs/examples/native/attested-session.ts'
+import { appAssertion, appAttestation, createApple, createDeviceKey } from '../support/attestation.ts'
+import { type Owner, operator } from '../support/cluster.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createRest } from '../support/rest.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+
+const appId = 'ABCDE12345.com.example.shop'
+const file = path.join(tmpdir(), `tidegate-apps-${randomBytes(4).toString('hex')}.json`)
+const apple = createApple()
+const key = createDeviceKey()
+
+let database: TestDatabase
+let server: ServerProcess
+let owner: Owner
+let appKey: string
+
+beforeAll(async () => {
+  database = await createTestDatabase({ empty: true })
+  const settings = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
+  const first = await startServerProcess(['serve'], settings)
+  const { organization, operate } = operator(settings)
+  owner = await organization()
+  const target = ['--name', 'App', '--type', 'publishable', '--client-target', 'native-ios']
+  const made = await operate<{ revealed_key: string }>('keys', 'create', owner.slug, ...target)
+  appKey = made.revealed_key
+  await first.end('SIGTERM')
+  const app = { platform: 'ios', organization: owner.organizationId, app_id: appId }
+  await writeFile(file, JSON.stringify({ apps: [app], apple_root: apple.pem }))
+  server = await startServerProcess(['serve'], { ...settings, ATTESTED_APPS_FILE: file })
+}, 120_000)
+
+afterAll(async () => {
+  await server?.end('SIGTERM')
+  await database?.drop()
+  await rm(file, { force: true })
+})
+
+type Attest = (hash: Buffer) => { type: 'app_attest' | 'app_attest_assertion'; data: Buffer }
+
+const launch = (attest: Attest) => {
+  const device: AttestingDevice = {
+    keyId: async () => key.keyId,
+    attest: async (_keyId, hash) => {
+      const { type, data } = attest(Buffer.from(hash))
+      return { type, data: data.toString('base64') }
+    },
+  }
+  const native = { device_model: 'iPhone15,2', install_id: 'i-1', hooks: false, jailbreak_or_root: false }
+  return sendAttestedSession({
+    options: {
+      ...{ endpoint: server.baseUrl, publishableKey: appKey, fetch },
+      sdk: { name: 'example', version: '1.0.0', platform: 'ios' },
+    },
+    snapshot: { native },
+    device,
+  })
+}
+
+async function decided(token: string) {
+  const { session_id } = openToken(token, owner.secret.key)
+  return createRest(server.baseUrl, owner.secret.key).session(session_id)
+}
+
+it('launches of an app that its device attests are those of one device, and without it of none', async () => {
+  const first = await decided(
+    await launch((hash) => ({ type: 'app_attest', data: appAttestation({ apple, key, appId, hash }) })),
+  )
+  expect(first.decision).toMatchObject({ automation_status: 'human' })
+  expect(first.analysis_coverage.attestation).toBe(true)
+  const asserted: Attest = (hash) => ({
+    ...{ type: 'app_attest_assertion', data: appAssertion({ key, appId, hash, counter: 1 }) },
+  })
+  const second = await decided(await launch(asserted))
+  expect(second.device_identity).toMatchObject({
+    ...{ id: first.device_identity?.id, source: 'attested', lifecycle: { seen_count: 2 } },
+  })
+  const cloned = await decided(await launch(asserted))
+  expect(cloned.signals_fired.map(({ signal }) => signal)).toContain('attestation_counter')
+  const offline = await decided(
+    await launch(() => {
+      throw new Error('no network')
+    }),
+  )
+  expect(offline).toMatchObject({ device_identity: null, decision: { automation_status: 'uncertain' } })
+}, 60_000)
