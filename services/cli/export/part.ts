@@ -1,4 +1,4 @@
-import { type FileHandle, open, rename } from 'node:fs/promises'
+import { appendFile, open, rename, writeFile } from 'node:fs/promises'
 import type { ExportColumn, ExportRow } from './columns.ts'
 import { csvHead, csvOf, jsonLinesOf } from './text-formats.ts'
 
@@ -53,18 +53,19 @@ export async function openPart(
 
 const opened: Record<ExportFormat, (file: string, columns: ExportColumn[]) => Promise<Writing>> = {
   parquet: async (file, columns) => (await import('./parquet.ts')).parquetFile(file, columns),
-  jsonl: async (file, columns) => textFile(await open(file, 'w'), (rows) => jsonLinesOf(columns, rows)),
-  csv: async (file, columns) => {
-    const handle = await open(file, 'w')
-    await handle.writeFile(csvHead(columns))
-    return textFile(handle, (rows) => csvOf(columns, rows))
-  },
+  jsonl: (file, columns) => textFile(file, '', (rows) => jsonLinesOf(columns, rows)),
+  csv: (file, columns) => textFile(file, csvHead(columns), (rows) => csvOf(columns, rows)),
 }
 
-const textFile = (handle: FileHandle, textOf: (rows: readonly ExportRow[]) => string): Writing => ({
-  add: (rows) => handle.writeFile(textOf(rows)),
-  finish: () => handle.close(),
-})
+// Opened for each addition, which are few, so that what fails in between leaves nothing open.
+async function textFile(
+  file: string,
+  head: string,
+  textOf: (rows: readonly ExportRow[]) => string,
+): Promise<Writing> {
+  await writeFile(file, head)
+  return { add: (rows) => appendFile(file, textOf(rows)), finish: () => undefined }
+}
 
 /** Gives the unfinished file its name, in the place of one that had it. */
 export async function moveIntoPlace(file: string): Promise<void> {
