@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { type ErrorEntry, errorTable } from '../../infra/errors/error-table.ts'
 import { type ErrorCode, errorCodes } from '../../infra/errors/errors.ts'
 import { startWorld, type World } from '../authorization/world.ts'
+import { ways } from '../support/over-tls.ts'
 import { requestsOf } from './idempotent-requests.ts'
 
 const reference = z.object({ $ref: z.string() })
@@ -178,22 +179,31 @@ describe('Idempotency-Key', () => {
     ])
   })
 
-  test('works where it is described', async () => {
-    const asked = await requestsOf(world)
-    for (const { path, one } of taking()) {
-      const { ids, token, body } = asked(one.operationId)
-      const url = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? '')
-      const success = Object.keys(one.responses).find((status) => status.startsWith('2'))
-      const headers = { authorization: `Bearer ${token}`, 'idempotency-key': one.operationId }
-      const send = () => world.app.inject({ method: 'POST', url, headers, ...(body && { payload: body }) })
-      const [first, second] = [await send(), await send()]
-      expect([one.operationId, first.statusCode, first.headers['idempotent-replayed']]).toEqual([
-        one.operationId,
-        Number(success),
-        undefined,
-      ])
-      expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([Number(success), 'true'])
-      expect(second.body).toBe(first.body)
-    }
+  describe.each(ways)('works where it is described, %s', (_, over) => {
+    let reached: World
+    beforeAll(async () => {
+      reached = await startWorld({ over })
+    })
+    afterAll(() => reached.stop())
+
+    test('a repetition has the answer of the first', async () => {
+      const asked = await requestsOf(reached)
+      for (const { path, one } of taking()) {
+        const { ids, token, body } = asked(one.operationId)
+        const url = path.replace(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? '')
+        const success = Object.keys(one.responses).find((status) => status.startsWith('2'))
+        const headers = { authorization: `Bearer ${token}`, 'idempotency-key': one.operationId }
+        const send = () =>
+          reached.app.inject({ method: 'POST', url, headers, ...(body && { payload: body }) })
+        const [first, second] = [await send(), await send()]
+        expect([one.operationId, first.statusCode, first.headers['idempotent-replayed']]).toEqual([
+          one.operationId,
+          Number(success),
+          undefined,
+        ])
+        expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([Number(success), 'true'])
+        expect(second.body).toBe(first.body)
+      }
+    })
   })
 })
