@@ -6,7 +6,13 @@ import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { readReputationList } from '../../../infra/ip/data/reputation.ts'
 import { type AddressNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
-import type { DocumentOpened, SessionAgent, SessionScored, VisitorLink } from '../../../schemas/events.ts'
+import type {
+  DocumentOpened,
+  SessionAgent,
+  SessionAttestation,
+  SessionScored,
+  VisitorLink,
+} from '../../../schemas/events.ts'
 import { nativeDetail } from '../../../schemas/native-detail.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
@@ -32,13 +38,14 @@ interface Fixture {
   visitor?: VisitorLink | null
   /** Default: as its own names say. */
   identity?: SessionAgent
+  attestation?: SessionAttestation
 }
 
 /** What scoring makes of a session, encoded and decoded as on the log. */
 export function scored({ visitor = null, ...fixture }: Fixture, index: number): SessionScored {
   const repeats = repeatsOf(1 + (index % 2))
-  const { network, identity } = fixture
-  const evaluation = evaluate({ state: stateOf(fixture), network, identity, repeats })
+  const { network, identity, attestation } = fixture
+  const evaluation = evaluate({ state: stateOf(fixture), network, identity, attestation, repeats })
   const trigger = {
     decisionId: `evt_${index}`,
     reason: 'first' as const,
@@ -193,6 +200,17 @@ const detailed = detailOf({
     Object.entries(nativeDetail).map(([name, all]) => [name.replace('integrity.', ''), samplesOf(all)]),
   ),
 })
+const attestedBy = (method: string, at: number): SessionAttestation => ({
+  ...{ status: 'valid', method, reason: null, app_id: null },
+  device: {
+    id: `${method}-${at}`,
+    first_seen_at: at,
+    last_seen_at: at + 1,
+    seen_count: at,
+    public_key: null,
+    counter: at,
+  },
+})
 const attacked = {
   device_model: 'iPhone15,2',
   bundle_id: 'com.example.other',
@@ -281,11 +299,17 @@ function chosen(): Omit<Fixture, 'network'>[] {
     },
     session('outdated', { client: outdated }),
     session('silent', { client: { snapshot: {} } }),
-    session('detailed', { platform: 'ios', client: { snapshot: detailed } }),
-    session('moved', {
-      platform: 'android',
-      client: { snapshot: snapshotSchema.parse(changed(detailed)) },
-    }),
+    {
+      ...session('detailed', { platform: 'ios', client: { snapshot: detailed } }),
+      attestation: attestedBy('app_attest', 1),
+    },
+    {
+      ...session('moved', {
+        platform: 'android',
+        client: { snapshot: snapshotSchema.parse(changed(detailed)) },
+      }),
+      attestation: attestedBy('play_integrity', 2),
+    },
     session('attacked', {
       platform: 'ios',
       client: { snapshot: snapshotSchema.parse({ native: attacked }) },
