@@ -18,6 +18,7 @@ export type DeliveryId = Id<'wdlv'>
 /** A signup or login. Whoever knows the id may see its consent page, so all of it is random. */
 export type GateSessionId = Id<'gate'>
 export type GateAccountId = Id<'gacct'>
+export type ConsoleSessionId = Id<'csn'>
 
 /** Each byte gives a character, of its last five bits. */
 export function base32Characters(bytes: Uint8Array): string {
@@ -84,6 +85,7 @@ const patterns = {
   wdlv: /^wdlv_[0-9a-f]{32}$/,
   gate: /^gate_[0-9a-hjkmnp-tv-z]{26}$/,
   gacct: /^gacct_[0-9a-hjkmnp-tv-z]{26}$/,
+  csn: /^csn_[0-9a-hjkmnp-tv-z]{26}$/,
   mrk: /^mrk_[0-9a-hjkmnp-tv-z]{26}$/,
 }
 

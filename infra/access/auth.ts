@@ -5,12 +5,14 @@ import type {
   onRequestHookHandler,
   preParsingAsyncHookHandler,
 } from 'fastify'
-import type { Actor } from '../../schemas/events.ts'
+import type { Actor, Environment } from '../../schemas/events.ts'
 import { ApiError } from '../errors/errors.ts'
-import { type ChargeOptions, type CostOf, chargeBody, createCharges } from './charge.ts'
+import type { OrganizationId } from '../ids.ts'
+import { type ChargeOptions, type Charges, type CostOf, chargeBody, createCharges } from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
   bearerOf,
+  callerOnly,
   checkOrganization,
   checkOrigin,
   checkScope,
@@ -19,7 +21,9 @@ import {
   usable,
 } from './key-checks.ts'
 import {
+  type Caller,
   enforcing,
+  type KeyPrincipal,
   type KeyRecord,
   type Principal,
   type PublishablePrincipal,
@@ -28,29 +32,103 @@ import {
 } from './principal.ts'
 import type { BucketName } from './rate-limit/bucket.ts'
 
-export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
-  /** Milliseconds for which a key is believed without another look-up (default 15,000). */
-  cacheMs?: number
-  onKeyUsed?: ((keyId: KeyRecord['principal']['keyId']) => void) | undefined
-}
-
-export type Auth = ReturnType<typeof createAuth>
 type EndpointScope = Exclude<Scope, '*'>
 
 /**
- * Hooks that verify the bearer key, set `request.principal` and charge the request, and typed readers of the
- * principal. The order is: form of the key, look-up, status, organization, type of key and origin; then units and the
- * X-RateLimit-* headers; then scope and organization of the path. A request that is refused before the units costs
- * none.
+ * How routes of the REST API learn who calls them: hooks that set `request.principal`, charge the request and check the
+ * scope, and typed readers of the principal. `createAuth` reads API keys, and the console reads its own sessions.
+ */
+export interface Auth {
+  requireSecret(scope: EndpointScope, cost?: number): onRequestHookHandler
+  /** For `/v1/organizations/:organizationId` and below: the caller must be that organization's own. */
+  requireOwnOrganization(scope: EndpointScope): onRequestHookHandler
+  /** For endpoints whose cost is in their body. The units are taken once it is read, from the caller's bucket or another. */
+  requireSecretCosting(
+    scope: EndpointScope,
+    costOf: CostOf,
+    bucket?: BucketName,
+  ): { onRequest: onRequestHookHandler; preParsing: preParsingAsyncHookHandler }
+  /** For `DecideAs`. */
+  actor(request: FastifyRequest): Actor
+  caller(request: FastifyRequest): Caller
+  /** The organization and environment whose data the caller may read. */
+  scope(request: FastifyRequest): { organizationId: OrganizationId; environment: Environment }
+}
+
+type Proceed<P> = (principal: P, request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined
+
+/** Makes a hook that verifies who calls, sets `request.principal` and goes on with `proceed`. */
+export type VerifyCaller = (proceed: Proceed<Caller>) => onRequestHookHandler
+
+/** Units and the X-RateLimit-* headers come before the scope and the organization of the path. */
+export function createCallerAuth(verified: VerifyCaller, charges: Charges): Auth {
+  const charged = (check: (caller: Caller, request: FastifyRequest) => void, cost = 1) =>
+    verified((caller, request, reply) =>
+      then(charges.charge(caller, { reply, cost }), () => check(caller, request)),
+    )
+  return {
+    requireSecret: (scope, cost) =>
+      enforcing(
+        { keyType: 'secret', scope },
+        charged((caller) => checkScope(caller, scope), cost),
+      ),
+    requireOwnOrganization: (scope) =>
+      enforcing(
+        { keyType: 'secret', scope, ownOrganization: true },
+        charged((caller, { params }) => {
+          checkScope(caller, scope)
+          checkOrganization(caller, params)
+        }),
+      ),
+    requireSecretCosting(scope, costOf, bucket) {
+      const preParsing = chargeBody(costOf, async (request, { reply, cost }) => {
+        const caller = callerOnly(request.principal)
+        await charges.charge(caller, { reply, cost, bucket })
+        checkScope(caller, scope)
+      })
+      return {
+        onRequest: enforcing(
+          { keyType: 'secret', scope },
+          verified(() => undefined),
+        ),
+        preParsing,
+      }
+    },
+    actor: ({ principal }) => actorOf(callerOnly(principal)),
+    caller: ({ principal }) => callerOnly(principal),
+    scope({ principal }) {
+      const { organizationId, environment } = callerOnly(principal)
+      return { organizationId, environment }
+    },
+  }
+}
+
+function actorOf(caller: Caller): Actor {
+  if (caller.type === 'person') return { type: 'person', id: caller.consoleSessionId }
+  return { type: 'key', id: caller.keyId }
+}
+
+export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
+  /** Milliseconds for which a key is believed without another look-up (default 15,000). */
+  cacheMs?: number
+  onKeyUsed?: ((keyId: KeyPrincipal['keyId']) => void) | undefined
+}
+
+export type KeyAuth = ReturnType<typeof createAuth>
+
+/**
+ * Hooks that verify the bearer key. The order is: form of the key, look-up, status, organization, type of key and
+ * origin; then units and the X-RateLimit-* headers; then scope and organization of the path. A request that is refused
+ * before the units costs none.
  */
 export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
   const keys = createKeyCache({ ...options, cacheMs })
   const charges = createCharges(options)
 
   // A cached key whose units this process holds, as nearly all are, is checked without a promise.
-  function verified<P extends Principal>(
+  function verified<P extends KeyPrincipal>(
     narrow: (principal: Principal, request: FastifyRequest) => P,
-    proceed: (principal: P, request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined,
+    proceed: Proceed<P>,
     before?: (key: string, request: FastifyRequest) => void,
   ): onRequestHookHandler {
     return (request, reply, done) => {
@@ -73,11 +151,6 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     }
   }
 
-  const secret = (check: (principal: SecretPrincipal, request: FastifyRequest) => void, cost = 1) =>
-    verified(secretOnly, (principal, request, reply) =>
-      then(charges.charge(principal, { reply, cost }), () => check(principal, request)),
-    )
-
   // It runs before the key is verified once more, so that what is refused costs neither units nor a look-up.
   function shareOut(key: string, { ip }: FastifyRequest): void {
     const record = keys.peek(key)
@@ -85,33 +158,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
   }
 
   return {
-    requireSecret: (scope: EndpointScope, cost = 1) =>
-      enforcing(
-        { keyType: 'secret', scope },
-        secret((principal) => checkScope(principal, scope), cost),
-      ),
-    /** For `/v1/organizations/:organizationId` and below: the key must be that organization's own. */
-    requireOwnOrganization: (scope: EndpointScope) =>
-      enforcing(
-        { keyType: 'secret', scope, ownOrganization: true },
-        secret((principal, { params }) => {
-          checkScope(principal, scope)
-          checkOrganization(principal, params)
-        }),
-      ),
-    /** For REST endpoints whose cost is in their body. The units are taken once it is read, from the key's bucket or another. */
-    requireSecretCosting(scope: EndpointScope, costOf: CostOf, bucket?: BucketName) {
-      const preParsing: preParsingAsyncHookHandler = chargeBody(costOf, async (request, { reply, cost }) => {
-        const principal = secretOnly(request.principal)
-        await charges.charge(principal, { reply, cost, bucket })
-        checkScope(principal, scope)
-      })
-      const onRequest = enforcing(
-        { keyType: 'secret', scope },
-        verified(secretOnly, () => undefined),
-      )
-      return { onRequest, preParsing }
-    },
+    ...createCallerAuth((proceed) => verified(secretOnly, proceed), charges),
     /** For collect endpoints: the key's origins are checked too. */
     requirePublishable: () =>
       enforcing(
@@ -135,14 +182,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
       if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)
       return request.principal
     },
-    /** For `DecideAs`. */
-    actor: (request: FastifyRequest): Actor => ({ type: 'key', id: secretOnly(request.principal).keyId }),
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
-    /** The organization and environment whose data a secret key may read. */
-    scope(request: FastifyRequest) {
-      const { organizationId, environment } = secretOnly(request.principal)
-      return { organizationId, environment }
-    },
     publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
     invalidate: keys.invalidate,
   }

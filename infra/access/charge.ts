@@ -26,7 +26,7 @@ export interface ChargeOptions {
    * bucket. Such a request costs one, and its answer has no X-RateLimit-* headers.
    */
   perSource?: ((principal: Principal) => Budget | undefined) | undefined
-  onRateLimited?: ((keyType: KeyType) => void) | undefined
+  onRateLimited?: ((callerType: Principal['type']) => void) | undefined
 }
 
 export interface Charge {
@@ -36,7 +36,12 @@ export interface Charge {
   bucket?: BucketName | undefined
 }
 
-const standardLimits: Record<BucketName, number> = { secret: 600, publishable: 3000, requests: 12_000 }
+const standardLimits: Record<BucketName, number> = {
+  secret: 600,
+  publishable: 3000,
+  requests: 12_000,
+  person: 600,
+}
 // A bucket that has half of its units or more is not short, so nobody is refused any for the sake of others.
 const short = 1 / 2
 const windowMs = 60_000
@@ -45,29 +50,33 @@ const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
 
+export type Charges = ReturnType<typeof createCharges>
+
 export function createCharges(options: ChargeOptions) {
   const { clock, limiter, perSource, onRateLimited } = options
   const defaultLimits = { ...standardLimits, ...options.defaultLimits }
 
   function requestOf(
-    { organizationId, type, rateLimit }: Principal,
-    { cost, bucket = type }: Omit<Charge, 'reply'>,
+    principal: Principal,
+    { cost, bucket = principal.type }: Omit<Charge, 'reply'>,
   ): RateLimitRequest {
-    const own = bucket === type ? rateLimit : null
-    return { organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
+    if (principal.type === 'person')
+      return { owner: principal.consoleSessionId, bucket: 'person', limit: defaultLimits.person, cost }
+    const own = bucket === principal.type ? principal.rateLimit : null
+    return { owner: principal.organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
   }
 
   // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
-  function announce(result: RateLimitResult, reply: FastifyReply, keyType: KeyType): void {
+  function announce(result: RateLimitResult, reply: FastifyReply, callerType: Principal['type']): void {
     reply
       .header(limitHeader, result.limit)
       .header(remainingHeader, result.remaining)
       .header(costHeader, result.cost)
-    if (!result.admitted) refuse(keyType, overBudget(result.retryAfterSeconds))
+    if (!result.admitted) refuse(callerType, overBudget(result.retryAfterSeconds))
   }
 
-  function refuse(keyType: KeyType, error: ApiError): never {
-    onRateLimited?.(keyType)
+  function refuse(callerType: Principal['type'], error: ApiError): never {
+    onRateLimited?.(callerType)
     throw error
   }
 

@@ -1,7 +1,9 @@
 import { ApiError, filledError } from '../errors/errors.ts'
 import type { Clock } from '../ids.ts'
 import {
+  type Caller,
   defaultScopes,
+  type KeyPrincipal,
   type KeyRecord,
   type Principal,
   type PublishablePrincipal,
@@ -17,7 +19,7 @@ export function bearerOf(authorization: string | undefined): string {
 }
 
 /** 401 for a key that is unknown, revoked or past its grace. 403 when its organization is not active. */
-export function usable(record: KeyRecord | undefined, clock: Clock): Principal {
+export function usable(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
   const graceEnded =
     record?.status === 'rotating' && record.graceExpiresAt !== null && record.graceExpiresAt <= clock()
   if (!record || record.status === 'revoked' || graceEnded) throw new ApiError('auth.invalid_api_key')
@@ -27,8 +29,12 @@ export function usable(record: KeyRecord | undefined, clock: Clock): Principal {
 
 export function secretOnly(principal: Principal | null): SecretPrincipal {
   if (principal?.type === 'secret') return principal
-  const native = principal && principal.clientTarget !== 'browser'
+  const native = principal?.type === 'publishable' && principal.clientTarget !== 'browser'
   throw new ApiError(native ? 'auth.native_key_not_allowed' : 'auth.secret_key_required')
+}
+
+export function callerOnly(principal: Principal | null): Caller {
+  return principal?.type === 'person' ? principal : secretOnly(principal)
 }
 
 export function publishableOnly(principal: Principal | null): PublishablePrincipal {
@@ -36,7 +42,7 @@ export function publishableOnly(principal: Principal | null): PublishablePrincip
   throw new ApiError('auth.secret_key_not_allowed')
 }
 
-export function checkScope(principal: SecretPrincipal, scope: Scope): void {
+export function checkScope(principal: Caller, scope: Scope): void {
   checkScopes(principal, [scope])
 }
 
@@ -48,10 +54,11 @@ export function checkScopes({ scopes }: { scopes: readonly string[] }, required:
   if (missing !== undefined) throw filledError('auth.insufficient_scope', { scope: missing })
 }
 
-const effectiveScopes = (stored: readonly string[]) => (stored.length > 0 ? stored : defaultScopes)
+/** Those that a secret key with these stored ones has. */
+export const effectiveScopes = (stored: readonly string[]) => (stored.length > 0 ? stored : defaultScopes)
 
 /** 403 for any other organization, whether or not there is one of that id. */
-export function checkOrganization({ organizationId }: SecretPrincipal, params: unknown): void {
+export function checkOrganization({ organizationId }: Caller, params: unknown): void {
   const named = typeof params === 'object' && params !== null && 'organizationId' in params
   if (named && params.organizationId === organizationId) return
   throw new ApiError('auth.organization_access_denied')

@@ -1,6 +1,6 @@
 import type { onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Environment } from '../../schemas/events.ts'
-import type { KeyId, OrganizationId } from '../ids.ts'
+import type { ConsoleSessionId, KeyId, OrganizationId } from '../ids.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,18 +10,29 @@ declare module 'fastify' {
 }
 
 interface Base {
-  keyId: KeyId
   organizationId: OrganizationId
   environment: Environment
+}
+
+interface OfKey extends Base {
+  keyId: KeyId
   /**
    * Units in 60 seconds of the bucket that the organization's keys of this type share. null = the server's default.
    */
   rateLimit: number | null
 }
 
-export type Principal = PublishablePrincipal | SecretPrincipal
+interface OfCaller extends Base {
+  scopes: readonly string[]
+  capabilities: readonly string[]
+}
 
-export interface PublishablePrincipal extends Base {
+export type KeyPrincipal = PublishablePrincipal | SecretPrincipal
+export type Principal = KeyPrincipal | PersonPrincipal
+/** Who may call the REST API: a back end with its key, or a person in the console. */
+export type Caller = SecretPrincipal | PersonPrincipal
+
+export interface PublishablePrincipal extends OfKey {
   type: 'publishable'
   clientTarget: 'browser' | 'native_ios' | 'native_android'
   /** Empty = any origin. */
@@ -30,16 +41,20 @@ export interface PublishablePrincipal extends Base {
   shortensAddresses: boolean
 }
 
-export interface SecretPrincipal extends Base {
+export interface SecretPrincipal extends OfKey, OfCaller {
   type: 'secret'
-  scopes: string[]
-  capabilities: readonly string[]
   /** Allowed origins of the publishable keys of its organization and environment. */
   origins: readonly string[]
 }
 
+/** Somebody who is logged in to the console, in the environment that the request names. */
+export interface PersonPrincipal extends OfCaller {
+  type: 'person'
+  consoleSessionId: ConsoleSessionId
+}
+
 export interface KeyRecord {
-  principal: Principal
+  principal: KeyPrincipal
   status: 'active' | 'rotating' | 'revoked'
   /** Epoch milliseconds. A rotating key stops working here. */
   graceExpiresAt: number | null

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
-import type { KeyType } from '../../schemas/events.ts'
 import type { LookupOutcome } from '../access/key-cache.ts'
+import type { Principal } from '../access/principal.ts'
 import { seldom } from '../timing.ts'
 
 export interface Reading {
@@ -31,11 +31,11 @@ const metricsSchema = {
   response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
 }
 
-const keyTypes: KeyType[] = ['publishable', 'secret']
+const callerTypes: Principal['type'][] = ['publishable', 'secret', 'person']
 const lookupOutcomes: LookupOutcome[] = ['found', 'unknown', 'refused']
 
 export interface AuthCounters {
-  onRateLimited: (keyType: KeyType) => void
+  onRateLimited: (callerType: Principal['type']) => void
   onKeyLookup: (outcome: LookupOutcome) => void
 }
 
@@ -60,7 +60,7 @@ export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): Au
 function countAuth(registry: Registry): AuthCounters {
   const limited = new Counter({
     name: 'tidegate_rate_limited_total',
-    help: 'Requests refused because the bucket of their organization and key type, or of their source, was empty.',
+    help: 'Requests refused because the bucket of their organization and key type, of their console session, or of their source, was empty.',
     labelNames: ['key_type'],
     registers: [registry],
   })
@@ -70,7 +70,7 @@ function countAuth(registry: Registry): AuthCounters {
     labelNames: ['outcome'],
     registers: [registry],
   })
-  for (const key_type of keyTypes) limited.inc({ key_type }, 0)
+  for (const key_type of callerTypes) limited.inc({ key_type }, 0)
   for (const outcome of lookupOutcomes) lookups.inc({ outcome }, 0)
   return {
     onRateLimited: (keyType) => limited.inc({ key_type: keyType }),

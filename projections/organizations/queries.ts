@@ -1,4 +1,4 @@
-import type { KeyRecord, Principal } from '../../infra/access/principal.ts'
+import type { KeyPrincipal, KeyRecord } from '../../infra/access/principal.ts'
 import { asId, type KeyId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Environment } from '../../schemas/events.ts'
@@ -76,7 +76,7 @@ interface KeyOfOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabiliti
   origins: string[]
 }
 
-function principalOf(key: KeyOfOrganization): Principal {
+function principalOf(key: KeyOfOrganization): KeyPrincipal {
   const base = {
     keyId: asId('key', key.id),
     organizationId: asId('org', key.organization_id),

@@ -12,7 +12,7 @@ import { type AddressFacts, decideRotation, factsOf, hasKnownNetworks } from './
 import { costOf, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
-  auth: Pick<Auth, 'requireSecretCosting' | 'secret'>
+  auth: Pick<Auth, 'requireSecretCosting' | 'caller'>
   network: NetworkSource
   clock: Clock
   logger: Logger
@@ -31,7 +31,7 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger
   if (missing.length > 0) logger.warn(`POST ${path} answers 503: ${lacking(missing)}`)
   const { onRequest, preParsing } = auth.requireSecretCosting('agents:ip_rotation', costOf)
   const enabled: preParsingHookHandler = (request, _reply, _payload, done) => {
-    const has = auth.secret(request).capabilities.includes(capability)
+    const has = auth.caller(request).capabilities.includes(capability)
     done(has ? null : new ApiError('request.not_found'))
   }
   endpoint(app, {

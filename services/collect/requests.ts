@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
-import type { Auth } from '../../infra/access/auth.ts'
+import type { KeyAuth } from '../../infra/access/auth.ts'
 import type { PublishablePrincipal } from '../../infra/access/principal.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
@@ -27,7 +27,7 @@ export interface HandOffRequest extends Tenant {
 export interface CollectDeps extends VolumeLimits {
   log: Pick<EventLog<Claim>, 'append' | 'appendIf'>
   codec: EventCodec
-  auth: Pick<Auth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>
+  auth: Pick<KeyAuth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>
   keyring: Keyring
   clock: Clock
   random: Random

@@ -1,6 +1,6 @@
 import { checkScopes } from '../../infra/access/key-checks.ts'
 import type { CallerKind } from '../../infra/access/organization.ts'
-import type { SecretPrincipal } from '../../infra/access/principal.ts'
+import type { Caller } from '../../infra/access/principal.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
 import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
@@ -46,6 +46,6 @@ export function checkIssue(spec: KeySpec, by: KeyCaller): void {
 }
 
 /** For `Idempotency.run`: an answer with a new key is repeated only to who may as much. undefined = everything. */
-export function authorityOf({ scopes }: SecretPrincipal): string | undefined {
+export function authorityOf({ scopes }: Caller): string | undefined {
   return scopes.includes('*') ? undefined : scopes.toSorted().join(' ')
 }

@@ -94,14 +94,14 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     body: createKeyBody,
     parameterSet: 'api_key_create',
     checkFitting: fittingCheck(z.object(createKeyBody.shape).partial(), ({ name, ...fields }, request) => {
-      const { environment = auth.secret(request).environment, allowed_origins } = fields
+      const { environment = auth.caller(request).environment, allowed_origins } = fields
       checkKeyFields({ name, allowed_origins }, { environment, parameterSet: 'api_key_create' })
     }),
     answers: { 201: single(issuedApiKeySchema) },
     errors: [404],
     run(request, { reply, answer }) {
       const { organizationId } = request.params
-      const by = auth.secret(request)
+      const by = auth.caller(request)
       const { environment = by.environment, client_target: target, ...body } = request.body
       const client_target = target && storedTarget(target)
       const spec = { ...body, organizationId, by, environment, client_target }
@@ -131,11 +131,11 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     // A key that cannot be changed is not found, whatever the body says.
     async before(request) {
       const { organizationId, keyId } = checkedPath(request.params)
-      changeableKey(await findKey(pool, organizationId, keyId), auth.secret(request))
+      changeableKey(await findKey(pool, organizationId, keyId), auth.caller(request))
     },
     async run(request) {
       const key = checkedPath(request.params)
-      const by = auth.secret(request)
+      const by = auth.caller(request)
       await updateApiKey(commandDeps(options, request), { ...key, ...request.body, by })
       return keyAnswer(pool, key)
     },
@@ -158,7 +158,7 @@ function revokeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     errors: [404],
     async run(request) {
       const key = checkedPath(request.params)
-      await revokeApiKey(commandDeps(options, request), { ...key, by: auth.secret(request) })
+      await revokeApiKey(commandDeps(options, request), { ...key, by: auth.caller(request) })
       return keyAnswer(pool, key)
     },
   })
@@ -179,7 +179,7 @@ function rotateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     errors: [404],
     run(request, { reply, answer }) {
       const { organizationId, keyId } = checkedPath(request.params)
-      const by = auth.secret(request)
+      const by = auth.caller(request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
         const deps = { ...commandDeps(options, request, command), pool }

@@ -1,5 +1,6 @@
-import { type Auth, createAuth } from '../../infra/access/auth.ts'
+import { createAuth, type KeyAuth } from '../../infra/access/auth.ts'
 import { createBudget } from '../../infra/access/budget.ts'
+import { type Charges, createCharges } from '../../infra/access/charge.ts'
 import { createKeyUsage } from '../../infra/access/key-usage.ts'
 import { createRateLimiter } from '../../infra/access/rate-limit/limiter.ts'
 import { createPostgresStore, rateLimitPoolOptions } from '../../infra/access/rate-limit/postgres-store.ts'
@@ -18,15 +19,16 @@ const consentPages = { perSecond: 10, burst: 300 }
 export function createAccessControl(
   core: Core,
   { counters, undo }: { counters: AuthCounters; undo: AsyncDisposableStack },
-): { auth: Auth; idempotency: Idempotency } {
+): { auth: KeyAuth; idempotency: Idempotency; personCharges: Charges } {
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())
   const ofConsentPages = createBudget({ clock: core.clock, ...consentPages })
+  const limiter = createLimiter(core, undo)
   const auth = createAuth({
     ...core,
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),
-    limiter: createLimiter(core, undo),
+    limiter,
     defaultLimits: {
       secret: config.RATE_LIMIT_SECRET,
       publishable: config.RATE_LIMIT_PUBLISHABLE,
@@ -39,7 +41,8 @@ export function createAccessControl(
   // Where this arrives, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
   undo.defer(applied.onChange('organizations', auth.invalidate))
   undo.defer(applied.onChange('policies', auth.invalidate))
-  return { auth, idempotency: createIdempotency(core) }
+  const personCharges = createCharges({ clock: core.clock, limiter, ...counters })
+  return { auth, idempotency: createIdempotency(core), personCharges }
 }
 
 // The limiter has connections of its own, so that a limit does not wait for commands that use all others.

@@ -11,8 +11,8 @@ export function createMemoryLimiter(clock: () => number, { later = false } = {})
   const buckets = new Map<string, { level: number; at: number }>()
   const consumed: RateLimitRequest[] = []
 
-  function bucketOf({ organizationId, bucket: name, limit }: RateLimitRequest) {
-    const key = `${organizationId}|${name}`
+  function bucketOf({ owner, bucket: name, limit }: RateLimitRequest) {
+    const key = `${owner}|${name}`
     const bucket = buckets.get(key) ?? { level: limit, at: clock() }
     const refilled = bucket.level + ((clock() - bucket.at) / 60_000) * limit
     const current = { level: Math.min(limit, refilled), at: clock() }

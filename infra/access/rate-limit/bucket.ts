@@ -1,12 +1,18 @@
 import type { KeyType } from '../../../schemas/events.ts'
-import type { OrganizationId } from '../../ids.ts'
+import type { ConsoleSessionId, OrganizationId } from '../../ids.ts'
 
-/** All keys of one type of an organization share a bucket; what an edge has scored has one of its own. */
-export type BucketName = KeyType | 'requests'
+/**
+ * All keys of one type of an organization share a bucket. What an edge has scored has one of its own, and so has each
+ * console session.
+ */
+export type BucketName = KeyType | 'requests' | 'person'
 
-/** One request, to a bucket of an organization. */
+type Owner = OrganizationId | ConsoleSessionId
+
+export const bucketIdOf = (owner: Owner, bucket: BucketName): string => `${owner}:${bucket}`
+
 export interface RateLimitRequest {
-  organizationId: OrganizationId
+  owner: Owner
   bucket: BucketName
   /** Units in 60 seconds, at least 1; also what the bucket holds at most. */
   limit: number

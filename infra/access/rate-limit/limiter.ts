@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache'
-import type { Clock, OrganizationId } from '../../ids.ts'
+import type { Clock } from '../../ids.ts'
 import {
   advance,
   applyAnswer,
   type Balance,
   type BucketName,
+  bucketIdOf,
   decideHere,
   type LocalBucket,
   localBucket,
@@ -182,20 +183,21 @@ function createKnownBuckets(maxBuckets: number) {
   const active = new Set<KnownBucket>()
   // The sweep reports what a forgotten bucket owes, unless too many wait for that.
   const dispose = (bucket: KnownBucket) => void (active.size > 3 * maxBuckets && active.delete(bucket))
-  const createMap = () => new LRUCache<OrganizationId, KnownBucket>({ max: maxBuckets, dispose })
-  const known: Record<BucketName, LRUCache<OrganizationId, KnownBucket>> = {
+  const createMap = () => new LRUCache<RateLimitRequest['owner'], KnownBucket>({ max: maxBuckets, dispose })
+  const known: Record<BucketName, ReturnType<typeof createMap>> = {
     secret: createMap(),
     publishable: createMap(),
     requests: createMap(),
+    person: createMap(),
   }
   return {
     active,
-    find({ organizationId, bucket: name, limit }: RateLimitRequest, now: number): KnownBucket {
-      const found = known[name].get(organizationId)
+    find({ owner, bucket: name, limit }: RateLimitRequest, now: number): KnownBucket {
+      const found = known[name].get(owner)
       if (found) return found
-      const local = localBucket(`${organizationId}:${name}`, limit, now)
+      const local = localBucket(bucketIdOf(owner, name), limit, now)
       const bucket = { ...local, queue: [], roundTrips: undefined }
-      known[name].set(organizationId, bucket)
+      known[name].set(owner, bucket)
       return bucket
     },
   }

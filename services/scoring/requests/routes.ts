@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Auth } from '../../../infra/access/auth.ts'
+import type { KeyAuth } from '../../../infra/access/auth.ts'
 import type { SecretPrincipal } from '../../../infra/access/principal.ts'
 import { checkEach } from '../../../infra/errors/check-all.ts'
 import { invalidField } from '../../../infra/errors/errors.ts'
@@ -17,7 +17,7 @@ import type { CountRequest } from './metrics.ts'
 import { mostScored, scoreBody, scoreBodyBytes, scoredRequest, scoringCostOf } from './schemas.ts'
 
 export interface RequestOptions {
-  auth: Pick<Auth, 'requireSecretCosting' | 'secret'>
+  auth: Pick<KeyAuth, 'requireSecretCosting' | 'secret'>
   network: NetworkSource
   directories: Pick<Directories, 'find'>
   findTrusted: FindTrusted

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { InjectOptions } from 'fastify'
 import pino from 'pino'
-import { type Auth, type AuthOptions, createAuth } from '../../../infra/access/auth.ts'
+import { type AuthOptions, createAuth, type KeyAuth } from '../../../infra/access/auth.ts'
 import type { KeyRecord, PublishablePrincipal } from '../../../infra/access/principal.ts'
 import { generateApiKey, lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
@@ -91,7 +91,7 @@ const active = { status: 'active', graceExpiresAt: null, organizationStatus: 'ac
 
 type App = Awaited<ReturnType<typeof createApp>>
 
-function addRoutes(app: App, auth: Auth): void {
+function addRoutes(app: App, auth: KeyAuth): void {
   app.get('/rest', { onRequest: auth.requireSecret('sessions:list') }, (request) => auth.secret(request))
   app.get('/read', { onRequest: auth.requireSecret('sessions:read') }, (request) => auth.principal(request))
   app.get('/collect', { onRequest: auth.requirePublishable() }, (request) => auth.publishable(request))

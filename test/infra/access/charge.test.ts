@@ -115,7 +115,7 @@ describe('buckets', () => {
   test("have the organization's own limit where it has one", async () => {
     const key = app.publishable({ rateLimit: 90 })
     expect((await app.send({ url: '/collect', key })).limits).toEqual(['90', '89', '1'])
-    expect(limiter.consumed).toEqual([{ organizationId, bucket: 'publishable', limit: 90, cost: 1 }])
+    expect(limiter.consumed).toEqual([{ owner: organizationId, bucket: 'publishable', limit: 90, cost: 1 }])
   })
 })
 

@@ -52,7 +52,7 @@ function createProcess(url = database.url, timeouts = {}) {
 }
 
 const requestOf = (name: string, limit: number): RateLimitRequest => ({
-  organizationId: `org_${name}`,
+  owner: `org_${name}`,
   bucket: 'publishable',
   limit,
   cost: 1,
@@ -146,7 +146,7 @@ test('two processes at 3 times the limit admit what one bucket would, within 1 %
   expect(Math.abs(admitted - expected)).toBeLessThanOrEqual(expected / 100)
   expect(roundTrips).toBeLessThan(limit / 10)
   await Promise.all(processes.map((one) => one.close()))
-  const { reservations = {} } = (await rowOf(`${request.organizationId}:publishable`)) ?? {}
+  const { reservations = {} } = (await rowOf(`${request.owner}:publishable`)) ?? {}
   expect(Object.values(reservations).map(([parts]) => parts)).toEqual([0, 0])
 }, 60_000)
 

@@ -149,7 +149,7 @@ test('each request costs a unit of a bucket that other calls leave alone', async
     ...{ 'x-ratelimit-limit': '12000', 'x-ratelimit-remaining': '11950', 'x-ratelimit-cost': '50' },
   })
   const id = asId('org', other.organizationId)
-  await limiter.consume({ organizationId: id, bucket: 'requests', limit: 12_000, cost: 11_901 })
+  await limiter.consume({ owner: id, bucket: 'requests', limit: 12_000, cost: 11_901 })
   const refused = await score(fifty, other.key)
   expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limit.exceeded'])
   const elsewhere = await world.send({ url: other.path, key: other.key })

@@ -37,7 +37,7 @@ export function createProcesses({ count = 1, dead = [], travel, maxBuckets }: Pr
 }
 
 export const requestOf = (name: string, { limit = 600, cost = 1 } = {}): RateLimitRequest => ({
-  organizationId: `org_${name}`,
+  owner: `org_${name}`,
   bucket: 'secret',
   limit,
   cost,
