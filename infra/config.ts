@@ -78,6 +78,9 @@ const settings = z.object({
     .string()
     .regex(/^[^:]+:.+$/s, { error: 'expected user:password' })
     .optional(),
+  CONSOLE: z.enum(['on', 'off']).default('on'),
+  /** Not set = the console is on PORT. */
+  CONSOLE_PORT: z.coerce.number().int().min(1).max(65535).optional(),
   PUBLIC_URL: publicUrl.optional(),
   /** Set = TLS_PORT is listened on, too. PEM, read again when they change. */
   TLS_CERT_FILE: optionalText,

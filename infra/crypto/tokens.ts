@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { base32Characters, checksum, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
-// Gate's credentials by prefix (service.md 5). `gtpoll_` has 26 characters, as published clients expect (130 random
+// Gate's credentials by prefix (service.md 5), and the console's codes and sessions. `gtpoll_` has 26 characters, as published clients expect (130 random
 // bits). The others have 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
 const shapes = {
   gtpoll: { random: 26, checksum: 0 },
@@ -11,6 +11,8 @@ const shapes = {
   gtack: { random: 32, checksum: 8 },
   gtcode: { random: 32, checksum: 8 },
   gtrcpt: { random: 32, checksum: 8 },
+  conlog: { random: 32, checksum: 8 },
+  contok: { random: 32, checksum: 8 },
 } as const
 
 export type TokenKind = keyof typeof shapes

@@ -77,6 +77,22 @@ const entries = {
     remedy:
       'Add the origin of the page to `allowed_origins` of the key. A changed key works within 15 seconds.',
   },
+  'console.login_required': {
+    status: 401,
+    message: 'Nobody is logged in to the console here.',
+    meaning:
+      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old, its key or organization may no longer be used, or the code of a link was used before or is older than five minutes.',
+    remedy: 'Log in by a new link of `tidegate console login`, or with a secret key.',
+    operations: {},
+  },
+  'console.refused': {
+    status: 403,
+    message: 'The console does not take this request.',
+    meaning:
+      'The request came over plain HTTP from elsewhere than this machine, from another origin or without the token of the session, or is for an environment that the session was not given. The message says which.',
+    remedy: 'Open the console at its own address, over HTTPS or on loopback, and log in again.',
+    operations: {},
+  },
   'request.malformed': {
     status: 400,
     message: 'The request is not valid HTTP, or its URL cannot be read.',

@@ -14,6 +14,7 @@ const groups = [
   { title: 'Requests', id: 'request', prefixes: ['request.'] },
   { title: 'Collect sessions', id: 'session', prefixes: ['session.', 'transport.'] },
   { title: 'Gate', id: 'gate', prefixes: ['gate.'] },
+  { title: 'Console', id: 'console', prefixes: ['console.'] },
   { title: 'Rate limits', id: 'rate_limit', prefixes: ['rate_limit.'] },
   { title: 'Server', id: 'server', prefixes: ['internal.', 'service.'] },
 ]

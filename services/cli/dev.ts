@@ -6,12 +6,15 @@ import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { liveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
+import { asId } from '../../infra/ids.ts'
 import { developmentMasterKeys, developmentSimulationKey } from '../../infra/local/development.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger, type Logger } from '../../infra/telemetry.ts'
+import { makeLoginLink } from '../console/commands.ts'
 import { type Core, type CoreOptions, openCore, projections } from '../server/dependencies.ts'
+import { consoleUrlOf } from '../server/http.ts'
 import { allRoles } from '../server/roles.ts'
 import { startServer, stopWithinMs } from '../server/server.ts'
 import { createDemo } from '../web/routes.ts'
@@ -46,9 +49,11 @@ async function startDevelopment(config: Config, logger: Logger, undo: AsyncDispo
   // Where other commands and other clients find the database of this installation.
   await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
+  let consoleLink: string | undefined
   const prepare = async (core: Core, baseUrl: string) => {
     const credentials = await developmentCredentials({ core, dataDir, baseUrl })
     const { publishable_key: publishableKey, secret_key: secretKey } = credentials.live
+    consoleLink = await developmentLink(core, { organizationId: credentials.organization_id, baseUrl })
     return createDemo({ publishableKey, secretKey, baseUrl: () => baseUrl })
   }
   const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
@@ -56,7 +61,7 @@ async function startDevelopment(config: Config, logger: Logger, undo: AsyncDispo
   const simulationKey = developmentSimulationKey({ dataDir, random })
   const server = await startServer({ ...parts, roles: allRoles, prepare, simulationKey })
   undo.defer(() => server.stop())
-  console.log(summary(server.url, path.join(dataDir, 'credentials.json')))
+  console.log(summary(server.url, { consoleLink, credentialsFile: path.join(dataDir, 'credentials.json') }))
 }
 
 async function makeDataDir(dataDir: string): Promise<void> {
@@ -74,10 +79,28 @@ async function startDatabase(dataDir: string, logger: Logger, undo: AsyncDisposa
   return postgres
 }
 
-function summary(url: string, credentialsFile: string): string {
+/** For five minutes; `tidegate console login development` prints another. */
+async function developmentLink(
+  core: Core,
+  { organizationId, baseUrl }: { organizationId: string; baseUrl: string },
+): Promise<string | undefined> {
+  if (core.config.CONSOLE === 'off') return undefined
+  return makeLoginLink(core, {
+    ...{ organizationId: asId('org', organizationId), name: 'tidegate dev' },
+    ...{ role: 'admin', environments: ['live', 'test'], consoleUrl: consoleUrlOf(core.config, baseUrl) },
+  })
+}
+
+interface Places {
+  consoleLink: string | undefined
+  credentialsFile: string
+}
+
+function summary(url: string, { consoleLink, credentialsFile }: Places): string {
   return [
     `Tidegate is ready: ${url}`,
     '',
+    ...(consoleLink ? [`  Console      ${consoleLink}`] : []),
     `  Demo         ${url}/demo`,
     `  API docs     ${url}/docs`,
     `  Errors       ${url}/docs/errors`,

@@ -38,6 +38,10 @@ const commands: Record<string, NamedCommand> = {
     does: 'Publish rows of sessions anew on the topic of facts',
     load: async () => (await import('./operator/facts-topic.ts')).defineFacts,
   },
+  console: {
+    does: 'Print a link that logs somebody in to the console of a server',
+    load: async () => (await import('./operator/console.ts')).defineConsole,
+  },
   audit: {
     does: 'Print who did what: keys, operators, people, agents and the server itself',
     load: async () => (await import('./operator/audit.ts')).defineAudit,

@@ -29,7 +29,7 @@ const auditEntrySchema = z
         id: z
           .string()
           .describe(
-            'Of a key its id, or `live` where a test key reads of a live one; of an operator the command; of an agent its delivery key or account; else the part of the server.',
+            'Of a key its id, or `live` where a test key reads of a live one; of an operator the command; of an agent its delivery key or account; of a person the console session, or `consent-page`; else the part of the server.',
           ),
       })
       .meta({ id: 'AuditActor' }),

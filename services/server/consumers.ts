@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import type { PartitionStatus } from '../../infra/event-store/consumer.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
-import { runPeriodically } from '../../infra/flow/periodic.ts'
+import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import { purgeIdempotencyKeys } from '../../infra/idempotency/store.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
@@ -12,6 +12,7 @@ import { findEndedData } from '../../projections/policies/queries.ts'
 import { runRollUp } from '../../projections/sessions/roll-up.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { purgeClaims } from '../collect/claims.ts'
+import { endStranded, purgeConsole } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
@@ -72,6 +73,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
           runGraceScheduler(core),
           runRetentionScheduler(core),
           runPurge(core, 'expired Idempotency-Keys', purgeIdempotencyKeys),
+          runConsolePurge(core, undo),
         ]
       : []),
     ...(roles.includes('collect') ? [runPurge(core, 'claims of documents that ended', purgeClaims)] : []),
@@ -168,12 +170,22 @@ function runPurge(
   { pool, clock, logger }: Core,
   what: string,
   purge: (db: Db, now: number) => Promise<number>,
-): Running {
+): Periodic {
   return runPeriodically({
     intervalMs: purgeIntervalMs,
     work: async () => (await purge(pool, clock())) > 0,
     onError: (err) => logger.error({ err }, `${what} were not deleted; the next run tries again`),
   })
+}
+
+// Sessions of the console end for good with their key or organization, soon after the read model shows it.
+function runConsolePurge(core: Core, undo: AsyncDisposableStack): Running {
+  const purging = runPurge(core, 'ended console sessions', async (db, now) => {
+    await endStranded(db, now)
+    return purgeConsole(db, now)
+  })
+  undo.defer(core.applied.onAdvance('organizations', purging.wake))
+  return purging
 }
 
 // All or none: when one does not start, the others are stopped.

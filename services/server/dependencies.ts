@@ -42,6 +42,7 @@ import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.ts'
+import { consoleMigrations } from '../console/store.ts'
 import { gateMigrations } from '../gate/gate.ts'
 import { attestationMigrations } from '../scoring/attestation/tables.ts'
 import { eraseStates } from '../scoring/erase.ts'
@@ -189,6 +190,7 @@ const servingMigrations = [
   attestationMigrations,
   queueMigrations,
   gateMigrations,
+  consoleMigrations,
   probeMigrations,
 ]
 

@@ -23,16 +23,8 @@ export async function createHttp(
   parts: HttpParts,
 ): Promise<{ app: FastifyInstance; counters: AuthCounters }> {
   const { publicUrl, running, registry, isStopping, metrics } = parts
-  const { config, logger, random } = core
-  const app = await createApp({
-    logger,
-    random,
-    publicUrl,
-    trustedProxies: config.TRUSTED_PROXIES,
-    edgeHeaders: config.EDGE_HEADERS,
-    checks: readinessChecks(core, running),
-    isStopping,
-  })
+  const checks = readinessChecks(core, running)
+  const app = await createApp({ ...edgeOf(core), publicUrl, checks, isStopping })
   core.tracing?.requests(app)
   const lags = createLags(core)
   const counters = metricsRoutes(app, {
@@ -42,6 +34,25 @@ export async function createHttp(
   })
   measureLags(lags, registry)
   return { app, counters }
+}
+
+const edgeOf = ({ config, logger, random }: Core) => ({
+  logger,
+  random,
+  trustedProxies: config.TRUSTED_PROXIES,
+  edgeHeaders: config.EDGE_HEADERS,
+})
+
+/** What serves the console: `app`, with CONSOLE_PORT one of its `own`, and nothing with CONSOLE=off. */
+export async function createConsoleApp(
+  core: Core,
+  { app, ...parts }: Pick<HttpParts, 'publicUrl' | 'isStopping'> & { app: FastifyInstance },
+): Promise<{ app?: FastifyInstance; own?: FastifyInstance }> {
+  const { CONSOLE, CONSOLE_PORT } = core.config
+  if (CONSOLE === 'off') return {}
+  if (CONSOLE_PORT === undefined) return { app }
+  const own = await createApp({ ...edgeOf(core), ...parts })
+  return { app: own, own }
 }
 
 const names = new Set(projections.map(({ name }) => name))
@@ -54,7 +65,7 @@ async function ofProjections(lags: Lags): Promise<Reading[]> {
   }))
 }
 
-type Address = Pick<Config, 'HOST' | 'PUBLIC_URL'>
+type Address = Pick<Config, 'HOST'> & Partial<Pick<Config, 'PUBLIC_URL' | 'CONSOLE_PORT'>>
 
 /**
  * PUBLIC_URL, else the address listened on, as browsers write it. Where that is every address, this machine's own.
@@ -66,6 +77,11 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
   const url = `http://${ipaddr.IPv6.isValid(host) ? `[${host}]` : host}:${port}`
   if (URL.canParse(url)) return new URL(url).origin
   throw new Error(`PUBLIC_URL is not set, and HOST ${HOST} cannot be part of an address that browsers use.`)
+}
+
+/** Where people open the console: on this machine where it has a port of its own, as nobody outside should reach that. */
+export function consoleUrlOf({ HOST, CONSOLE_PORT }: Address, publicUrl: string): string {
+  return CONSOLE_PORT === undefined ? publicUrl : publicUrlOf({ HOST }, CONSOLE_PORT)
 }
 
 /**

@@ -6,54 +6,33 @@ import { createTlsListener, type TlsListener } from '../../infra/http/tls/listen
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
-import type { Tx } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { txtRecords } from '../../infra/safe-http/txt.ts'
 import { within } from '../../infra/timing.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
-import { agentRoutes } from '../agents/routes.ts'
-import type { HandOff } from '../collect/hand-off.ts'
-import { firstContinuityId } from '../collect/sealed-ids.ts'
-import { correctionRoutes } from '../corrections/routes.ts'
-import type { Hidden } from '../erasure/commands.ts'
 import { eraseGateSession, eraseGateSessions } from '../erasure/gate.ts'
-import { erasureRoutes } from '../erasure/routes.ts'
 import type { GateOptions } from '../gate/context.ts'
-import { type Gate, startGate } from '../gate/gate.ts'
+import { startGate } from '../gate/gate.ts'
 import { measureGate } from '../gate/metrics.ts'
-import { gateRoutes } from '../gate/routes.ts'
 import { consentingPerson } from '../gate/sessions.ts'
-import { markRoutes } from '../marks/routes.ts'
-import { auditRoutes } from '../organizations/audit-routes.ts'
 import { createConsentKeys, ownOrganizationId } from '../organizations/consent-keys.ts'
-import { organizationRoutes } from '../organizations/routes.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
-import { readbackRoutes } from '../readback/routes.ts'
 import { createSchemasApp } from '../schemas/routes.ts'
 import { servedSchemas } from '../schemas/served.ts'
-import { linkedVisitors } from '../scoring/correct-visitors.ts'
-import { hideVisitors } from '../scoring/erase.ts'
-import { type Directories, followDirectories } from '../scoring/identity/directories.ts'
-import { type FindTrusted, followTrusted } from '../scoring/identity/trusted.ts'
-import { scoringModelRoutes } from '../scoring/model/routes.ts'
-import { scoringFollows } from '../scoring/open-sessions.ts'
-import { countRequests } from '../scoring/requests/metrics.ts'
-import { requestRoutes } from '../scoring/requests/routes.ts'
-import { readStates } from '../scoring/store.ts'
-import { createLinkExplainer } from '../scoring/visitors/explain.ts'
-import { readLinks } from '../scoring/visitors/links.ts'
-import { type Demo, webRoutes } from '../web/routes.ts'
+import { followDirectories } from '../scoring/identity/directories.ts'
+import { followTrusted } from '../scoring/identity/trusted.ts'
+import type { Demo } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/direct-calls.ts'
-import { webhookRoutes } from '../webhooks/routes.ts'
-import { type AccessControl, createAccessControl } from './access.ts'
-import { addCollect, type CollectBasis, openCollect } from './collect.ts'
+import { createAccessControl } from './access.ts'
+import { openCollect } from './collect.ts'
 import { type Connections, connectionsOf } from './connections.ts'
 import { startWorkers } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
-import { createHttp, publicUrlOf } from './http.ts'
+import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
 import type { Role } from './roles.ts'
+import { type AgentKnowledge, addRoutes } from './routes.ts'
 import { answerWhileStarting } from './starting.ts'
 
 export interface ServerOptions extends CoreOptions {
@@ -83,6 +62,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   const undo = new AsyncDisposableStack()
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
+  const isStopping = () => stopping
   try {
     const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
     const held = await holdPort({ port: config.PORT, host: config.HOST }, answerWhileStarting(options))
@@ -108,14 +88,17 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       publicUrl,
       running,
       registry,
-      isStopping: () => stopping,
+      isStopping,
       metrics,
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
+    const consoles = roles.includes('api') ? await createConsoleApp(core, { app, publicUrl, isStopping }) : {}
+    undo.defer(() => consoles.own?.close())
     const handOff = await addRoutes(app, {
       ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, agents, registry },
+      consoleApp: consoles.app,
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
@@ -123,6 +106,12 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       await listen(metrics, { port: config.METRICS_PORT ?? 0, host: config.HOST, setting: 'METRICS_PORT' })
     if (schemas)
       await listen(schemas, { port: config.SCHEMAS_PORT ?? 0, host: config.HOST, setting: 'SCHEMAS_PORT' })
+    if (consoles.own)
+      await listen(consoles.own, {
+        port: config.CONSOLE_PORT ?? 0,
+        host: config.HOST,
+        setting: 'CONSOLE_PORT',
+      })
     const tls = await openTls(app, core)
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
@@ -186,88 +175,12 @@ export async function networkFor(
   })
 }
 
-interface AgentKnowledge {
-  directories: Directories
-  findTrusted: FindTrusted
-}
-
 async function followAgents(core: Core, undo: AsyncDisposableStack): Promise<AgentKnowledge> {
   const directories = followDirectories(core)
   undo.defer(directories.stop)
   const { findTrusted, stop } = await followTrusted(core)
   undo.defer(stop)
   return { directories, findTrusted }
-}
-
-interface RouteParts {
-  core: Core
-  accessControl: AccessControl
-  network: NetworkSource
-  roles: readonly Role[]
-  demo: Demo | undefined
-  gate: Gate | undefined
-  publicUrl: string
-  /** Present with the role collect. */
-  collect: CollectBasis | undefined
-  /** Present with the role api. */
-  agents: AgentKnowledge | undefined
-  registry: Registry
-}
-
-async function addRoutes(
-  app: FastifyInstance,
-  { core, accessControl, network, roles, demo, gate, collect, publicUrl, ...parts }: RouteParts,
-): Promise<HandOff | undefined> {
-  const { agents } = parts
-  if (agents) addRequestRoutes(app, { core, accessControl, network, ...parts, agents })
-  if (roles.includes('api')) {
-    const reading = { ...core, ...accessControl, pool: core.readPool }
-    readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
-    scoringModelRoutes(app, reading)
-    organizationRoutes(app, { ...core, ...accessControl })
-    auditRoutes(app, { ...core, ...accessControl })
-    correctionRoutes(app, { ...core, ...accessControl, visitors: linkedVisitors })
-    markRoutes(app, { ...core, ...accessControl })
-    agentRoutes(app, { ...reading, network })
-    webhookRoutes(app, { ...core, ...accessControl })
-    erasureRoutes(app, { ...core, ...accessControl, ...erasureParts(core) })
-    await webRoutes(app, { random: core.random, demo })
-  }
-  if (gate) await gateRoutes(app, { ...accessControl, gate })
-  return collect && addCollect(app, { ...core, ...accessControl, ...collect, publicUrl })
-}
-
-type RequestParts = Pick<RouteParts, 'core' | 'accessControl' | 'network' | 'registry'>
-
-function addRequestRoutes(
-  app: FastifyInstance,
-  { core, accessControl, network, registry, agents }: RequestParts & { agents: AgentKnowledge },
-): void {
-  const { FIRST_PARTY_URLS: firstPartyUrls, SIGNATURE_MAX_SECONDS } = core.config
-  const maxLifetimeMs = SIGNATURE_MAX_SECONDS * 1000
-  const onScored = countRequests(registry)
-  const known = { network, ...agents }
-  requestRoutes(app, { ...core, ...accessControl, ...known, firstPartyUrls, maxLifetimeMs, onScored })
-}
-
-export function erasureParts(core: Core) {
-  const { keyring } = core
-  return {
-    scoringFollows: () => scoringFollows(core),
-    hideVisitors: (tx: Tx, { erasedSessionIds, ...visitors }: Hidden) =>
-      hideVisitors(tx, {
-        ...visitors,
-        continuityIds: erasedSessionIds.flatMap((id) =>
-          keyring.all.map((master) => firstContinuityId(master, id)),
-        ),
-      }),
-    ownOrganizationId,
-    exporting: {
-      pool: core.readPool,
-      readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
-      readLinks: (sessionIds: string[]) => readLinks(core.readPool, sessionIds),
-    },
-  }
 }
 
 // Limits for the file that proves that a service holds its domain.

@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { messageOf } from '../../infra/errors/errors.ts'
+import { type Person, person } from '../support/console.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { call } from './call.ts'
 import { type Credential, secretKey } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'
 import { type Context, type Endpoint, type Example, endpoints, openEndpoints } from './examples.ts'
-import { type Cell, expectedCell, type Operation } from './expected.ts'
+import { type Cell, expectedCell, type Operation, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
 import { readOperations } from './operations.ts'
 import { recordCollect } from './record-collect.ts'
+import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
 let world: World
@@ -21,6 +23,8 @@ let credentials: Credential[]
 let scoped: Credential[]
 /** By operation id; undefined = needs no key. */
 let operations: Map<string, Operation | undefined>
+/** Logged in to the console. */
+let somebody: Person
 let cells = 0
 
 beforeAll(async () => {
@@ -41,34 +45,13 @@ beforeAll(async () => {
     ios: await record('iOS key in its SDK', 'ios'),
     android: await record('Android key in its SDK', 'android'),
   }
-  context = { world, bodies, gate, ...thingsOf(own) }
+  context = { world, bodies, gate, ...thingsOf(world, own) }
   const { gate: theirGate } = await createGateTokens(world, { own: other, other: own })
-  theirs = { world, bodies, gate: theirGate, ...thingsOf(other) }
+  theirs = { world, bodies, gate: theirGate, ...thingsOf(world, other) }
   theirKey = await secretKey(world, { organizationId: other })
 })
 afterAll(() => world.stop())
 afterAll(() => console.log(`authorization matrix: ${cells} cells`))
-
-/** One of each kind that stays, and as many more as are asked for. Each is made when it is asked for first. */
-function thingsOf(organizationId: string) {
-  const issue = async () =>
-    (await world.issue({ organizationId, type: 'secret', scopes: ['api_keys:manage'] })).keyId
-  return {
-    organizationId,
-    keyId: stayingOrFresh(issue),
-    webhook: stayingOrFresh(() => world.webhook(organizationId)),
-    person: stayingOrFresh(() => world.person(organizationId)),
-  }
-}
-
-function stayingOrFresh<T>(make: () => Promise<T>): (options: { fresh: boolean }) => Promise<T> {
-  let staying: Promise<T> | undefined
-  return ({ fresh }) => {
-    if (fresh) return make()
-    staying ??= make()
-    return staying
-  }
-}
 
 function operationOf(id: string): Operation {
   const operation = operations.get(id)
@@ -131,6 +114,17 @@ describe('every credential', () => {
   test.each(keyed)('on %s', (id) => expectRow(id, credentials))
 })
 
+test.each(keyed)('a cookie of the console is nothing to %s', async (id) => {
+  const { organizationId } = context
+  somebody ??= await person(world.app, world.deps, { organizationId, role: 'admin' })
+  const given = { ...somebody.headers, 'tidegate-environment': 'live' }
+  const { message: _, ...cell } = await count(
+    await endpointOf(id).example({ ...context, platform: 'web', succeeds: false }),
+    given,
+  )
+  expect(cell).toEqual(refused('auth.missing_api_key', false))
+})
+
 describe('every scope alone', () => {
   test.each(keyed)('on %s', (id) => expectRow(id, scoped))
 })
@@ -158,7 +152,7 @@ describe('what another organization has, by its real id and under the path of on
   test.each(asked)('%s does not find it, and its owner does', async (id) => {
     const { example, success } = endpointOf(id)
     const { organizationId } = context
-    const things = { ...theirs, ...thingsOf(theirs.organizationId) }
+    const things = { ...theirs, ...thingsOf(world, theirs.organizationId) }
     const foreign = await example({ ...things, organizationId, platform: 'web', succeeds: false })
     const { message: _, ...refusal } = await count(foreign, own())
     expect(refusal).toEqual({ status: 404, code: 'request.not_found', charged: true })

@@ -23,6 +23,14 @@ const openers: Record<string, Operation['keyType']> = {
   agentToken: 'agent',
 }
 
+/** Its operations by method and path, as `GET /v1/sessions`. */
+export function operationsByPath(given: unknown): ReadonlyMap<string, { operationId: string }> {
+  const all = Object.entries(document.parse(given).paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => [`${method.toUpperCase()} ${path}`, one] as const),
+  )
+  return new Map(all)
+}
+
 /** What an OpenAPI document says about keys, by operation id; undefined = needs none. */
 export function readOperations(given: unknown): Map<string, Operation | undefined> {
   const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))

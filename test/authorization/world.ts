@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createAuth } from '../../infra/access/auth.ts'
+import type { FastifyInstance } from 'fastify'
+import { type Auth, createAuth } from '../../infra/access/auth.ts'
+import { createCharges } from '../../infra/access/charge.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { createApp } from '../../infra/http/app.ts'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
@@ -23,6 +25,7 @@ import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { agentRoutes } from '../../services/agents/routes.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
+import { consoleRoutes } from '../../services/console/routes.ts'
 import { correctionRoutes } from '../../services/corrections/routes.ts'
 import { erasureRoutes } from '../../services/erasure/routes.ts'
 import type { DomainReader } from '../../services/gate/context.ts'
@@ -91,10 +94,11 @@ export async function startWorld({ trustedProxies = [], over }: WorldOptions = {
   const clock = () => now.ms
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const base = { pool, keyring, clock, random: randomBytes, logger: silent }
+  const limiter = createMemoryLimiter(clock)
   const auth = createAuth({
     ...base,
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),
-    limiter: createMemoryLimiter(clock),
+    limiter,
     defaultLimits: { secret: 1_000_000, publishable: 1_000_000 },
     // All requests come from one address, and many of their keys are unknown.
     sourceBudget: { spend: () => true, giveBack: () => {} },
@@ -130,28 +134,34 @@ export async function startWorld({ trustedProxies = [], over }: WorldOptions = {
     for (const one of [method].flat()) routes.push(`${one} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
   })
   metricsRoutes(app, { projectionLags: async () => [] })
-  readbackRoutes(app, { ...deps, identify: createLinkExplainer(pool) })
-  scoringModelRoutes(app, { ...deps, pool })
-  organizationRoutes(app, deps)
-  auditRoutes(app, { ...deps, applied })
-  agentRoutes(app, deps)
+  const addRest = (to: FastifyInstance, auth: Auth) => {
+    const by = { ...deps, auth }
+    readbackRoutes(to, { ...by, identify: createLinkExplainer(pool) })
+    scoringModelRoutes(to, { ...by, pool })
+    organizationRoutes(to, by)
+    auditRoutes(to, { ...by, applied })
+    agentRoutes(to, by)
+    webhookRoutes(to, by)
+    correctionRoutes(to, { ...by, visitors: linkedVisitors })
+    markRoutes(to, by)
+    erasureRoutes(to, {
+      ...{ ...by, applied },
+      scoringFollows: async () => {},
+      ownOrganizationId: 'org_own',
+      hideVisitors: (tx, { scope, visitorIds }) => hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
+      exporting: {
+        pool,
+        readStates: async () => new Map<string, object>(),
+        readLinks: async () => [],
+      },
+    })
+  }
+  addRest(app, auth)
+  const charges = createCharges({ clock, limiter })
+  await consoleRoutes(app, { ...base, publicUrl, charges, addRest })
   requestRoutes(app, {
     ...{ ...deps, directories: { find: () => undefined }, findTrusted: () => null, onScored: () => {} },
     ...{ firstPartyUrls: ['https://shop.example'], maxLifetimeMs: 3_600_000 },
-  })
-  webhookRoutes(app, deps)
-  correctionRoutes(app, { ...deps, visitors: linkedVisitors })
-  markRoutes(app, deps)
-  erasureRoutes(app, {
-    ...{ ...deps, applied },
-    scoringFollows: async () => {},
-    ownOrganizationId: 'org_own',
-    hideVisitors: (tx, { scope, visitorIds }) => hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
-    exporting: {
-      pool,
-      readStates: async () => new Map<string, object>(),
-      readLinks: async () => [],
-    },
   })
   collectRoutes(app, { ...deps, signatures: { baseUrls: [publicUrl], maxLifetimeMs: 3_600_000 } })
   await webRoutes(app, { random: randomBytes })

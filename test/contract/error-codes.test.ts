@@ -27,6 +27,8 @@ const requests: Record<ErrorCode, Provoke> = {
   }),
   'auth.organization_inactive': ({ keys }) => ({ ...sessions, headers: keys.suspended }),
   'auth.origin_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.restricted),
+  'console.login_required': () => ({ method: 'GET', url: '/console/api/session' }),
+  'console.refused': () => ({ method: 'POST', url: '/console/api/logout' }),
   'request.malformed': ({ keys }) => ({ method: 'GET', url: '/v1/sessions/%zz', headers: keys.secret }),
   'request.malformed_body': ({ keys }) => ({ ...session, headers: { ...keys.secret, ...json }, body: '{' }),
   'request.not_found': ({ keys }) => ({ method: 'GET', url: '/v1/sessions/sid_x', headers: keys.secret }),

@@ -26,6 +26,7 @@ const floors = [
   [
     'services/agents',
     'services/collect',
+    'services/console',
     'services/corrections',
     'services/erasure',
     'services/facts',

@@ -8,8 +8,8 @@ import { dumpTopics } from './dump.ts'
 import { databaseUrl, onServer } from './server-databases.ts'
 
 const keyPattern =
-  /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}|gtpoll_[0-9a-hjkmnp-tv-z]{26}|(?:agt|gtapr|gtack|gtcode)_[0-9a-hjkmnp-tv-z]{40}/g
-const tokenKinds: TokenKind[] = ['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode']
+  /sk_(?:live|test)_[0-9a-hjkmnp-tv-z]{38}|gtpoll_[0-9a-hjkmnp-tv-z]{26}|(?:agt|gtapr|gtack|gtcode|conlog|contok)_[0-9a-hjkmnp-tv-z]{40}/g
+const tokenKinds: TokenKind[] = ['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode', 'conlog', 'contok']
 const stems = ['sk_live_', 'sk_test_', ...tokenKinds.map((kind) => `${kind}_`)]
 const hexOf = (text: string) => Buffer.from(text).toString('hex')
 // What every secret key and token begins with, as text and as bytea is shown.
@@ -19,7 +19,7 @@ const largeTableBytes = 2 * 1024 * 1024
 const sampledRows = 1000
 
 /**
- * How many well-formed secret keys and tokens of Gate the text holds, as they are or in hex. Made-up ones fail their
+ * How many well-formed secret keys and tokens the text holds, as they are or in hex. Made-up ones fail their
  * checksum; poll tokens have none.
  */
 export function secretKeysIn(text: string): number {

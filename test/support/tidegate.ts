@@ -51,7 +51,8 @@ export async function startTidegate({ env = {}, dataDir }: StartOptions = {}): P
       if (!dataDir) await rm(folder, { recursive: true, force: true })
       const { KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix } = env
       if (brokers && prefix) await sweepTopics({ brokers, prefix })
-      refuseSecretKeys('the output of the server', server.output())
+      // But for the link that is printed to log in with, once and at once.
+      refuseSecretKeys('the output of the server', server.output().replace(/#code=conlog_\w+/, ''))
       if (leak) throw leak
       return code
     },

@@ -16,6 +16,7 @@ const assets = [
   'infra/ip/data/*.bin',
   'schemas/*/*.avsc',
   'services/cli/rescore/*.css',
+  'services/console/pages/*',
   'services/gate/page/assets/*.{css,html,js}',
   'services/web/pages/*',
   'node_modules/@fastify/swagger-ui/static/{index.css,swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',

@@ -16,7 +16,15 @@ interface Schema {
 
 const read = (file: string) => readFile(path.join(root, file), 'utf8')
 /** The image and the chart set these. */
-const fixed = ['DATABASE_MAX_CONNECTIONS', 'DATA_DIR', 'HOST', 'METRICS_PORT', 'PORT', 'SCHEMAS_PORT']
+const fixed = [
+  'CONSOLE_PORT',
+  'DATABASE_MAX_CONNECTIONS',
+  'DATA_DIR',
+  'HOST',
+  'METRICS_PORT',
+  'PORT',
+  'SCHEMAS_PORT',
+]
 
 test('the chart takes every setting, and those that are secret from a Secret alone', async () => {
   const { properties }: Schema = JSON.parse(await read('infra/deploy/chart/values.schema.json'))

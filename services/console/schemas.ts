@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { timestamp } from '../../infra/http/schemas.ts'
+import { type ConsoleSession, expiresAt, roleNames, scopesOf } from './decide.ts'
+
+const pasted = z.string().min(1).max(100).optional()
+
+export const loginBody = z
+  .strictObject({ code: pasted, secret_key: pasted })
+  .refine(({ code, secret_key }) => (code === undefined) !== (secret_key === undefined), {
+    error: 'either code or secret_key',
+    path: ['code'],
+  })
+
+export const consoleSessionSchema = z.strictObject({
+  object: z.literal('console_session'),
+  id: z.string(),
+  name: z.string(),
+  role: z.enum(roleNames).nullable(),
+  scopes: z.array(z.string()),
+  organization: z.strictObject({ id: z.string(), name: z.string() }),
+  environments: z.array(z.enum(['live', 'test'])),
+  csrf_token: z.string(),
+  expires_at: timestamp,
+})
+
+export function consoleSessionJson(
+  session: ConsoleSession,
+  csrf_token: string,
+): z.output<typeof consoleSessionSchema> {
+  const { id, name, rights, organization, environments } = session
+  return {
+    object: 'console_session',
+    ...{ id, name },
+    role: 'role' in rights ? rights.role : null,
+    scopes: [...scopesOf(session)],
+    organization: { id: organization.id, name: organization.name },
+    environments,
+    csrf_token,
+    expires_at: new Date(expiresAt(session)).toISOString(),
+  }
+}

@@ -1,0 +1,200 @@
+import type { KeyRecord } from '../../infra/access/principal.ts'
+import { bucketIdOf } from '../../infra/access/rate-limit/bucket.ts'
+import { asId, type ConsoleSessionId, type OrganizationId } from '../../infra/ids.ts'
+import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
+import { apiKeys, organizations } from '../../projections/organizations/tables.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { type ConsoleRole, type ConsoleSession, deletedAfterMs, touchMs } from './decide.ts'
+
+// Outside the log, because a name has to go and a session has to end without a trace of its token. What is lost of it is
+// made again by logging in. Tokens and codes are stored hashed; a session has either a role or a key.
+
+const who = {
+  organization_id: column.id<OrganizationId>(),
+  name: column.text(),
+  environments: column.textArray(),
+}
+
+const sessions = table(
+  'tidegate.console_sessions',
+  {
+    id: primaryKey(column.id<ConsoleSessionId>()),
+    token_hash: constrained(column.id(), 'unique'),
+    ...who,
+    role: nullable(column.text<ConsoleRole>()),
+    key_id: nullable(column.id()),
+    created_at: column.bigint(),
+    last_used_at: column.bigint(),
+    ended_at: nullable(column.bigint()),
+  },
+  { indexes: ['(created_at)'] },
+)
+
+const codes = table('tidegate.console_codes', {
+  code_hash: primaryKey(column.id()),
+  ...who,
+  role: column.text<ConsoleRole>(),
+  expires_at: column.bigint(),
+})
+
+export const consoleMigrations: Migrations = { name: 'console', create: ddlOf(sessions, codes) }
+
+export interface LoginLink {
+  organizationId: OrganizationId
+  name: string
+  environments: readonly Environment[]
+  role: ConsoleRole
+}
+
+export async function storeCode(
+  db: Db,
+  { hash, expiresAt, ...link }: LoginLink & { hash: string; expiresAt: number },
+): Promise<void> {
+  const { organizationId, name, environments, role } = link
+  await db.query('insert into tidegate.console_codes values ($1, $2, $3, $4, $5, $6)', [
+    ...[hash, organizationId, name, environments, role, expiresAt],
+  ])
+}
+
+export interface NewSession {
+  id: ConsoleSessionId
+  tokenHash: string
+  now: number
+}
+
+/** False where there is no such code any more: it works once, also where two come at the same time. */
+export async function storeSessionOfCode(
+  db: Db,
+  { hashes, id, tokenHash, now }: NewSession & { hashes: string[] },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `with code as (delete from tidegate.console_codes where code_hash = any($1) returning *)
+     insert into tidegate.console_sessions (${sessions.names})
+     select $2, $3, organization_id, name, environments, role, null, $4, $4, null from code where expires_at > $4`,
+    [hashes, id, tokenHash, now],
+  )
+  return rowCount === 1
+}
+
+/** Of a secret key: its name and environment are the session's. */
+export async function storeSessionOfKey(
+  db: Db,
+  { keyId, id, tokenHash, now }: NewSession & { keyId: string },
+): Promise<void> {
+  await db.query(
+    `insert into tidegate.console_sessions (${sessions.names})
+     select $2, $3, organization_id, name, array[environment], null, key_id, $4, $4, null
+     from read.api_keys where key_id = $1`,
+    [keyId, id, tokenHash, now],
+  )
+}
+
+interface FoundRow {
+  id: ConsoleSessionId
+  name: string
+  environments: Environment[]
+  role: ConsoleRole | null
+  created_at: number
+  last_used_at: number
+  ended_at: number | null
+  key_id: string | null
+  key_status: KeyRecord['status'] | null
+  grace_expires_at: number | null
+  scopes: string[] | null
+  organization_id: string
+  organization_name: string
+  organization_status: KeyRecord['organizationStatus']
+  capabilities: string[]
+}
+
+/** With what the read model says now of its organization and its key, so that nothing has to be told that these changed. */
+export async function findConsoleSession(db: Db, tokenHashes: string[]): Promise<ConsoleSession | undefined> {
+  const { rows } = await db.query<FoundRow>({
+    name: 'console-session',
+    text: `select ${sessions.selectWithout('s', 'token_hash')}, ${organizations.select('o', 'capabilities')},
+        o.name as organization_name, o.status as organization_status, k.status as key_status,
+        ${apiKeys.select('k', 'grace_expires_at', 'scopes')}
+      from tidegate.console_sessions s join read.organizations o using (organization_id)
+        left join read.api_keys k using (key_id) where s.token_hash = any($1)`,
+    values: [tokenHashes],
+  })
+  return rows[0] && sessionOf(rows[0])
+}
+
+function sessionOf(row: FoundRow): ConsoleSession {
+  const { id, name, environments } = row
+  return {
+    ...{ id, name, environments },
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    endedAt: row.ended_at,
+    rights: row.role
+      ? { role: row.role }
+      : {
+          keyId: asId('key', row.key_id ?? ''),
+          scopes: row.scopes ?? [],
+          status: row.key_status ?? 'revoked',
+          graceExpiresAt: row.grace_expires_at,
+        },
+    organization: {
+      id: asId('org', row.organization_id),
+      name: row.organization_name,
+      status: row.organization_status,
+      capabilities: row.capabilities,
+    },
+  }
+}
+
+export async function touchSession(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
+  await db.query(
+    'update tidegate.console_sessions set last_used_at = $2 where id = $1 and last_used_at <= $2::bigint - $3',
+    [id, now, touchMs],
+  )
+}
+
+export async function endSession(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
+  await db.query('update tidegate.console_sessions set ended_at = $2 where id = $1 and ended_at is null', [
+    id,
+    now,
+  ])
+}
+
+/** Ends what has the key of the session, or the name and organization of its links. */
+export async function endAllLike(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
+  await db.query(
+    `update tidegate.console_sessions s set ended_at = $2 from tidegate.console_sessions mine
+     where mine.id = $1 and s.ended_at is null and s.organization_id = mine.organization_id
+       and s.key_id is not distinct from mine.key_id and (s.key_id is not null or s.name = mine.name)`,
+    [id, now],
+  )
+}
+
+/** Ends for good what may not go on, also where its organization is active again later. */
+export async function endStranded(db: Db, now: number): Promise<void> {
+  await db.query(
+    `update tidegate.console_sessions s set ended_at = $1 where ended_at is null and (
+       not exists (select from read.organizations o
+         where o.organization_id = s.organization_id and o.status = 'active')
+       or s.key_id is not null and not exists (select from read.api_keys k
+         where k.key_id = s.key_id and k.status <> 'revoked'))`,
+    [now],
+  )
+}
+
+const purgeAtOnce = 1000
+
+/** Deletes codes that nobody used, and at most 1000 old sessions, whose number it returns. */
+export async function purgeConsole(db: Db, now: number): Promise<number> {
+  await db.query('delete from tidegate.console_codes where expires_at <= $1', [now])
+  const { rows } = await db.query<{ id: ConsoleSessionId }>(
+    `delete from tidegate.console_sessions where id in (
+       select id from tidegate.console_sessions where created_at <= $1::bigint - $2
+       order by created_at limit $3 for update skip locked) returning id`,
+    [now, deletedAfterMs, purgeAtOnce],
+  )
+  const buckets = rows.map(({ id }) => bucketIdOf(id, 'person'))
+  if (buckets.length > 0) await db.query('delete from tidegate.rate_limits where bucket = any($1)', [buckets])
+  return rows.length
+}

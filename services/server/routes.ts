@@ -1,0 +1,128 @@
+import type { FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
+import type { Auth } from '../../infra/access/auth.ts'
+import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
+import type { NetworkSource } from '../../infra/ip/network.ts'
+import type { Tx } from '../../infra/postgres/pool.ts'
+import { agentRoutes } from '../agents/routes.ts'
+import type { HandOff } from '../collect/hand-off.ts'
+import { firstContinuityId } from '../collect/sealed-ids.ts'
+import { consoleRoutes } from '../console/routes.ts'
+import { correctionRoutes } from '../corrections/routes.ts'
+import type { Hidden } from '../erasure/commands.ts'
+import { erasureRoutes } from '../erasure/routes.ts'
+import type { Gate } from '../gate/gate.ts'
+import { gateRoutes } from '../gate/routes.ts'
+import { markRoutes } from '../marks/routes.ts'
+import { auditRoutes } from '../organizations/audit-routes.ts'
+import { ownOrganizationId } from '../organizations/consent-keys.ts'
+import { organizationRoutes } from '../organizations/routes.ts'
+import { readbackRoutes } from '../readback/routes.ts'
+import { linkedVisitors } from '../scoring/correct-visitors.ts'
+import { hideVisitors } from '../scoring/erase.ts'
+import type { Directories } from '../scoring/identity/directories.ts'
+import type { FindTrusted } from '../scoring/identity/trusted.ts'
+import { scoringModelRoutes } from '../scoring/model/routes.ts'
+import { scoringFollows } from '../scoring/open-sessions.ts'
+import { countRequests } from '../scoring/requests/metrics.ts'
+import { requestRoutes } from '../scoring/requests/routes.ts'
+import { readStates } from '../scoring/store.ts'
+import { createLinkExplainer } from '../scoring/visitors/explain.ts'
+import { readLinks } from '../scoring/visitors/links.ts'
+import { type Demo, webRoutes } from '../web/routes.ts'
+import { webhookRoutes } from '../webhooks/routes.ts'
+import type { AccessControl } from './access.ts'
+import { addCollect, type CollectBasis } from './collect.ts'
+import type { Core } from './dependencies.ts'
+import type { Role } from './roles.ts'
+
+export interface AgentKnowledge {
+  directories: Directories
+  findTrusted: FindTrusted
+}
+
+export interface RouteParts {
+  core: Core
+  accessControl: AccessControl
+  network: NetworkSource
+  roles: readonly Role[]
+  demo: Demo | undefined
+  gate: Gate | undefined
+  publicUrl: string
+  /** Present with the role collect. */
+  collect: CollectBasis | undefined
+  /** Present with the role api. */
+  agents: AgentKnowledge | undefined
+  registry: Registry
+  /** What has the console: `app`, another one, or none. */
+  consoleApp: FastifyInstance | undefined
+}
+
+export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promise<HandOff | undefined> {
+  const { core, accessControl, network, roles, demo, gate, collect, publicUrl, agents } = parts
+  const { personCharges: charges, ...keys } = accessControl
+  if (agents) addRequestRoutes(app, { ...parts, agents })
+  if (roles.includes('api')) {
+    addRest(app, { ...keys, core, network })
+    await webRoutes(app, { random: core.random, demo })
+  }
+  if (parts.consoleApp)
+    await consoleRoutes(parts.consoleApp, {
+      ...{ ...core, publicUrl, charges },
+      addRest: (api, auth) => addRest(api, { ...keys, auth, core, network }),
+    })
+  if (gate) await gateRoutes(app, { ...keys, gate })
+  return collect && addCollect(app, { ...core, ...keys, ...collect, publicUrl })
+}
+
+interface RestParts extends Pick<RouteParts, 'core' | 'network'> {
+  auth: Auth
+  idempotency: Idempotency
+}
+
+/** What back ends ask with their keys, and people in the console: the same handlers for both. */
+function addRest(app: FastifyInstance, { core, network, ...access }: RestParts): void {
+  const reading = { ...core, ...access, pool: core.readPool }
+  const options = { ...core, ...access }
+  readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
+  scoringModelRoutes(app, reading)
+  organizationRoutes(app, options)
+  auditRoutes(app, options)
+  correctionRoutes(app, { ...options, visitors: linkedVisitors })
+  markRoutes(app, options)
+  agentRoutes(app, { ...reading, network })
+  webhookRoutes(app, options)
+  erasureRoutes(app, { ...options, ...erasureParts(core) })
+}
+
+type RequestParts = Pick<RouteParts, 'core' | 'accessControl' | 'network' | 'registry'>
+
+function addRequestRoutes(
+  app: FastifyInstance,
+  { core, accessControl, network, registry, agents }: RequestParts & { agents: AgentKnowledge },
+): void {
+  const { FIRST_PARTY_URLS: firstPartyUrls, SIGNATURE_MAX_SECONDS } = core.config
+  const maxLifetimeMs = SIGNATURE_MAX_SECONDS * 1000
+  const parts = { network, ...agents, firstPartyUrls, maxLifetimeMs, onScored: countRequests(registry) }
+  requestRoutes(app, { ...core, ...accessControl, ...parts })
+}
+
+export function erasureParts(core: Core) {
+  const { keyring } = core
+  return {
+    scoringFollows: () => scoringFollows(core),
+    hideVisitors: (tx: Tx, { erasedSessionIds, ...visitors }: Hidden) =>
+      hideVisitors(tx, {
+        ...visitors,
+        continuityIds: erasedSessionIds.flatMap((id) =>
+          keyring.all.map((master) => firstContinuityId(master, id)),
+        ),
+      }),
+    ownOrganizationId,
+    exporting: {
+      pool: core.readPool,
+      readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
+      readLinks: (sessionIds: string[]) => readLinks(core.readPool, sessionIds),
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { asId } from '../../infra/ids.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { type ConsoleDeps, makeLoginLink } from '../../services/console/commands.ts'
+import type { ConsoleRole } from '../../services/console/decide.ts'
+
+const answer = z.object({
+  data: z.looseObject({ id: z.string(), csrf_token: z.string(), expires_at: z.string() }),
+})
+
+/** Where `app.inject` sends requests to. */
+export const here = { origin: 'http://localhost' }
+
+export interface ConsoleLink {
+  organizationId: string
+  role: ConsoleRole
+  environments?: readonly Environment[]
+  name?: string
+}
+
+/** The code of a new link. */
+export async function loginCode(
+  deps: ConsoleDeps,
+  { organizationId, environments = ['live', 'test'], name = 'Ann', role }: ConsoleLink,
+): Promise<string> {
+  const consoleUrl = 'http://localhost/'
+  const link = { organizationId: asId('org', organizationId), environments, name, role }
+  return new URL(await makeLoginLink(deps, { ...link, consoleUrl })).hash.slice('#code='.length)
+}
+
+/** Sends what a page of the console sends to log in. */
+export const postLogin = (app: FastifyInstance, body: object, headers: Record<string, string> = {}) =>
+  app.inject({ method: 'POST', url: '/console/api/login', headers: { ...here, ...headers }, body })
+
+export interface Person {
+  id: string
+  /** What the page of the console sends with every request. */
+  headers: { cookie: string; origin: string; 'x-csrf-token': string }
+}
+
+/** Whoever has logged in with the body. */
+export async function loggedInBy(app: FastifyInstance, body: object): Promise<Person> {
+  const response = await postLogin(app, body)
+  const { id, csrf_token } = answer.parse(response.json()).data
+  const [cookie] = response.cookies
+  const headers = { ...here, cookie: `${cookie?.name}=${cookie?.value}`, 'x-csrf-token': csrf_token }
+  return { id, headers }
+}
+
+export const person = async (app: FastifyInstance, deps: ConsoleDeps, link: ConsoleLink): Promise<Person> =>
+  loggedInBy(app, { code: await loginCode(deps, link) })
