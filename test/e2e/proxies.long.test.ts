@@ -126,7 +126,7 @@ describe.each([
   })
 
   it('hides what is of a process, and serves the rest', async () => {
-    for (const path of ['/metrics', '/livez', '/readyz'])
+    for (const path of ['/metrics', '/livez', '/readyz', '/console', '/console/api/session'])
       expect([path, (await request(url + path)).status]).toEqual([path, 404])
     for (const path of ['/openapi.json', '/docs/operate/proxies.md', '/gate/assets/consent.css'])
       expect([path, (await request(url + path)).status]).toEqual([path, 200])
