@@ -9,7 +9,6 @@ import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { type ConsoleSession, codeMs, isOver, touchMs } from './decide.ts'
 import {
-  endSession,
   findConsoleSession,
   type LoginLink,
   storeCode,
@@ -77,11 +76,7 @@ export async function consoleSessionOf(deps: ConsoleDeps, token: string): Promis
     ? await findConsoleSession(pool, tokenHashes(keyring, token))
     : undefined
   const now = clock()
-  if (!session) throw new ApiError('console.login_required')
-  if (isOver(session, now)) {
-    await endSession(pool, { id: session.id, now })
-    throw new ApiError('console.login_required')
-  }
+  if (!session || isOver(session, now)) throw new ApiError('console.login_required')
   if (session.lastUsedAt > now - touchMs) return session
   await touchSession(pool, { id: session.id, now })
   return { ...session, lastUsedAt: now }

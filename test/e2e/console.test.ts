@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
 import { operator } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
@@ -58,6 +59,12 @@ describe('the console of a server', () => {
         })
       expect([(await read('test')).status, (await read('live')).status]).toEqual([200, 403])
       await cli('org', 'suspend', 'acme')
+      expect((await read('test')).status).toBe(401)
+      const sessions = 'select ended_at is not null as ended from tidegate.console_sessions'
+      await eventually(async () =>
+        expect((await database.pool.query(sessions)).rows).toEqual([{ ended: true }]),
+      )
+      await cli('org', 'reactivate', 'acme')
       expect((await read('test')).status).toBe(401)
     })
   }, 120_000)
