@@ -1,5 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
+import type { SessionFacts } from './facts.ts'
 import { type Bind, conditionsOf, isExact, type SessionFilters, timeConditions } from './filters.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
@@ -28,7 +29,17 @@ export interface SessionRow {
   latest_decision: DecisionRow
   visitor: LinkedVisitor | null
   mark: SessionMark | null
+  /** null once its decisions have ended. */
+  facts: ListedFacts | null
 }
+
+// What a row of a table shows, and what sessions are filtered by.
+const listedFacts = [
+  ...(['scoring_version', 'signals', 'page_host', 'page_path', 'country', 'asn', 'network_holder'] as const),
+  ...(['network', 'browser', 'browser_version', 'os', 'form_factor', 'handed_off_at'] as const),
+  ...(['agent_status', 'agent_provider', 'agent_product'] as const),
+] as const
+export type ListedFacts = Pick<SessionFacts, (typeof listedFacts)[number]>
 
 export interface SessionsPage extends Page<SessionRow> {
   /**
@@ -175,9 +186,15 @@ function pageOf(rows: ListedSession[], limit: number): Page<SessionRow> {
   return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }
 }
 
-type ListedSession = Omit<SessionRow, 'id' | 'latest_decision'> & DecisionRow & { session_id: string }
+type ListedSession = Omit<SessionRow, 'id' | 'latest_decision' | 'facts'> &
+  DecisionRow &
+  ListedFacts & { session_id: string }
 
-const columns = ['session_id', 'created_at', 'client_user_id', 'visitor', ...decisionFields] as const
+const columns = [
+  ...(['session_id', 'created_at', 'client_user_id', 'visitor'] as const),
+  ...decisionFields,
+  ...listedFacts,
+] as const
 const sessionFields = `${sessions.select('s', ...columns)}, ${selectMark('s')} as mark`
 
 function sessionRow({
@@ -188,5 +205,6 @@ function sessionRow({
   mark,
   ...rest
 }: ListedSession): SessionRow {
-  return { id, created_at, client_user_id, latest_decision: rest, visitor, mark }
+  const facts = rest.scoring_version === null ? null : rest
+  return { id, created_at, client_user_id, latest_decision: rest, visitor, mark, facts }
 }

@@ -1,5 +1,5 @@
 import { agentJson, decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
-import type { SessionRow } from '../../projections/sessions/list-sessions.ts'
+import type { ListedFacts, SessionRow } from '../../projections/sessions/list-sessions.ts'
 import type {
   SessionDetailRow,
   VisitorActivityRow,
@@ -106,6 +106,19 @@ export function sessionSummary(row: SessionRow): SessionSummary {
     latest_decision: decisionOf(row.latest_decision),
     visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
     mark: markOf(row),
+    facts: row.facts && factsOf(row.facts),
+  }
+}
+
+function factsOf(facts: ListedFacts): SessionSummary['facts'] {
+  const { signals, page_host, page_path, country, asn, network_holder, network } = facts
+  const { browser, browser_version, os, form_factor, handed_off_at } = facts
+  const { agent_status, agent_provider, agent_product } = facts
+  return {
+    signals: signals ?? [],
+    ...{ page_host, page_path, country, asn, network_holder, network },
+    ...{ browser, browser_version, os, form_factor, agent_status, agent_provider, agent_product },
+    handed_off_at: handed_off_at === null ? null : iso(handed_off_at),
   }
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { timestamp } from '../../../infra/http/schemas.ts'
 import {
   agent,
+  agentStatus,
   attribution,
   decisionEventId,
   markLabel,
@@ -10,6 +11,7 @@ import {
   phase,
   sessionId,
 } from '../../../projections/sessions/decision-schemas.ts'
+import { networkKinds } from '../../../projections/sessions/facts.ts'
 import { withheldReasons } from '../../../schemas/observations.ts'
 import { browser, clientTelemetry, device } from './client.ts'
 import { decision, nullableText, visitorLink } from './fingerprints.ts'
@@ -32,6 +34,29 @@ const mark = z
   .strictObject({ id: z.string(), label: markLabel, reason: markReason.nullable(), marked_at: timestamp })
   .meta({ id: 'SessionMark', description: 'The newest of `POST /v1/marks`.' })
 
+const facts = z
+  .strictObject({
+    signals: z.array(z.string()).describe('Those that fired.'),
+    page_host: nullableText,
+    page_path: nullableText,
+    country: nullableText,
+    asn: z.int().nullable(),
+    network_holder: nullableText,
+    network: z.enum(networkKinds).nullable(),
+    browser: nullableText,
+    browser_version: nullableText,
+    os: nullableText,
+    form_factor: nullableText,
+    agent_status: agentStatus.nullable(),
+    agent_provider: nullableText,
+    agent_product: nullableText,
+    handed_off_at: timestamp.nullable(),
+  })
+  .meta({
+    id: 'SessionFacts',
+    description: 'What sessions are filtered and counted by. Null once its decisions have ended.',
+  })
+
 export const sessionSummarySchema = z
   .strictObject({
     object: z.literal('session'),
@@ -41,6 +66,7 @@ export const sessionSummarySchema = z
     latest_decision: decision,
     visitor_fingerprint: visitorLink.nullable(),
     mark: mark.nullable(),
+    facts: facts.nullable(),
   })
   .meta({ id: 'SessionSummary' })
 

@@ -29,7 +29,7 @@ const publishedError = publishedSchema('ApiErrorEnvelope')
 /** Where our description adds to the published one on purpose: what is left then. */
 const known: Partial<Record<keyof typeof theirs, (body: unknown) => unknown>> = {
   SessionDetailResponse: withPublishedNames,
-  SessionListResponse: withoutMarks,
+  SessionListResponse: withoutAdded,
 }
 
 /** Checks a response against our own description and the published one. */
@@ -70,11 +70,11 @@ const detail = z.looseObject({
   }),
 })
 
-const sessionList = z.looseObject({ data: z.array(z.looseObject({ mark: z.unknown() })) })
+const sessionList = z.looseObject({ data: z.array(z.looseObject({ mark: z.unknown(), facts: z.unknown() })) })
 
-function withoutMarks(body: unknown): unknown {
+function withoutAdded(body: unknown): unknown {
   const { data, ...rest } = sessionList.parse(body)
-  return { ...rest, data: data.map(({ mark: _, ...published }) => published) }
+  return { ...rest, data: data.map(({ mark: _, facts: __, ...published }) => published) }
 }
 
 /** Added are nine integrity names, `behavior`, `identification`, `mark` and what follows. */

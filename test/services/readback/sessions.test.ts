@@ -101,6 +101,7 @@ describe('GET /v1/sessions', () => {
             identified_at: '2025-10-09T08:53:20.500Z',
           },
           mark: null,
+          facts: expect.objectContaining({ page_host: 'example.com', handed_off_at: null }),
         },
       ],
       pagination: { limit: 1, has_more: true, next_cursor: expect.any(String) },
