@@ -1,5 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 
-/** Colours and type of pages that are one file, before what a page has of its own. */
-export const themeStyle = readFileSync(path.join(import.meta.dirname, 'theme.css'), 'utf8')
+const read = (file: string) => readFileSync(path.join(import.meta.dirname, file), 'utf8')
+
+/** Colours, space and type that all pages share, before any other style. */
+export const tokenStyle = read('tokens.css')
+/** What pages that are one file begin with. */
+export const themeStyle = tokenStyle + read('theme.css')

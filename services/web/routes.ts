@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
+import { tokenStyle } from '../../infra/http/theme.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
 import { docsRoutes } from './docs-routes.ts'
@@ -42,7 +43,8 @@ async function pageRoutes(app: FastifyInstance, publishableKey: string | undefin
   const files = { ...startPage, ...(publishableKey ? demoPage : {}) }
   for (const [url, file] of Object.entries(files)) {
     const type = path.extname(file).slice(1) as FileType
-    const text = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
+    const own = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
+    const text = file === 'site.css' ? tokenStyle + own : own
     const body = publishableKey ? text.replaceAll('{{publishableKey}}', publishableKey) : withoutDemo(text)
     fileRoute(app, { url, type, body }, headers)
   }
