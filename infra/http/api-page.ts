@@ -19,15 +19,15 @@ const headers = {
   ...isolation,
 }
 
-/** `/docs`: Swagger UI on `/openapi.json`. */
+/** `/docs/api`: Swagger UI on `/openapi.json`. */
 export function apiPageRoutes(app: FastifyInstance): void {
-  madeOnceRoute(app, { url: '/docs', type: 'html', make: () => page('docs/static') }, headers)
-  madeOnceRoute(app, { url: '/docs/', type: 'html', make: () => page('static') }, headers)
-  madeOnceRoute(app, { url: '/docs/static/start.js', type: 'js', make: () => start }, headers)
+  madeOnceRoute(app, { url: '/docs/api', type: 'html', make: () => page('api/static') }, headers)
+  madeOnceRoute(app, { url: '/docs/api/', type: 'html', make: () => page('static') }, headers)
+  madeOnceRoute(app, { url: '/docs/api/static/start.js', type: 'js', make: () => start }, headers)
   for (const [name, type] of files)
     madeOnceRoute(
       app,
-      { url: `/docs/static/${name}`, type, make: () => readFile(path.join(folder, name)) },
+      { url: `/docs/api/static/${name}`, type, make: () => readFile(path.join(folder, name)) },
       headers,
     )
 }
@@ -52,7 +52,7 @@ const page = (at: string) => `<!doctype html>
 
 const start = `SwaggerUIBundle({
   dom_id: '#swagger-ui',
-  url: new URL('../../openapi.json', document.currentScript.src).href,
+  url: new URL('../../../openapi.json', document.currentScript.src).href,
   deepLinking: true,
   validatorUrl: null,
 })

@@ -102,7 +102,7 @@ function summary(url: string, { consoleLink, credentialsFile }: Places): string 
     '',
     ...(consoleLink ? [`  Console      ${consoleLink}`] : []),
     `  Demo         ${url}/demo`,
-    `  API docs     ${url}/docs`,
+    `  Docs         ${url}/docs`,
     `  Errors       ${url}/docs/errors`,
     `  OpenAPI      ${url}/openapi.json`,
     `  Credentials  ${credentialsFile}`,

@@ -5,7 +5,7 @@ import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts
 import { tokenStyle } from '../../infra/http/theme.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
-import { docsRoutes } from './docs-routes.ts'
+import { docsRoutes } from './docs/routes.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'

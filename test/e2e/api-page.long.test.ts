@@ -28,7 +28,7 @@ afterAll(async () => {
   await profile?.remove()
 })
 
-test.each(['/docs', '/docs/'])(
+test.each(['/docs/api', '/docs/api/'])(
   '%s shows the interface and asks it, and nothing of it is blocked',
   async (path) => {
     const context = await openHeadless(profile)

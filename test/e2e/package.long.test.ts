@@ -94,7 +94,11 @@ describe('the package, installed in an empty folder', () => {
     const url = await next(lines, /^Tidegate is ready: (\S+)/)
     const pages = ['/', '/t.js', '/demo', '/assets/demo.js', '/docs/', '/docs/errors', '/openapi.json']
     const docs = ['/llms.txt', '/docs/operate/production.md', '/docs/internals/adr/README.md']
-    const assets = ['/docs/static/swagger-ui-bundle.js', '/docs/static/start.js', '/gate/assets/main.js']
+    const assets = [
+      '/docs/api/static/swagger-ui-bundle.js',
+      '/docs/api/static/start.js',
+      '/gate/assets/main.js',
+    ]
     for (const page of [...pages, ...docs, ...assets, '/gate/assets/consent.css', '/readyz'])
       expect([page, (await fetch(url + page)).status]).toEqual([page, 200])
 

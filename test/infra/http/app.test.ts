@@ -267,10 +267,10 @@ describe('health and description', () => {
 
   test.each([
     '/openapi.json',
-    '/docs',
-    '/docs/',
-    '/docs/static/start.js',
-    '/docs/static/swagger-ui-bundle.js',
+    '/docs/api',
+    '/docs/api/',
+    '/docs/api/static/start.js',
+    '/docs/api/static/swagger-ui-bundle.js',
   ])('%s is made once: it is the same for everybody, packed, and known by its version', async (path) => {
     const [first, second] = [await inject({ path }), await inject({ path })]
     expect([first.statusCode, second.rawPayload.equals(first.rawPayload)]).toEqual([200, true])
@@ -282,7 +282,7 @@ describe('health and description', () => {
     expect([known.statusCode, known.body]).toEqual([304, ''])
   })
 
-  test.each(['/docs', '/docs/', '/docs/static/start.js'])(
+  test.each(['/docs/api', '/docs/api/', '/docs/api/static/start.js'])(
     '%s is guarded as the consent page is',
     async (path) => {
       const { headers } = await inject({ path })

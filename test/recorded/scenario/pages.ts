@@ -9,8 +9,8 @@ export async function pages({ record, recordRaw }: World): Promise<void> {
   for (const path of [
     '/',
     '/demo',
-    '/docs',
-    '/docs/',
+    '/docs/api',
+    '/docs/api/',
     '/docs/errors',
     '/openapi.json',
     '/livez',
@@ -33,7 +33,7 @@ export async function pages({ record, recordRaw }: World): Promise<void> {
   await record({ name: 'mark', method: 'GET', path: '/assets/mark.svg' })
   const own = ['site.css', 'demo.css', 'demo.js', 'render.js', 'dom.js'].map((file) => `/assets/${file}`)
   const gate = ['main.js', 'state.js', 'consent.css'].map((file) => `/gate/assets/${file}`)
-  const docs = ['swagger-ui.css', 'swagger-ui-bundle.js', 'start.js'].map((file) => `/docs/static/${file}`)
+  const docs = ['swagger-ui.css', 'swagger-ui-bundle.js', 'start.js'].map((file) => `/docs/api/static/${file}`)
   for (const path of [...own, ...gate, ...docs]) {
     await record({ name: `asset ${path}`, method: 'GET', path, compared: 'nothing' })
   }

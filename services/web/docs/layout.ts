@@ -1,0 +1,80 @@
+import { escapeHtml } from '../../../infra/text.ts'
+import type { Section } from './library.ts'
+import { addressOf, type Heading } from './markdown.ts'
+
+export interface Layout {
+  title: string
+  html: string
+  headings: Heading[]
+  sections: Section[]
+  /** The page itself; undefined on the index. */
+  file?: string | undefined
+  /** What leads from the page's address to the root. A proxy may have the server below a path. */
+  up: string
+}
+
+/** A page of the docs, with where it stands among the others. */
+export function docsPage({ title, html, headings, sections, file, up }: Layout): string {
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${escapeHtml(title)} · Tidegate</title>
+    <link rel="icon" href="${up}assets/mark.svg" type="image/svg+xml">
+    <link rel="stylesheet" href="${up}assets/site.css">
+    <link rel="stylesheet" href="${up}docs/assets/docs.css">
+    <script type="module" src="${up}docs/assets/docs.js"></script>
+  </head>
+  <body>
+    <a class="skip" href="#main">Skip to the content</a>
+    <div class="wrap">
+      <header class="top">
+        <a class="brand" href="${up}docs"><img src="${up}assets/mark.svg" alt="" width="34" height="34">Tidegate docs</a>
+        <search>
+          <input id="search" type="search" placeholder="Search the docs" aria-label="Search the docs" aria-controls="found" data-root="${up}">
+          <ol id="found" hidden></ol>
+        </search>
+      </header>
+      <div class="docs">
+        <nav aria-label="Pages">${navigation(sections, { file, up })}</nav>
+        <main id="main">${html}</main>
+        ${contents(headings)}
+      </div>
+    </div>
+  </body>
+</html>
+`
+}
+
+function navigation(sections: Section[], { file, up }: Pick<Layout, 'file' | 'up'>): string {
+  const api = `<li><a href="${up}docs/api">API reference</a></li><li><a href="${up}docs/errors">Errors</a></li>`
+  return sections
+    .map(({ title, entries }, place) => {
+      const items = entries.map((entry) => {
+        const current = entry.file === file ? ' aria-current="page"' : ''
+        return `<li><a href="${up}${addressOf(entry.file)}"${current}>${escapeHtml(entry.title)}</a></li>`
+      })
+      return `<p>${escapeHtml(title)}</p><ul>${items.join('')}${place === 0 ? api : ''}</ul>`
+    })
+    .join('')
+}
+
+function contents(headings: Heading[]): string {
+  const parts = headings.filter(({ level }) => level === 2)
+  if (parts.length < 2) return ''
+  const items = parts.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`)
+  return `<aside aria-label="On this page"><p>On this page</p><ul>${items.join('')}</ul></aside>`
+}
+
+/** What `/docs` itself says: every page with what it is about. */
+export function indexHtml(sections: Section[], up: string): string {
+  const parts = sections.map(({ title, entries }) => {
+    const items = entries.map(
+      ({ file, title: name, about }) =>
+        `<li><a href="${up}${addressOf(file)}">${escapeHtml(name)}</a> ${escapeHtml(about)}</li>`,
+    )
+    return `<h2>${escapeHtml(title)}</h2><ul class="index">${items.join('')}</ul>`
+  })
+  return `<h1>Docs</h1>${parts.join('')}`
+}

@@ -1,0 +1,66 @@
+import { glob, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { addressOf, type RenderedPage, renderPage, textOf } from './markdown.ts'
+
+const root = path.join(import.meta.dirname, '../../..')
+// Without the examples, because somebody may have installed packages there.
+const patterns = ['docs/{guide,operate,reference,reports,internals}/*.md', 'docs/internals/adr/*.md']
+
+/** The text of each page by its file, and the index of all. */
+export interface Library {
+  index: string
+  pages: Map<string, string>
+}
+
+export async function readLibrary(): Promise<Library> {
+  const index = await readFile(path.join(import.meta.dirname, '../pages/llms.txt'), 'utf8')
+  const pages = new Map<string, string>()
+  for await (const file of glob(patterns, { cwd: root }))
+    pages.set(file, await readFile(path.join(root, file), 'utf8'))
+  return { index, pages }
+}
+
+export function rendered({ pages }: Library, file: string, up: string): RenderedPage {
+  return renderPage(pages.get(file) ?? '', { file, isPage: (other) => pages.has(other), up })
+}
+
+export interface Section {
+  title: string
+  entries: { file: string; title: string; about: string }[]
+}
+
+/** The pages in the order of the index, without what is no page of Markdown. */
+export function sectionsOf({ index }: Library): Section[] {
+  return index
+    .split(/^## /m)
+    .slice(1)
+    .map((part) => {
+      const [title = '', ...lines] = part.split('\n')
+      const entries = lines.flatMap((line) => {
+        const [, name = '', file = '', about = ''] = /^- \[(.+?)\]\((\S+?\.md)\): (.*)$/.exec(line) ?? []
+        return file ? [{ file, title: name, about }] : []
+      })
+      return { title, entries }
+    })
+}
+
+/** What a browser searches: a part of a page for each heading, as the address, the titles and the text. */
+export interface SearchEntry {
+  address: string
+  page: string
+  title: string
+  text: string
+}
+
+export function searchEntries(library: Library): SearchEntry[] {
+  return [...library.pages.keys()].flatMap((file) => {
+    const { title: page, html, headings } = rendered(library, file, '')
+    const parts = html.split(/(?=<h[1-6] id=")/).filter((part) => part.startsWith('<h'))
+    return headings.map(({ id, text: title }, place) => ({
+      address: `${addressOf(file)}#${id}`,
+      page,
+      title,
+      text: textOf(parts[place]?.replace(/^<h\d.*?<\/h\d>/s, '') ?? '', ' '),
+    }))
+  })
+}

@@ -1,0 +1,90 @@
+import path from 'node:path'
+import { Marked } from 'marked'
+import { escapeHtml } from '../../../infra/text.ts'
+
+export interface Heading {
+  level: number
+  id: string
+  text: string
+}
+
+export interface RenderedPage {
+  title: string
+  html: string
+  headings: Heading[]
+}
+
+export interface Rendering {
+  /** Of the page, from the root: `docs/guide/scoring.md`. */
+  file: string
+  /** Whether there is a page of this file. Other links are their text alone, because nothing would answer them. */
+  isPage: (file: string) => boolean
+  /** What leads from the page's address to the root: `../../`. */
+  up: string
+}
+
+/** A page of the docs as HTML. Headings have the ids that links between the pages name, as on GitHub. */
+export function renderPage(markdown: string, { file, isPage, up }: Rendering): RenderedPage {
+  const headings: Heading[] = []
+  const taken = new Map<string, number>()
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth }) {
+        const html = this.parser.parseInline(tokens)
+        const text = textOf(html, '')
+        const id = distinct(slugOf(text), taken)
+        headings.push({ level: depth, id, text })
+        return `<h${depth} id="${id}">${html} <a class="anchor" href="#${id}" aria-label="Link to this part">#</a></h${depth}>\n`
+      },
+      link({ href, tokens }) {
+        const html = this.parser.parseInline(tokens)
+        const target = targetOf(href, { file, isPage, up })
+        return target === undefined ? html : `<a href="${escapeHtml(target)}">${html}</a>`
+      },
+      table({ header, rows }) {
+        const row = (cells: typeof header, tag: 'th' | 'td') =>
+          `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')}</tr>`
+        const body = rows.map((cells) => row(cells, 'td')).join('\n')
+        return `<div class="table" tabindex="0"><table><thead>${row(header, 'th')}</thead><tbody>${body}</tbody></table></div>\n`
+      },
+    },
+  })
+  const html = marked.parse(markdown, { async: false })
+  return { title: headings[0]?.text ?? file, html, headings }
+}
+
+// Where a link of the page leads. undefined = to nothing that is served.
+function targetOf(href: string, { file, isPage, up }: Rendering): string | undefined {
+  if (/^(?:https?:|#)/.test(href)) return href
+  const [to = '', fragment] = href.split('#')
+  const named = path.posix.normalize(path.posix.join(path.posix.dirname(file), to))
+  if (!isPage(named)) return undefined
+  return up + addressOf(named) + (fragment ? `#${fragment}` : '')
+}
+
+/** `docs/guide/scoring` of `docs/guide/scoring.md`. */
+export const addressOf = (file: string): string => file.replace(/\.md$/, '')
+
+/** The id of a heading. */
+export const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-')
+
+function distinct(slug: string, taken: Map<string, number>): string {
+  const count = taken.get(slug) ?? 0
+  taken.set(slug, count + 1)
+  return count === 0 ? slug : `${slug}-${count}`
+}
+
+const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" }
+
+/** The text of HTML, in which tags are replaced by `gap`. */
+export const textOf = (html: string, gap: string): string =>
+  html
+    .replace(/<[^>]*>/g, gap)
+    .replace(/&(lt|gt|amp|quot|#39);/g, (_, name: string) => entities[name] ?? '')
+    .replace(/\s+/g, ' ')
+    .trim()

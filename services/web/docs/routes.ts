@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { fileRoute, isolation, madeOnceRoute, pageHeaders } from '../../../infra/http/pages.ts'
+import { docsPage, indexHtml } from './layout.ts'
+import { type Library, readLibrary, rendered, searchEntries, sectionsOf } from './library.ts'
+import { addressOf } from './markdown.ts'
+
+const plain = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
+const headers = {
+  ...pageHeaders({ referrer: 'strict-origin-when-cross-origin', caching: 'no-cache' }),
+  ...isolation,
+}
+
+/**
+ * `/llms.txt`, and every page of `docs/`: as Markdown under its own path, and as HTML without its ending. There is a
+ * route for each, and no other.
+ */
+export async function docsRoutes(app: FastifyInstance): Promise<void> {
+  const library = await readLibrary()
+  fileRoute(app, { url: '/llms.txt', type: 'text', body: library.index }, plain)
+  for (const [file, body] of library.pages) {
+    fileRoute(app, { url: `/${file}`, type: 'markdown', body }, plain)
+    pageRoute(app, library, file)
+  }
+  for (const [url, up] of [
+    ['/docs', ''],
+    ['/docs/', '../'],
+  ] as const)
+    madeOnceRoute(app, { url, type: 'html', make: () => indexPage(library, up) }, headers)
+  const make = () => JSON.stringify(searchEntries(library))
+  madeOnceRoute(app, { url: '/docs/search.json', type: 'json', make }, headers)
+  for (const [name, type] of [
+    ['docs.css', 'css'],
+    ['docs.js', 'js'],
+  ] as const)
+    madeOnceRoute(
+      app,
+      { url: `/docs/assets/${name}`, type, make: () => readFile(path.join(import.meta.dirname, name)) },
+      headers,
+    )
+}
+
+function pageRoute(app: FastifyInstance, library: Library, file: string): void {
+  const url = `/${addressOf(file)}`
+  const up = '../'.repeat(url.split('/').length - 2)
+  const make = () => docsPage({ ...rendered(library, file, up), sections: sectionsOf(library), file, up })
+  madeOnceRoute(app, { url, type: 'html', make }, headers)
+}
+
+function indexPage(library: Library, up: string): string {
+  const sections = sectionsOf(library)
+  return docsPage({ title: 'Docs', html: indexHtml(sections, up), headings: [], sections, up })
+}
