@@ -1,32 +1,64 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../infra/errors/errors.ts'
-import { contentTypes, type FileType, fileRoute, isolation, pageHeaders } from '../../infra/http/pages.ts'
+import {
+  acceptsGzip,
+  contentTypes,
+  etagOf,
+  isolation,
+  matchesEtag,
+  pageHeaders,
+} from '../../infra/http/pages.ts'
+import { buildPages } from './bundle.ts'
 
-const folder = path.join(import.meta.dirname, 'pages')
 const referrer = 'no-referrer'
 const headers = { ...pageHeaders({ referrer, caching: 'no-store' }), ...isolation }
-const types: Record<string, FileType> = { '.css': 'css', '.js': 'js' }
 // Each of its views is an address of the page, but for these.
 const noViews = /^\/console\/(?:api|assets)(?:\/|$)/
 
 /** One page at `/console` and everything below it, so that the address of a view works wherever it is opened. */
 export async function pageRoutes(app: FastifyInstance): Promise<void> {
-  const html = await readFile(path.join(folder, 'index.html'), 'utf8')
+  const html = await readFile(path.join(import.meta.dirname, 'pages/index.html'), 'utf8')
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema: { hide: true } }, async (request, reply) => {
       if (noViews.test(request.url.split('?', 1)[0] ?? '')) throw new ApiError('request.not_found')
       return reply.headers(headers).header('content-type', contentTypes.html).send(html)
     })
-  for (const file of await readdir(folder)) {
-    const type = types[path.extname(file)]
-    if (!type) continue
-    const body = await readFile(path.join(folder, file), 'utf8')
-    fileRoute(
-      app,
-      { url: `/console/assets/${file}`, type, body },
-      { ...headers, 'cache-control': 'no-cache' },
-    )
-  }
+  assetRoute(app)
+}
+
+interface Asset {
+  plain: Buffer
+  gzipped: Buffer
+  etag: string
+}
+
+// Made at the first request, because most starts are of processes that show no console.
+function assetRoute(app: FastifyInstance): void {
+  let made: Promise<Map<string, Asset>> | undefined
+  app.get<{ Params: { name: string } }>(
+    '/console/assets/:name',
+    { schema: { hide: true } },
+    async ({ params: { name }, headers: sent }, reply) => {
+      made ??= makeAssets()
+      const asset = (await made).get(name)
+      if (!asset) throw new ApiError('request.not_found')
+      const { plain, gzipped, etag } = asset
+      reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'Accept-Encoding', etag })
+      reply.header('content-type', contentTypes[name.endsWith('.css') ? 'css' : 'js'])
+      if (matchesEtag(sent['if-none-match'], etag)) return reply.code(304).send()
+      if (!acceptsGzip(sent['accept-encoding'])) return reply.send(plain)
+      return reply.header('content-encoding', 'gzip').send(gzipped)
+    },
+  )
+}
+
+async function makeAssets(): Promise<Map<string, Asset>> {
+  const assets = (await buildPages()).map(({ name, text }): [string, Asset] => {
+    const plain = Buffer.from(text)
+    return [name, { plain, gzipped: gzipSync(plain), etag: etagOf(plain) }]
+  })
+  return new Map(assets)
 }

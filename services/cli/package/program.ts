@@ -1,6 +1,7 @@
 import { cp, glob, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { build, type Metafile, type Plugin } from 'esbuild'
+import { buildPages } from '../../console/bundle.ts'
 import { buildQuestions, buildSdk } from '../../web/build-sdk.ts'
 
 export const root = path.resolve(import.meta.dirname, '../../..')
@@ -16,7 +17,7 @@ const assets = [
   'infra/ip/data/*.bin',
   'schemas/*/*.avsc',
   'services/cli/rescore/*.css',
-  'services/console/pages/*',
+  'services/console/pages/index.html',
   'services/gate/page/assets/*.{css,html,js}',
   'services/web/docs/*.{css,js}',
   'services/web/pages/*',
@@ -48,7 +49,7 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
         'const programFolder = import.meta.dirname',
       ].join('\n'),
     },
-    plugins: [builtSdk, places],
+    plugins: [builtSdk, builtPages, places],
     metafile: true,
     logLevel: 'error',
   })
@@ -86,5 +87,14 @@ const builtSdk: Plugin = {
         contents: `export const buildSdk = async () => ${sdk}; export const buildQuestions = async () => ${questions}`,
       }
     })
+  },
+}
+
+const builtPages: Plugin = {
+  name: 'built pages of the console',
+  setup(bundle) {
+    bundle.onLoad({ filter: /\/services\/console\/bundle\.ts$/ }, async () => ({
+      contents: `export const buildPages = async () => (${JSON.stringify(await buildPages())})`,
+    }))
   },
 }

@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import { Failure, type Person, person, send } from '../shared/api.ts'
+
+/** Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once. */
+export async function arrive(): Promise<void> {
+  const code = new URLSearchParams(window.location.hash.slice(1)).get('code')
+  if (code) {
+    window.history.replaceState(null, '', window.location.pathname + window.location.search)
+    await logIn({ code })
+  }
+  person.value = (await send<{ data: Person }>('/session').catch(() => null))?.data ?? null
+}
+
+async function logIn(by: { code: string } | { secret_key: string }): Promise<void> {
+  try {
+    await send('/login', { method: 'POST', body: by })
+  } catch (error) {
+    if (error instanceof Failure) refusal = error.message
+  }
+}
+
+let refusal: string | null = null
+
+/** For whoever has no link: a secret key, which is exchanged for a session and then forgotten. */
+export function Login() {
+  const [key, setKey] = useState('')
+  const [problem, setProblem] = useState(refusal)
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    refusal = null
+    await logIn({ secret_key: key.trim() })
+    setKey('')
+    setProblem(refusal)
+    if (!refusal) await arrive()
+  }
+  return (
+    <main class="login">
+      <img src="/assets/mark.svg" alt="" width="44" height="44" />
+      <h1>Tidegate console</h1>
+      {problem && (
+        <p class="note bad" role="alert">
+          {problem}
+        </p>
+      )}
+      <p>
+        Open the link that <code>make run</code> or <code>tidegate console login</code> printed. It works
+        once, for five minutes.
+      </p>
+      <form onSubmit={submit}>
+        <label>
+          Or a secret key
+          <input
+            type="password"
+            autocomplete="off"
+            required
+            placeholder="sk_live_…"
+            value={key}
+            onInput={({ currentTarget }) => setKey(currentTarget.value)}
+          />
+        </label>
+        <p class="hint">You may then do what the key may do, until it is revoked.</p>
+        <button type="submit" class="button">
+          Sign in
+        </button>
+      </form>
+    </main>
+  )
+}

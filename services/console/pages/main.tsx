@@ -1,0 +1,48 @@
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import '../../../infra/http/tokens.css'
+import './console.css'
+import { arrive, Login } from './login/login.tsx'
+import { OverviewPage } from './overview/overview.tsx'
+import { SessionPage } from './session/session.tsx'
+import { SessionsPage } from './sessions/sessions.tsx'
+import { SettingsPage } from './settings/settings.tsx'
+import { followLinks, hrefOf, type Place, place } from './shared/address.ts'
+import { person } from './shared/api.ts'
+import { Shell } from './shell/shell.tsx'
+
+function Console() {
+  const here = place.value
+  useEffect(() => {
+    document.title = here ? `${here.id ?? here.page} · Tidegate` : 'Tidegate'
+  }, [here])
+  if (person.value === undefined) return <p class="waiting">Loading …</p>
+  if (person.value === null) return <Login />
+  return <Shell>{here ? pageOf(here) : <NoPage />}</Shell>
+}
+
+function pageOf(here: Place) {
+  switch (here.page) {
+    case 'sessions':
+      return here.id ? <SessionPage id={here.id} /> : <SessionsPage query={here.query} />
+    case 'settings':
+      return <SettingsPage />
+    default:
+      return <OverviewPage query={here.query} />
+  }
+}
+
+function NoPage() {
+  return (
+    <section class="note">
+      <h1>There is no such page</h1>
+      <p>
+        <a href={hrefOf({ page: 'overview' })}>Go to the overview</a>
+      </p>
+    </section>
+  )
+}
+
+followLinks()
+render(<Console />, document.body)
+await arrive()

@@ -1,0 +1,46 @@
+import { useState } from 'preact/hooks'
+import { Failure, person, send } from '../shared/api.ts'
+import { words } from '../shared/format.ts'
+
+const labels = ['human', 'bot', 'fraud', 'legitimate']
+
+export const may = (scope: string): boolean =>
+  person.value?.scopes.some((one) => one === scope || one === '*') ?? false
+
+/** Says what the session really was. A newer mark takes the place of this one. */
+export function Mark({
+  sessionId,
+  marked,
+  done,
+}: {
+  sessionId: string
+  marked: string | null
+  done: () => void
+}) {
+  const [failure, setFailure] = useState<string | null>(null)
+  if (!may('sessions:mark')) return null
+  const mark = async (label: string) => {
+    setFailure(null)
+    try {
+      await send('/v1/marks', { method: 'POST', body: { session_ids: [sessionId], label } })
+      done()
+    } catch (error) {
+      if (error instanceof Failure) setFailure(error.message)
+    }
+  }
+  return (
+    <fieldset class="marks">
+      <legend>This really was</legend>
+      {labels.map((label) => (
+        <button key={label} type="button" aria-pressed={marked === label} onClick={() => mark(label)}>
+          {words(label)}
+        </button>
+      ))}
+      {failure && (
+        <p class="note bad" role="alert">
+          {failure}
+        </p>
+      )}
+    </fieldset>
+  )
+}

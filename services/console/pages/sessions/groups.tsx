@@ -1,0 +1,77 @@
+import { goTo, hrefWith } from '../shared/address.ts'
+import { useAnswer } from '../shared/api.ts'
+import { number, share } from '../shared/format.ts'
+import type { Span } from '../shared/span.ts'
+import type { Counts, One } from '../shared/types.ts'
+import { Loaded } from '../shell/states.tsx'
+import { asked, type Field, fieldNames, fields, isGrouped } from './fields.ts'
+
+/** How many sessions have each value of the field that the address groups by. */
+export function Groups({ query, span }: { query: URLSearchParams; span: Span }) {
+  const field = fieldNames.find((name) => isGrouped(name) && name === query.get('group'))
+  return (
+    <div class="groups">
+      <label>
+        Group by
+        <select
+          value={field ?? ''}
+          onChange={({ currentTarget: { value } }) => goTo(hrefWith({ group: value || null }))}
+        >
+          <option value="">nothing</option>
+          {fieldNames.filter(isGrouped).map((name) => (
+            <option key={name} value={name}>
+              {fields[name]}
+            </option>
+          ))}
+        </select>
+      </label>
+      {field && <Counted {...{ field, query, span }} />}
+    </div>
+  )
+}
+
+function Counted({ field, query, span }: { field: Field; query: URLSearchParams; span: Span }) {
+  const counted = asked(query, span)
+  counted.set('group_by', field)
+  counted.set('top', '25')
+  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${counted}`, { everyMs: 60_000 })
+  return (
+    <Loaded answer={answer}>
+      {({ data }) => (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{fields[field]}</th>
+              <th scope="col" class="number">
+                Sessions
+              </th>
+              <th scope="col" class="number">
+                Share
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.groups.map(({ kind, values, sessions }) => {
+              const value = values[field]
+              return (
+                <tr key={`${kind}${value}`}>
+                  <td>
+                    {value ? (
+                      <a href={hrefWith({ [field]: value })}>{value}</a>
+                    ) : kind === 'value' ? (
+                      'none'
+                    ) : (
+                      kind
+                    )}
+                  </td>
+                  <td class="number">{number(sessions)}</td>
+                  <td class="number">{share(sessions, data.sessions)}</td>
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      )}
+    </Loaded>
+  )
+}

@@ -1,0 +1,92 @@
+import { hrefWith } from '../shared/address.ts'
+import { short, words } from '../shared/format.ts'
+import { Time } from '../shared/time.tsx'
+import type { SessionRow } from '../shared/types.ts'
+import { Verdict } from '../shared/verdict.tsx'
+
+/** A table of sessions. Each opens beside the list. */
+export function Rows({ rows, open }: { rows: SessionRow[]; open: string | null }) {
+  return (
+    <div class="scroll">
+      <table class="rows">
+        <thead>
+          <tr>
+            {['Verdict', 'When', 'Session', 'Page', 'From', 'Browser', 'Visitor', 'Signals'].map((title) => (
+              <th scope="col" key={title}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <Row key={row.id} row={row} isOpen={row.id === open} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function Row({ row, isOpen }: { row: SessionRow; isOpen: boolean }) {
+  const { id, latest_decision: decision, facts, visitor_fingerprint: visitor, mark } = row
+  return (
+    <tr aria-selected={isOpen}>
+      <td>
+        <Verdict verdict={decision.verdict} score={decision.risk_score} />
+        {mark && <span class="tag">{words(mark.label)}</span>}
+      </td>
+      <td>
+        <Time at={decision.evaluated_at} />
+      </td>
+      <td>
+        <a class="mono" href={hrefWith({ open: id })} title={id}>
+          {short(id)}
+        </a>
+      </td>
+      <td class="long">
+        <Only field="page_host" value={facts?.page_host} />
+        {facts?.page_path}
+      </td>
+      <td>
+        <Only field="country" value={facts?.country} />{' '}
+        <Only
+          field="asn"
+          value={facts?.asn?.toString()}
+          text={`AS${facts?.asn}`}
+          title={facts?.network_holder}
+        />
+      </td>
+      <td>
+        <Only field="browser" value={facts?.browser} /> {facts?.browser_version?.split('.')[0]}
+      </td>
+      <td>
+        {visitor && (
+          <a class="mono" href={hrefWith({ visitor_id: visitor.id })} title={visitor.id}>
+            {short(visitor.id)}
+          </a>
+        )}
+      </td>
+      <td class="number" title={facts?.signals.map(words).join(', ')}>
+        {facts?.signals.length}
+      </td>
+    </tr>
+  )
+}
+
+interface OnlyProps {
+  field: string
+  value: string | null | undefined
+  text?: string
+  title?: string | null | undefined
+}
+
+/** A value that leads to the sessions which have it, too. */
+function Only({ field, value, text, title }: OnlyProps) {
+  if (!value) return null
+  return (
+    <a class="only" href={hrefWith({ [field]: value })} title={title ?? undefined}>
+      {text ?? value}
+    </a>
+  )
+}

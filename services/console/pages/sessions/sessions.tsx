@@ -1,0 +1,175 @@
+import { useEffect, useState } from 'preact/hooks'
+import { SessionView } from '../session/session.tsx'
+import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
+import { Failure, send, useAnswer } from '../shared/api.ts'
+import { number } from '../shared/format.ts'
+import { intervalOf, now, type Span, spanOf } from '../shared/span.ts'
+import { SpanChoice } from '../shared/span-choice.tsx'
+import type { Counts, One, SessionList, SessionRow } from '../shared/types.ts'
+import { isTyping } from '../shell/shell.tsx'
+import { Loaded } from '../shell/states.tsx'
+import { Chart } from './chart.tsx'
+import { asked, filtersOf } from './fields.ts'
+import { Filters } from './filters.tsx'
+import { Groups } from './groups.tsx'
+import { Rows } from './rows.tsx'
+
+/** Sessions that the address asks for: how many there were over time, by what they are grouped, and one by one. */
+export function SessionsPage({ query }: { query: URLSearchParams }) {
+  const span = spanOf(query, now.value)
+  const open = query.get('open')
+  return (
+    <>
+      <div class="title">
+        <h1>Sessions</h1>
+        <SpanChoice span={span} />
+      </div>
+      <Search query={query} />
+      <Filters {...{ query, span }} />
+      {!query.has('search') && <Overall {...{ query, span }} />}
+      <div class={open ? 'split' : ''}>
+        <List {...{ query, span, open }} />
+        {open && (
+          <aside class="side-panel panel" aria-label="Session">
+            <a class="close" href={hrefWith({ open: null })} aria-label="Close">
+              ×
+            </a>
+            <a href={hrefOf({ page: 'sessions', id: open })}>Open as a page</a>
+            <SessionView id={open} />
+          </aside>
+        )}
+      </div>
+    </>
+  )
+}
+
+function Search({ query }: { query: URLSearchParams }) {
+  return (
+    <search>
+      <form
+        class="search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const value = new FormData(event.currentTarget).get('search')
+          goTo(hrefWith({ search: typeof value === 'string' && value ? value : null }))
+        }}
+      >
+        <input
+          id="search"
+          type="search"
+          name="search"
+          aria-label="Search"
+          placeholder="id, user, page, user agent, address"
+          defaultValue={query.get('search') ?? ''}
+        />
+      </form>
+    </search>
+  )
+}
+
+function Overall({ query, span }: { query: URLSearchParams; span: Span }) {
+  const counted = asked(query, span)
+  counted.set('interval', intervalOf(span).name)
+  counted.set('group_by', 'verdict')
+  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${counted}`, { everyMs: 60_000 })
+  return (
+    <section aria-label="Over time">
+      <Loaded answer={answer}>
+        {({ data }) => (
+          <>
+            <p class="sum">
+              <b>{number(data.sessions)}</b> sessions
+              {data.visitors !== null && `, ${number(data.visitors)} visitors`}
+              {!data.is_complete && ' (the newest ones: there are too many to read)'}
+            </p>
+            <Chart counts={data} span={span} />
+          </>
+        )}
+      </Loaded>
+      <Groups {...{ query, span }} />
+    </section>
+  )
+}
+
+const pageSize = 50
+
+function List({ query, span, open }: { query: URLSearchParams; span: Span; open: string | null }) {
+  const parameters = asked(query, span)
+  parameters.set('limit', String(pageSize))
+  const path = `/v1/sessions?${parameters}`
+  const first = useAnswer<SessionList>(path, { everyMs: 5000 })
+  const [more, setMore] = useState<{ path: string; lists: SessionList[]; failure?: Failure }>({
+    path,
+    lists: [],
+  })
+  const lists = more.path === path ? more.lists : []
+  const last = lists.at(-1) ?? first.data
+  const cursor = last?.pagination.next_cursor
+  const rows = unique([...(first.data?.data ?? []), ...lists.flatMap(({ data }) => data)])
+  useRowKeys(rows, open)
+  const load = async () => {
+    try {
+      const list = await send<SessionList>(`${path}&cursor=${encodeURIComponent(cursor ?? '')}`)
+      setMore({ path, lists: [...lists, list] })
+    } catch (failure) {
+      if (failure instanceof Failure) setMore({ path, lists, failure })
+    }
+  }
+  return (
+    <section aria-label="List">
+      <Loaded answer={first}>
+        {() => (rows.length === 0 && !cursor ? <Empty query={query} /> : <Rows rows={rows} open={open} />)}
+      </Loaded>
+      {more.failure && <p class="note bad">{more.failure.message}</p>}
+      {cursor && (
+        <button type="button" onClick={load}>
+          Load more
+        </button>
+      )}
+    </section>
+  )
+}
+
+function unique(rows: SessionRow[]): SessionRow[] {
+  return [...new Map(rows.map((row) => [row.id, row])).values()]
+}
+
+function Empty({ query }: { query: URLSearchParams }) {
+  const isFiltered = [...filtersOf(query)].length > 0
+  return (
+    <div class="note">
+      <strong>No sessions{isFiltered ? ' meet these filters' : ''} within this time.</strong>
+      <p>
+        {isFiltered ? (
+          <a href={hrefOf({ page: 'sessions' })}>Clear all filters</a>
+        ) : (
+          <>
+            Look at a <a href={hrefWith({ last: '30d', since: null, until: null })}>longer time</a>, or make
+            one on the <a href="/demo">demo page</a>.
+          </>
+        )}
+      </p>
+    </div>
+  )
+}
+
+function useRowKeys(rows: SessionRow[], open: string | null): void {
+  const ids = rows.map(({ id }) => id)
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return
+      const step = { j: 1, k: -1 }[event.key]
+      if (event.key === '/') {
+        event.preventDefault()
+        document.getElementById('search')?.focus()
+      }
+      if (event.key === 'Escape' && open) goTo(hrefWith({ open: null }))
+      if (event.key === 'Enter' && open && event.target === document.body)
+        goTo(hrefOf({ page: 'sessions', id: open }))
+      const next = step && ids[open ? ids.indexOf(open) + step : 0]
+      if (next) goTo(hrefWith({ open: next }), { replace: place.value?.query.has('open') ?? false })
+    }
+    document.addEventListener('keydown', press)
+    return () => document.removeEventListener('keydown', press)
+  }, [ids.join(), open])
+}

@@ -1,0 +1,109 @@
+import { place } from '../shared/address.ts'
+import { person, useAnswer } from '../shared/api.ts'
+import { Facts, Part } from '../shared/parts.tsx'
+import { Time } from '../shared/time.tsx'
+import type { ApiKey, One, Organization, ScoringModel } from '../shared/types.ts'
+import { Loaded } from '../shell/states.tsx'
+import { Snippet } from './snippet.tsx'
+
+/** Keys of the environment, what is recorded and for how long, and the model that scores. */
+export function SettingsPage() {
+  const organizationId = person.value?.organization.id ?? ''
+  const keys = useAnswer<{ data: ApiKey[] }>(`/v1/organizations/${organizationId}/api-keys`)
+  const organization = useAnswer<One<Organization>>(`/v1/organizations/${organizationId}`)
+  const model = useAnswer<One<ScoringModel>>('/v1/scoring/model')
+  const here = place.value?.environment
+  return (
+    <>
+      <h1>Settings</h1>
+      <Loaded answer={keys}>
+        {({ data }) => <Keys keys={data.filter(({ environment }) => environment === here)} />}
+      </Loaded>
+      <div class="columns">
+        <Loaded answer={organization}>{({ data }) => <Policy organization={data} />}</Loaded>
+        <Loaded answer={model}>
+          {({ data }) => (
+            <Part title="Scoring model">
+              <Facts
+                facts={{
+                  Model: data.id,
+                  Standard: data.is_standard ? 'yes' : 'no, of this organization',
+                  'In force since': data.effective_at && <Time at={data.effective_at} />,
+                }}
+              />
+              <p class="hint">
+                An operator changes it with <code>tidegate rescore --switch</code>.
+              </p>
+            </Part>
+          )}
+        </Loaded>
+      </div>
+    </>
+  )
+}
+
+function Keys({ keys }: { keys: ApiKey[] }) {
+  const publishable = keys.find(
+    ({ type, client_target }) => type === 'publishable' && client_target === 'browser',
+  )
+  return (
+    <>
+      <Part title="Keys">
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                {['Name', 'Kind', 'Key', 'Status', 'May', 'Last used'].map((title) => (
+                  <th scope="col" key={title}>
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {keys.map((key) => (
+                <tr key={key.id}>
+                  <td>{key.name}</td>
+                  <td>{key.type === 'secret' ? 'secret' : `publishable, ${key.client_target}`}</td>
+                  <td class="mono">{key.display_key ?? key.key_preview}</td>
+                  <td>{key.status}</td>
+                  <td>{key.scopes?.join(', ') ?? (key.allowed_origins?.join(', ') || 'any origin')}</td>
+                  <td>{key.last_used_at ? <Time at={key.last_used_at} /> : <Unused />}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Part>
+      {publishable?.display_key && <Snippet publishableKey={publishable.display_key} />}
+    </>
+  )
+}
+
+function Unused() {
+  return <span title="Check its origins, the page's consent, and whether the script is blocked">never</span>
+}
+
+const inDays = (value: number | null): string =>
+  value === null ? 'the default of this server' : value === 0 ? 'for ever' : `${value} days`
+
+function Policy({ organization: { name, data_policy: policy } }: { organization: Organization }) {
+  return (
+    <Part title={name}>
+      {policy && (
+        <Facts
+          facts={{
+            Sessions: inDays(policy.session_days),
+            Decisions: inDays(policy.decision_days),
+            Visitors: inDays(policy.visitor_days),
+            Webhooks: inDays(policy.webhook_days),
+            Addresses: policy.shortens_addresses ? 'their networks only' : 'whole',
+          }}
+        />
+      )}
+      <p class="hint">
+        An operator changes it with <code>tidegate org policy</code>.
+      </p>
+    </Part>
+  )
+}

@@ -1,0 +1,20 @@
+import { Part } from '../shared/parts.tsx'
+
+/** What a page needs to send its sessions, with the key filled in. */
+export function Snippet({ publishableKey }: { publishableKey: string }) {
+  const code = `<script type="module">
+  import { start } from '${window.location.origin}/t.js'
+  const tidegate = start({ publishableKey: '${publishableKey}' })
+  const { sealedToken } = await tidegate.getSession() // send it with the form
+</script>`
+  return (
+    <Part title="In a page">
+      <pre>
+        <code>{code}</code>
+      </pre>
+      <button type="button" onClick={() => navigator.clipboard.writeText(code)}>
+        Copy
+      </button>
+    </Part>
+  )
+}

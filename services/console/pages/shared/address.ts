@@ -1,0 +1,80 @@
+import { computed, signal } from '@preact/signals'
+
+/** The URL is the only state: environment, page, filters, time, grouping and what is open. Nothing keeps a copy of it. */
+const address = signal(new URL(window.location.href))
+
+window.addEventListener('popstate', () => {
+  address.value = new URL(window.location.href)
+})
+
+export const environments = ['live', 'test'] as const
+export type Environment = (typeof environments)[number]
+
+export const pageNames = ['overview', 'sessions', 'settings'] as const
+export type PageName = (typeof pageNames)[number]
+
+export interface Place {
+  environment: Environment
+  page: PageName
+  /** Of one thing of the page, as `/console/live/sessions/sid_...`. */
+  id: string | null
+  query: URLSearchParams
+}
+
+const isEnvironment = (text: string | undefined): text is Environment =>
+  environments.some((one) => one === text)
+const isPage = (text: string | undefined): text is PageName => pageNames.some((one) => one === text)
+
+/** null where the path is none of the console's pages. */
+export const place = computed<Place | null>(() => placeOf(address.value))
+
+export function placeOf({ pathname, searchParams }: URL): Place | null {
+  const [, , environment = 'live', page = 'overview', id = null, ...rest] = pathname.split('/')
+  if (!isEnvironment(environment) || !isPage(page || 'overview') || rest.length > 0) return null
+  return { environment, page: isPage(page) ? page : 'overview', id: id || null, query: searchParams }
+}
+
+export interface Target {
+  environment?: Environment
+  page: PageName
+  id?: string
+  query?: URLSearchParams
+}
+
+export function hrefOf({ environment, page, id, query }: Target): string {
+  const path = ['/console', environment ?? place.value?.environment ?? 'live', page, ...(id ? [id] : [])]
+  const text = query?.toString()
+  return path.join('/') + (text ? `?${text}` : '')
+}
+
+/** Another address of the console. `replace` is for what is no step that "back" should return to. */
+export function goTo(href: string, { replace = false } = {}): void {
+  if (replace) window.history.replaceState(null, '', href)
+  else window.history.pushState(null, '', href)
+  address.value = new URL(window.location.href)
+}
+
+/** The same page with other parameters. A parameter that is null is taken away. */
+export function hrefWith(changes: Record<string, string | string[] | null>): string {
+  const { pathname, searchParams } = address.value
+  const query = new URLSearchParams(searchParams)
+  for (const [name, value] of Object.entries(changes)) {
+    query.delete(name)
+    for (const one of value === null ? [] : [value].flat()) query.append(name, one)
+  }
+  const text = query.toString()
+  return pathname + (text ? `?${text}` : '')
+}
+
+/** Links of the console are followed without loading the page anew; all others as browsers do. */
+export function followLinks(): void {
+  document.addEventListener('click', (event) => {
+    const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    const link = event.target instanceof Element ? event.target.closest('a') : null
+    if (!isPlain || event.defaultPrevented || !link || link.target || link.hasAttribute('download')) return
+    const { origin, pathname } = new URL(link.href)
+    if (origin !== window.location.origin || !/^\/console(\/|$)/.test(pathname)) return
+    event.preventDefault()
+    goTo(link.href)
+  })
+}

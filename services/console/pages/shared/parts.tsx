@@ -1,0 +1,28 @@
+import type { ComponentChildren } from 'preact'
+
+export function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="part">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** Names and what they are; what is null or empty is left out. */
+export function Facts({ facts }: { facts: Record<string, ComponentChildren> }) {
+  const present = Object.entries(facts).filter(
+    ([, value]) => value !== null && value !== undefined && value !== '',
+  )
+  if (present.length === 0) return <p class="hint">Nothing.</p>
+  return (
+    <dl class="facts">
+      {present.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

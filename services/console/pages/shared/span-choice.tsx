@@ -1,0 +1,32 @@
+import { hrefWith } from './address.ts'
+import { exact } from './format.ts'
+import { iso, type lengths, type Span } from './span.ts'
+
+const titles: Record<keyof typeof lengths, string> = {
+  '1h': 'last hour',
+  '24h': 'last 24 hours',
+  '7d': 'last 7 days',
+  '30d': 'last 30 days',
+}
+
+/** Links to the usual lengths of time. A relative one stays relative in the address. */
+export function SpanChoice({ span }: { span: Span }) {
+  return (
+    <nav class="spans" aria-label="Time">
+      {Object.entries(titles).map(([length, title]) => (
+        <a
+          key={length}
+          href={hrefWith({ last: length, since: null, until: null })}
+          aria-current={span.last === length ? 'true' : undefined}
+        >
+          {title}
+        </a>
+      ))}
+      {!span.last && (
+        <span>
+          {exact(iso(span.since))} to {exact(iso(span.until))}
+        </span>
+      )}
+    </nav>
+  )
+}

@@ -1,0 +1,149 @@
+/** Members of answers of `/v1` that the pages show; `/openapi.json` has all. */
+
+export const verdicts = ['human', 'inconclusive', 'bot'] as const
+export type Verdict = (typeof verdicts)[number]
+
+export interface SessionFacts {
+  signals: string[]
+  page_host: string | null
+  page_path: string | null
+  country: string | null
+  asn: number | null
+  network_holder: string | null
+  network: string | null
+  browser: string | null
+  browser_version: string | null
+  os: string | null
+  agent_status: string | null
+  agent_provider: string | null
+  handed_off_at: string | null
+}
+
+export interface SessionRow {
+  id: string
+  created_at: string
+  client_user_id: string | null
+  latest_decision: { verdict: Verdict; risk_score: number; is_provisional: boolean; evaluated_at: string }
+  visitor_fingerprint: { id: string } | null
+  mark: { label: string; reason: string | null } | null
+  facts: SessionFacts | null
+}
+
+export interface SessionList {
+  data: SessionRow[]
+  pagination: { has_more: boolean; next_cursor?: string }
+  meta: { read_to?: string | null }
+}
+
+export interface Decision {
+  event_id: string
+  automation_status: 'automated' | 'human' | 'uncertain'
+  risk_score: number
+  evaluation_phase: string
+  decision_status: 'preliminary' | 'final'
+  evaluated_at: string
+}
+
+export interface FiredSignal {
+  signal: string
+  role: 'risk' | 'trust' | 'context'
+  category: string
+  strength: string
+  signal_score: number
+}
+
+export interface SessionDetail {
+  id: string
+  created_at: string
+  client_user_id: string | null
+  mark: { label: string; reason: string | null; marked_at: string } | null
+  decision: Decision
+  previous_decisions: Decision[]
+  highlights: { key: string; effect: string; importance: string; summary: string }[]
+  attribution: { labels: { kind: string; value: string; label: string; confidence: number }[] } | null
+  agent: {
+    status: string
+    provider: string | null
+    product: string | null
+    purpose: string | null
+    method: string | null
+  } | null
+  network: {
+    ip_address: string | null
+    location: { country_code: string | null; city: string | null } | null
+    routing: { asn: number | null; organization: string | null } | null
+    anonymity: Record<string, boolean | string | null> | null
+  }
+  runtime_integrity: Record<string, string>
+  visitor_fingerprint: {
+    id: string
+    confidence: number | null
+    resolution: { method: string | null; basis: string | null }
+    lifecycle: { first_seen_at: string | null; last_seen_at: string | null; seen_count: number | null }
+  } | null
+  request: { url: string; referrer: string | null; user_agent: string }
+  browser: { name: string | null; version: string | null; engine: string }
+  device: { form_factor: string; operating_system: { name: string | null; version: string | null } }
+  analysis_coverage: Record<string, boolean | null>
+  evidence: {
+    unchecked: string[]
+    missing: string[]
+    withheld: { group: string; reason: string }[]
+    impossible: string[]
+  }
+  scoring: { version: string; model: string | null }
+  repeats: Record<string, { five_minutes: number; hour: number; day: number }> | null
+  signals_fired: FiredSignal[]
+}
+
+export interface SessionGroup {
+  start: string | null
+  kind: 'value' | 'other' | 'ended'
+  values: Record<string, string | null>
+  sessions: number
+}
+
+export interface Counts {
+  since: string
+  until: string
+  is_complete: boolean
+  sessions: number
+  ended: number
+  visitors: number | null
+  groups: SessionGroup[]
+}
+
+export interface One<T> {
+  data: T
+}
+
+export interface ApiKey {
+  id: string
+  type: 'publishable' | 'secret'
+  environment: string
+  name: string
+  status: 'active' | 'rotating' | 'revoked'
+  client_target: string
+  allowed_origins: string[] | null
+  scopes: string[] | null
+  key_preview: string
+  display_key?: string
+  last_used_at: string | null
+}
+
+export interface Organization {
+  name: string
+  data_policy?: {
+    session_days: number | null
+    decision_days: number | null
+    visitor_days: number | null
+    webhook_days: number | null
+    shortens_addresses: boolean
+  }
+}
+
+export interface ScoringModel {
+  id: string
+  is_standard: boolean
+  effective_at: string | null
+}

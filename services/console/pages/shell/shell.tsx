@@ -1,0 +1,153 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { type Environment, goTo, hrefOf, type PageName, place } from '../shared/address.ts'
+import { person, send } from '../shared/api.ts'
+
+const icons: Record<'overview' | 'sessions' | 'settings', string> = {
+  overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
+  settings: 'M4 6h10v2H4zm12-2h2v6h-2zM4 16h4v2H4zm6-2h2v6h-2zm4 2h6v2h-6zm6-10h0v2h0z',
+  sessions: 'M4 5h16v3H4zm0 5.5h16v3H4zM4 16h16v3H4z',
+}
+const entries = [
+  { page: 'overview', title: 'Overview' },
+  { page: 'sessions', title: 'Sessions' },
+  { page: 'settings', title: 'Settings' },
+] as const satisfies { page: PageName; title: string }[]
+
+/** Navigation, environment and who is logged in, around a page. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const here = place.value
+  useKeys()
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <nav class="side" aria-label="Main">
+        <a class="brand" href={hrefOf({ page: 'overview' })}>
+          <img src="/assets/mark.svg" alt="" width="26" height="26" />
+          <span>Tidegate</span>
+        </a>
+        {entries.map(({ page, title }) => (
+          <a key={page} href={hrefOf({ page })} aria-current={here?.page === page ? 'page' : undefined}>
+            <svg viewBox="0 0 24 24" aria-hidden="true">
+              <path d={icons[page]} />
+            </svg>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <header class="top">
+        <Environments />
+        <Account />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      <Help />
+    </div>
+  )
+}
+
+function Environments() {
+  const here = place.value
+  const known = person.value?.environments ?? []
+  const change = (environment: Environment) => {
+    if (here) goTo(hrefOf({ environment, page: here.page, query: here.query }))
+  }
+  return (
+    <label class="environment">
+      <span>Environment</span>
+      <select
+        value={here?.environment}
+        onChange={({ currentTarget: { value } }) => (value === 'live' || value === 'test') && change(value)}
+      >
+        {known.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function Account() {
+  const { name = '', role, organization } = person.value ?? {}
+  const leave = async (path: string) => {
+    await send(path, { method: 'POST' }).catch(() => undefined)
+    person.value = null
+  }
+  return (
+    <details class="menu">
+      <summary>{name || 'Account'}</summary>
+      <div class="menu-body">
+        <p>
+          {organization?.name}
+          {role && `, ${role}`}
+        </p>
+        <button type="button" onClick={() => leave('/logout')}>
+          Sign out
+        </button>
+        <button type="button" onClick={() => leave('/logout-everywhere')}>
+          Sign out everywhere
+        </button>
+      </div>
+    </details>
+  )
+}
+
+const keys = [
+  ['/', 'Filter'],
+  ['j, k', 'Next or previous row'],
+  ['Enter', 'Open the row'],
+  ['Esc', 'Close what was opened last'],
+  ['g s, g o', 'Go to sessions, to the overview'],
+  ['?', 'This help'],
+]
+
+function Help() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const open = ({ key, target }: KeyboardEvent) => {
+      if (key === '?' && !isTyping(target)) dialog.current?.showModal()
+    }
+    document.addEventListener('keydown', open)
+    return () => document.removeEventListener('keydown', open)
+  }, [])
+  return (
+    <dialog ref={dialog} aria-labelledby="keys-title">
+      <h2 id="keys-title">Keyboard</h2>
+      <dl class="keys">
+        {keys.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  )
+}
+
+/** Whether a key belongs to the field that has the focus. */
+export const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+
+function useKeys(): void {
+  useEffect(() => {
+    let before = ''
+    const press = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
+      if (isTyping(target) || ctrlKey || metaKey || altKey) return
+      if (before === 'g' && key === 's') goTo(hrefOf({ page: 'sessions' }))
+      if (before === 'g' && key === 'o') goTo(hrefOf({ page: 'overview' }))
+      before = key
+    }
+    document.addEventListener('keydown', press)
+    return () => document.removeEventListener('keydown', press)
+  }, [])
+}
