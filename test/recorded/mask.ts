@@ -91,7 +91,7 @@ export function createMask(places: Record<string, string>) {
     result = result.replace(/,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g, '')
     result = result.replace(/\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\},/g, '')
     result = result.replace(/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, '')
-    result = result.replace(/(?<="client_count":)(?:null|\d+)/g, '"<count>"')
+    result = result.replace(/(?<="client_count":\s?)(?:null|\d+)/g, '"<count>"')
     result = result.replace(/,?"shared_address"(?=\])/g, '')
     // Counted once a minute.
     result = result.replace(/(?<="(?:of_visitors|visitors_with_it)":\s?)\d+/g, '"<count>"')

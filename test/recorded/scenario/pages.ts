@@ -33,7 +33,9 @@ export async function pages({ record, recordRaw }: World): Promise<void> {
   await record({ name: 'mark', method: 'GET', path: '/assets/mark.svg' })
   const own = ['site.css', 'demo.css', 'demo.js', 'render.js', 'dom.js'].map((file) => `/assets/${file}`)
   const gate = ['main.js', 'state.js', 'consent.css'].map((file) => `/gate/assets/${file}`)
-  const docs = ['swagger-ui.css', 'swagger-ui-bundle.js', 'start.js'].map((file) => `/docs/api/static/${file}`)
+  const docs = ['swagger-ui.css', 'swagger-ui-bundle.js', 'start.js'].map(
+    (file) => `/docs/api/static/${file}`,
+  )
   for (const path of [...own, ...gate, ...docs]) {
     await record({ name: `asset ${path}`, method: 'GET', path, compared: 'nothing' })
   }

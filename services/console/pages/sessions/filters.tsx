@@ -59,7 +59,7 @@ function AddFilter({ query, span, done }: { query: URLSearchParams; span: Span; 
       <label>
         Field
         <select
-          autofocus
+          ref={(select) => select?.focus()}
           value={field}
           onChange={({ currentTarget: { value } }) => isField(value) && setField(value)}
         >

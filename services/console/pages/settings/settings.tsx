@@ -49,7 +49,8 @@ function Keys({ keys }: { keys: ApiKey[] }) {
   return (
     <>
       <Part title="Keys">
-        <div class="scroll">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too */}
+        <section class="scroll" aria-label="Keys" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -73,7 +74,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </section>
       </Part>
       {publishable?.display_key && <Snippet publishableKey={publishable.display_key} />}
     </>

@@ -1,0 +1,145 @@
+import axe from 'axe-core'
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { needs } from '../support/needs.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { describe, test } = needs('chromium')
+
+let tidegate: RunningTidegate
+let profile: Profile
+let context: BrowserContext
+let page: Page
+let complaints: string[]
+
+beforeAll(async () => {
+  tidegate = await startTidegate()
+  profile = await createProfile()
+  const first = await openHeadless(profile)
+  const demo = await first.newPage()
+  await demo.goto(`${tidegate.baseUrl}/demo?auto=1`)
+  await demo.waitForSelector('#result[data-state="done"]')
+  // The link that the start prints, as a newcomer opens it.
+  const link = /http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? ''
+  await demo.goto(link)
+  await demo.getByRole('heading', { name: 'Overview' }).waitFor()
+  expect(demo.url()).not.toContain('code')
+  await first.close()
+})
+afterAll(async () => {
+  await profile?.remove()
+  await tidegate?.stop()
+})
+beforeEach(async () => {
+  context = await openHeadless(profile)
+  page = await context.newPage()
+  complaints = []
+  page.on('console', (message) => complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+})
+afterEach(async () => {
+  await context.close()
+  expect(complaints).toEqual([])
+})
+
+const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/${path}`)
+const rows = () => page.locator('table.rows tbody tr')
+
+describe('sessions', () => {
+  test('the own one is found, filtered, opened beside the list and closed again, and the address says it', async () => {
+    await open('live/sessions')
+    await rows().first().waitFor()
+    await page.getByRole('button', { name: '+ filter' }).click()
+    await page.getByRole('button', { name: /^bot/ }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('verdict')).toBe('bot')
+    await page.locator('body').press('j')
+    await page
+      .getByRole('complementary', { name: 'Session' })
+      .getByText('webdriver detected')
+      .first()
+      .waitFor()
+    expect(new URL(page.url()).searchParams.get('open')).toMatch(/^sid_/)
+    await page.reload()
+    await page
+      .getByRole('complementary', { name: 'Session' })
+      .getByText('webdriver detected')
+      .first()
+      .waitFor()
+    await page.goBack()
+    await expect.poll(() => new URL(page.url()).searchParams.has('open')).toBe(false)
+    expect(new URL(page.url()).searchParams.get('verdict')).toBe('bot')
+  })
+
+  test('a filter that nothing meets says so, and leads out', async () => {
+    await open('live/sessions?country=XX')
+    await page.getByText('No sessions meet these filters').waitFor()
+    await page.getByRole('link', { name: 'Clear all filters' }).click()
+    await rows().first().waitFor()
+  })
+
+  test('one can be marked', async () => {
+    await open('live/sessions')
+    await rows().first().getByRole('link', { name: /^sid_/ }).click()
+    await page.getByRole('button', { name: 'bot', exact: true }).click()
+    await page.locator('button[aria-pressed="true"]', { hasText: 'bot' }).waitFor()
+    await page.getByText('marked as bot').waitFor()
+  })
+
+  test('text of visitors is shown as text', async () => {
+    const url =
+      'https://shop.example/<img src=x onerror=document.title="owned">?q=<script>document.title="owned"</script>'
+    const client = createCollectClient({
+      endpoint: tidegate.baseUrl,
+      publishableKey: tidegate.credentials.live.publishable_key,
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url },
+      fetch: (target, { headers, ...init }) =>
+        fetch(target, { ...init, headers: { ...headers, 'user-agent': '<b>agent</b>' } }),
+    })
+    const { sessionId } = await client.open()
+    await client.requestResult({ version: 1, elapsed_ms: 5 })
+    await open(`live/sessions/${sessionId}`)
+    await page.getByText('<b>agent</b>').first().waitFor()
+    expect(await page.title()).not.toBe('owned')
+    expect(await page.locator('main b', { hasText: 'agent' }).count()).toBe(0)
+  })
+})
+
+test.each(['overview', 'sessions', 'sessions?group=browser', 'settings'])(
+  '%s has nothing that hinders people, in light, in dark and on a phone',
+  async (path) => {
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const width of [1280, 360]) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize({ width, height: 800 })
+        await open(`live/${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await expect.poll(() => page.locator('.waiting').count()).toBe(0)
+        await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
+        expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+        await page.evaluate(axe.source)
+        const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
+        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+      }
+  },
+)
+
+test('the environment is in the address, and the other one has none of its sessions', async () => {
+  await open('live/sessions')
+  await rows().first().waitFor()
+  await page.getByLabel('Environment').selectOption('test')
+  await expect.poll(() => new URL(page.url()).pathname).toBe('/console/test/sessions')
+  await page.getByText('No sessions within this time').waitFor()
+})
+
+test('who signs out has to log in, and a key does it', async () => {
+  await open('live/overview')
+  await page.locator('summary', { hasText: /\S/ }).first().click()
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await page.getByLabel(/secret key/).fill(tidegate.credentials.live.secret_key)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  complaints = complaints.filter((text) => !text.includes('401'))
+})
