@@ -24,6 +24,10 @@ export async function buildPages(): Promise<PageAsset[]> {
     splitting: true,
     format: 'esm',
     target: ['chrome109', 'firefox115', 'safari16.4'],
+    // The console may be on a port where nothing else is.
+    loader: { '.svg': 'file' },
+    assetNames: '[name]',
+    publicPath: '/console/assets',
     minify: true,
     write: false,
     legalComments: 'none',

@@ -7,6 +7,7 @@ import {
   acceptsGzip,
   contentTypes,
   etagOf,
+  type FileType,
   isolation,
   matchesEtag,
   pageHeaders,
@@ -47,12 +48,17 @@ function assetRoute(app: FastifyInstance): void {
       if (!asset) throw new ApiError('request.not_found')
       const { plain, gzipped, etag } = asset
       reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'Accept-Encoding', etag })
-      reply.header('content-type', contentTypes[name.endsWith('.css') ? 'css' : 'js'])
+      reply.header('content-type', contentTypes[typeOf(name)])
       if (matchesEtag(sent['if-none-match'], etag)) return reply.code(304).send()
       if (!acceptsGzip(sent['accept-encoding'])) return reply.send(plain)
       return reply.header('content-encoding', 'gzip').send(gzipped)
     },
   )
+}
+
+function typeOf(name: string): FileType {
+  if (name.endsWith('.css')) return 'css'
+  return name.endsWith('.svg') ? 'svg' : 'js'
 }
 
 async function makeAssets(): Promise<Map<string, Asset>> {

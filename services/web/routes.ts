@@ -31,7 +31,11 @@ const headers = pageHeaders({
 })
 
 // Files of `pages/`, by the path that they are served at.
-const startPage = { '/': 'start.html', '/assets/site.css': 'site.css', '/assets/mark.svg': 'mark.svg' }
+const startPage = {
+  '/': 'start.html',
+  '/assets/site.css': 'site.css',
+  '/assets/mark.svg': '../../../infra/http/mark.svg',
+}
 const demoPage = {
   '/demo': 'demo.html',
   ...Object.fromEntries(

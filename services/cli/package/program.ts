@@ -13,7 +13,7 @@ export const unbundled = ['kafkajs']
 const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
-  'infra/http/*.css',
+  'infra/http/*.{css,svg}',
   'infra/ip/data/*.bin',
   'schemas/*/*.avsc',
   'services/cli/rescore/*.css',

@@ -7,7 +7,7 @@ import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
-import { followLinks, hrefOf, type Place, place } from './shared/address.ts'
+import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
 import { person } from './shared/api.ts'
 import { Shell } from './shell/shell.tsx'
 
@@ -21,7 +21,7 @@ function Console() {
   return <Shell>{here ? pageOf(here) : <NoPage />}</Shell>
 }
 
-function pageOf(here: Place) {
+function pageOf(here: PageAddress) {
   switch (here.page) {
     case 'sessions':
       return here.id ? <SessionPage id={here.id} /> : <SessionsPage query={here.query} />

@@ -1,12 +1,12 @@
 import { escapeHtml } from '../../../infra/text.ts'
-import type { Section } from './library.ts'
+import type { DocsSection } from './library.ts'
 import { addressOf, type Heading } from './markdown.ts'
 
 export interface Layout {
   title: string
   html: string
   headings: Heading[]
-  sections: Section[]
+  sections: DocsSection[]
   /** The page itself; undefined on the index. */
   file?: string | undefined
   /** What leads from the page's address to the root. A proxy may have the server below a path. */
@@ -47,7 +47,7 @@ export function docsPage({ title, html, headings, sections, file, up }: Layout):
 `
 }
 
-function navigation(sections: Section[], { file, up }: Pick<Layout, 'file' | 'up'>): string {
+function navigation(sections: DocsSection[], { file, up }: Pick<Layout, 'file' | 'up'>): string {
   const api = `<li><a href="${up}docs/api">API reference</a></li><li><a href="${up}docs/errors">Errors</a></li>`
   return sections
     .map(({ title, entries }, place) => {
@@ -68,7 +68,7 @@ function contents(headings: Heading[]): string {
 }
 
 /** What `/docs` itself says: every page with what it is about. */
-export function indexHtml(sections: Section[], up: string): string {
+export function indexHtml(sections: DocsSection[], up: string): string {
   const parts = sections.map(({ title, entries }) => {
     const items = entries.map(
       ({ file, title: name, about }) =>

@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { addressOf, type RenderedPage, renderPage, textOf } from './markdown.ts'
+import { addressOf, htmlText, type RenderedPage, renderPage } from './markdown.ts'
 
 const root = path.join(import.meta.dirname, '../../..')
 // Without the examples, because somebody may have installed packages there.
@@ -24,13 +24,13 @@ export function rendered({ pages }: Library, file: string, up: string): Rendered
   return renderPage(pages.get(file) ?? '', { file, isPage: (other) => pages.has(other), up })
 }
 
-export interface Section {
+export interface DocsSection {
   title: string
   entries: { file: string; title: string; about: string }[]
 }
 
 /** The pages in the order of the index, without what is no page of Markdown. */
-export function sectionsOf({ index }: Library): Section[] {
+export function docsSectionsOf({ index }: Library): DocsSection[] {
   return index
     .split(/^## /m)
     .slice(1)
@@ -60,7 +60,7 @@ export function searchEntries(library: Library): SearchEntry[] {
       address: `${addressOf(file)}#${id}`,
       page,
       title,
-      text: textOf(parts[place]?.replace(/^<h\d.*?<\/h\d>/s, '') ?? '', ' '),
+      text: htmlText(parts[place]?.replace(/^<h\d.*?<\/h\d>/s, '') ?? '', ' '),
     }))
   })
 }

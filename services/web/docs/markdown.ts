@@ -31,7 +31,7 @@ export function renderPage(markdown: string, { file, isPage, up }: Rendering): R
     renderer: {
       heading({ tokens, depth }) {
         const html = this.parser.parseInline(tokens)
-        const text = textOf(html, '')
+        const text = htmlText(html, '')
         const id = distinct(slugOf(text), taken)
         headings.push({ level: depth, id, text })
         return `<h${depth} id="${id}">${html} <a class="anchor" href="#${id}" aria-label="Link to this part">#</a></h${depth}>\n`
@@ -82,7 +82,7 @@ function distinct(slug: string, taken: Map<string, number>): string {
 const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" }
 
 /** The text of HTML, in which tags are replaced by `gap`. */
-export const textOf = (html: string, gap: string): string =>
+export const htmlText = (html: string, gap: string): string =>
   html
     .replace(/<[^>]*>/g, gap)
     .replace(/&(lt|gt|amp|quot|#39);/g, (_, name: string) => entities[name] ?? '')

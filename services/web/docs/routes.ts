@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { fileRoute, isolation, madeOnceRoute, pageHeaders } from '../../../infra/http/pages.ts'
 import { docsPage, indexHtml } from './layout.ts'
-import { type Library, readLibrary, rendered, searchEntries, sectionsOf } from './library.ts'
+import { docsSectionsOf, type Library, readLibrary, rendered, searchEntries } from './library.ts'
 import { addressOf } from './markdown.ts'
 
 const plain = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
@@ -44,11 +44,11 @@ export async function docsRoutes(app: FastifyInstance): Promise<void> {
 function pageRoute(app: FastifyInstance, library: Library, file: string): void {
   const url = `/${addressOf(file)}`
   const up = '../'.repeat(url.split('/').length - 2)
-  const make = () => docsPage({ ...rendered(library, file, up), sections: sectionsOf(library), file, up })
+  const make = () => docsPage({ ...rendered(library, file, up), sections: docsSectionsOf(library), file, up })
   madeOnceRoute(app, { url, type: 'html', make }, headers)
 }
 
 function indexPage(library: Library, up: string): string {
-  const sections = sectionsOf(library)
+  const sections = docsSectionsOf(library)
   return docsPage({ title: 'Docs', html: indexHtml(sections, up), headings: [], sections, up })
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Failure, type Person, person, send } from '../shared/api.ts'
+import mark from '../../../../infra/http/mark.svg'
+import { type LoggedInPerson, person, RequestFailure, send } from '../shared/api.ts'
 
 /** Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once. */
 export async function arrive(): Promise<void> {
@@ -8,14 +9,14 @@ export async function arrive(): Promise<void> {
     window.history.replaceState(null, '', window.location.pathname + window.location.search)
     await logIn({ code })
   }
-  person.value = (await send<{ data: Person }>('/session').catch(() => null))?.data ?? null
+  person.value = (await send<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
 }
 
 async function logIn(by: { code: string } | { secret_key: string }): Promise<void> {
   try {
     await send('/login', { method: 'POST', body: by })
   } catch (error) {
-    if (error instanceof Failure) refusal = error.message
+    if (error instanceof RequestFailure) refusal = error.message
   }
 }
 
@@ -35,7 +36,7 @@ export function Login() {
   }
   return (
     <main class="login">
-      <img src="/assets/mark.svg" alt="" width="44" height="44" />
+      <img src={mark} alt="" width="44" height="44" />
       <h1>Tidegate console</h1>
       {problem && (
         <p class="note bad" role="alert">

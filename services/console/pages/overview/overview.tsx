@@ -1,12 +1,12 @@
 import { Chart } from '../sessions/chart.tsx'
-import { type Field, fields } from '../sessions/fields.ts'
+import { type Field, filterTitles } from '../sessions/fields.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
-import { number, share, words } from '../shared/format.ts'
-import { intervalOf, iso, now, type Span, spanOf } from '../shared/span.ts'
+import { formatNumber, inWords, share } from '../shared/format.ts'
+import { intervalOf, isoTime, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import { type Counts, type One, verdicts } from '../shared/types.ts'
-import { Verdict } from '../shared/verdict.tsx'
+import { type Counts, type One, verdictOrder } from '../shared/types.ts'
+import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 
 /** Verdicts over time, and what bots have in common. */
@@ -31,23 +31,23 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
   )
 }
 
-const timesOf = ({ since, until }: Span) => ({ since: iso(since), until: iso(until) })
+const timesOf = ({ since, until }: TimeSpan) => ({ since: isoTime(since), until: isoTime(until) })
 /** Of a link to the list: relative where the address is. */
-const spanQuery = (span: Span) => (span.last ? { last: span.last } : timesOf(span))
+const spanQuery = (span: TimeSpan) => (span.last ? { last: span.last } : timesOf(span))
 
-function OverTime({ span }: { span: Span }) {
-  const asked = new URLSearchParams({
+function OverTime({ span }: { span: TimeSpan }) {
+  const parameters = new URLSearchParams({
     ...timesOf(span),
     interval: intervalOf(span).name,
     group_by: 'verdict',
   })
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${asked}`, { everyMs: 60_000 })
+  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${parameters}`, { everyMs: 60_000 })
   return (
     <Loaded answer={answer}>
       {({ data }) => (
         <>
           <ul class="totals">
-            {verdicts.map((verdict) => (
+            {verdictOrder.map((verdict) => (
               <li key={verdict}>
                 <a
                   href={hrefOf({
@@ -55,8 +55,8 @@ function OverTime({ span }: { span: Span }) {
                     query: new URLSearchParams({ ...spanQuery(span), verdict }),
                   })}
                 >
-                  <Verdict verdict={verdict} />
-                  <b>{number(sumOf(data, verdict))}</b>
+                  <VerdictBadge verdict={verdict} />
+                  <b>{formatNumber(sumOf(data, verdict))}</b>
                   <span>{share(sumOf(data, verdict), data.sessions)}</span>
                 </a>
               </li>
@@ -75,13 +75,13 @@ const sumOf = ({ groups }: Counts, verdict: string): number =>
 interface TopProps {
   field: Field
   title: string
-  span: Span
+  span: TimeSpan
   only: Record<string, string>
 }
 
 function Top({ field, title, span, only }: TopProps) {
-  const asked = new URLSearchParams({ ...timesOf(span), ...only, group_by: field, top: '6' })
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${asked}`, { everyMs: 60_000 })
+  const parameters = new URLSearchParams({ ...timesOf(span), ...only, group_by: field, top: '6' })
+  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${parameters}`, { everyMs: 60_000 })
   return (
     <section class="part">
       <h2>{title}</h2>
@@ -90,15 +90,15 @@ function Top({ field, title, span, only }: TopProps) {
           const named = groups.filter(({ values }) => values[field])
           if (named.length === 0) return <p class="hint">None within this time.</p>
           return (
-            <ul class="top-list" aria-label={fields[field]}>
+            <ul class="top-list" aria-label={filterTitles[field]}>
               {named.map(({ values, sessions }) => {
                 const value = values[field] ?? ''
                 const query = new URLSearchParams({ ...spanQuery(span), ...only, [field]: value })
                 return (
                   <li key={value}>
                     <a href={hrefOf({ page: 'sessions', query })}>
-                      <span>{words(value)}</span>
-                      <span class="number">{number(sessions)}</span>
+                      <span>{inWords(value)}</span>
+                      <span class="number">{formatNumber(sessions)}</span>
                     </a>
                   </li>
                 )

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Failure, person, send } from '../shared/api.ts'
-import { words } from '../shared/format.ts'
+import { person, RequestFailure, send } from '../shared/api.ts'
+import { inWords } from '../shared/format.ts'
 
 const labels = ['human', 'bot', 'fraud', 'legitimate']
 
@@ -25,7 +25,7 @@ export function Mark({
       await send('/v1/marks', { method: 'POST', body: { session_ids: [sessionId], label } })
       done()
     } catch (error) {
-      if (error instanceof Failure) setFailure(error.message)
+      if (error instanceof RequestFailure) setFailure(error.message)
     }
   }
   return (
@@ -33,7 +33,7 @@ export function Mark({
       <legend>This really was</legend>
       {labels.map((label) => (
         <button key={label} type="button" aria-pressed={marked === label} onClick={() => mark(label)}>
-          {words(label)}
+          {inWords(label)}
         </button>
       ))}
       {failure && (

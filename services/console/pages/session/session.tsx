@@ -1,10 +1,10 @@
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
-import { exact, words } from '../shared/format.ts'
+import { exact, inWords } from '../shared/format.ts'
 import { Facts, Part } from '../shared/parts.tsx'
 import { Time } from '../shared/time.tsx'
-import type { Decision, One, SessionDetail, Verdict as VerdictName } from '../shared/types.ts'
-import { Verdict } from '../shared/verdict.tsx'
+import type { ApiDecision, ApiSession, One, VerdictName } from '../shared/types.ts'
+import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { Mark } from './mark.tsx'
 import { Why } from './why.tsx'
@@ -20,7 +20,7 @@ export function SessionPage({ id }: { id: string }) {
   )
 }
 
-const verdictOf: Record<Decision['automation_status'], VerdictName> = {
+const verdictOf: Record<ApiDecision['automation_status'], VerdictName> = {
   automated: 'bot',
   human: 'human',
   uncertain: 'inconclusive',
@@ -28,23 +28,23 @@ const verdictOf: Record<Decision['automation_status'], VerdictName> = {
 
 /** One session, as a page or beside the list. */
 export function SessionView({ id }: { id: string }) {
-  const answer = useAnswer<One<SessionDetail>>(`/v1/sessions/${encodeURIComponent(id)}`, { everyMs: 5000 })
+  const answer = useAnswer<One<ApiSession>>(`/v1/sessions/${encodeURIComponent(id)}`, { everyMs: 5000 })
   return <Loaded answer={answer}>{({ data }) => <Session session={data} reload={answer.reload} />}</Loaded>
 }
 
-function Session({ session, reload }: { session: SessionDetail; reload: () => void }) {
+function Session({ session, reload }: { session: ApiSession; reload: () => void }) {
   const { decision, highlights, mark, client_user_id: user } = session
   return (
     <article class="session">
       <header>
         <h1>
-          <Verdict verdict={verdictOf[decision.automation_status]} score={decision.risk_score} />
+          <VerdictBadge verdict={verdictOf[decision.automation_status]} score={decision.risk_score} />
         </h1>
         <p class="mono">{session.id}</p>
         <p>
           {decision.decision_status} decision, <Time at={decision.evaluated_at} />
           {user && `, user ${user}`}
-          {mark && `, marked as ${words(mark.label)}`}
+          {mark && `, marked as ${inWords(mark.label)}`}
         </p>
         <Mark sessionId={session.id} marked={mark?.label ?? null} done={reload} />
       </header>
@@ -73,11 +73,11 @@ function Session({ session, reload }: { session: SessionDetail; reload: () => vo
   )
 }
 
-function Who({ session }: { session: SessionDetail }) {
+function Who({ session }: { session: ApiSession }) {
   const { agent, network, visitor_fingerprint: visitor, browser, device, request } = session
   const { location, routing, anonymity } = network
   const flags = Object.entries(anonymity ?? {}).flatMap(([name, value]) =>
-    value === true ? [words(name)] : [],
+    value === true ? [inWords(name)] : [],
   )
   return (
     <div class="columns">
@@ -141,7 +141,7 @@ function Who({ session }: { session: SessionDetail }) {
   )
 }
 
-function Decisions({ decisions }: { decisions: Decision[] }) {
+function Decisions({ decisions }: { decisions: ApiDecision[] }) {
   return (
     <Part title="Decisions">
       <table>
@@ -158,7 +158,7 @@ function Decisions({ decisions }: { decisions: Decision[] }) {
             <tr key={one.event_id}>
               <td>{exact(one.evaluated_at)}</td>
               <td>
-                <Verdict verdict={verdictOf[one.automation_status]} score={one.risk_score} />
+                <VerdictBadge verdict={verdictOf[one.automation_status]} score={one.risk_score} />
               </td>
               <td>{one.decision_status}</td>
               <td>{one.evaluation_phase}</td>
@@ -170,8 +170,8 @@ function Decisions({ decisions }: { decisions: Decision[] }) {
   )
 }
 
-function Unchecked({ session: { evidence, analysis_coverage: coverage } }: { session: SessionDetail }) {
-  const not = Object.entries(coverage).flatMap(([name, seen]) => (seen === false ? [words(name)] : []))
+function Unchecked({ session: { evidence, analysis_coverage: coverage } }: { session: ApiSession }) {
+  const not = Object.entries(coverage).flatMap(([name, seen]) => (seen === false ? [inWords(name)] : []))
   return (
     <Part title="What was not looked at">
       <Facts

@@ -1,10 +1,10 @@
 import { hrefOf } from '../shared/address.ts'
-import { words } from '../shared/format.ts'
+import { inWords } from '../shared/format.ts'
 import { Part } from '../shared/parts.tsx'
-import type { FiredSignal, SessionDetail } from '../shared/types.ts'
+import type { ApiSession, ApiSignal } from '../shared/types.ts'
 
 /** Which signals fired, those that say most first, with a bar of their points. */
-export function Why({ session: { signals_fired: fired } }: { session: SessionDetail }) {
+export function Why({ session: { signals_fired: fired } }: { session: ApiSession }) {
   const signals = fired.toSorted((one, other) => Math.abs(other.signal_score) - Math.abs(one.signal_score))
   if (signals.length === 0) return <Part title="Signals">No signal fired.</Part>
   return (
@@ -32,16 +32,12 @@ export function Why({ session: { signals_fired: fired } }: { session: SessionDet
   )
 }
 
-function Signal({
-  fired: { signal, role, category, strength, signal_score: points },
-}: {
-  fired: FiredSignal
-}) {
+function Signal({ fired: { signal, role, category, strength, signal_score: points } }: { fired: ApiSignal }) {
   const sign = role === 'trust' ? '−' : role === 'risk' ? '+' : ''
   return (
     <tr>
       <td>
-        <a href={hrefOf({ page: 'sessions', query: new URLSearchParams({ signal }) })}>{words(signal)}</a>
+        <a href={hrefOf({ page: 'sessions', query: new URLSearchParams({ signal }) })}>{inWords(signal)}</a>
       </td>
       <td>
         {strength} {category} {role}

@@ -2,17 +2,17 @@ import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { goTo, hrefWith } from '../shared/address.ts'
-import { exact, number } from '../shared/format.ts'
-import { intervalOf, iso, lengths, type Span } from '../shared/span.ts'
-import { type Counts, type Verdict, verdicts } from '../shared/types.ts'
+import { exact, formatNumber } from '../shared/format.ts'
+import { intervalOf, isoTime, lengths, type TimeSpan } from '../shared/span.ts'
+import { type Counts, type VerdictName, verdictOrder } from '../shared/types.ts'
 
 interface Bucket {
   at: number
-  sessions: Record<Verdict, number>
+  sessions: Record<VerdictName, number>
 }
 
 /** An interval without sessions is a zero and no gap. */
-export function bucketsOf({ groups }: Counts, span: Span): Bucket[] {
+export function bucketsOf({ groups }: Counts, span: TimeSpan): Bucket[] {
   const { length } = intervalOf(span)
   const first = Math.floor(span.since / length) * length
   const count = Math.ceil((span.until - first) / length)
@@ -22,14 +22,14 @@ export function bucketsOf({ groups }: Counts, span: Span): Bucket[] {
   }))
   for (const { start, values, sessions } of groups) {
     const bucket = start && buckets[Math.round((Date.parse(start) - first) / length)]
-    const verdict = verdicts.find((one) => one === values.verdict)
+    const verdict = verdictOrder.find((one) => one === values.verdict)
     if (bucket && verdict) bucket.sessions[verdict] += sessions
   }
   return buckets
 }
 
 /** Sessions over time, stacked by verdict. Dragging over it narrows the time. */
-export function Chart({ counts, span }: { counts: Counts; span: Span }) {
+export function Chart({ counts, span }: { counts: Counts; span: TimeSpan }) {
   const buckets = bucketsOf(counts, span)
   return (
     <figure class="chart">
@@ -45,10 +45,10 @@ export function Chart({ counts, span }: { counts: Counts; span: Span }) {
   )
 }
 
-const colors: Record<Verdict, string> = { human: '--human', inconclusive: '--inconclusive', bot: '--bot' }
+const colors: Record<VerdictName, string> = { human: '--human', inconclusive: '--inconclusive', bot: '--bot' }
 const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-function Plot({ buckets, span }: { buckets: Bucket[]; span: Span }) {
+function Plot({ buckets, span }: { buckets: Bucket[]; span: TimeSpan }) {
   const holder = useRef<HTMLDivElement>(null)
   const data = JSON.stringify(buckets)
   useEffect(() => {
@@ -80,16 +80,16 @@ const height = 150
 
 // It does not stack by itself: a series is drawn over those that it stands on, the highest one first.
 function stacked(buckets: Bucket[]): uPlot.AlignedData {
-  const sums = (last: Verdict) =>
+  const sums = (last: VerdictName) =>
     buckets.map(({ sessions }) =>
-      verdicts.slice(0, verdicts.indexOf(last) + 1).reduce((sum, one) => sum + sessions[one], 0),
+      verdictOrder.slice(0, verdictOrder.indexOf(last) + 1).reduce((sum, one) => sum + sessions[one], 0),
     )
   return [buckets.map(({ at }) => at / 1000), sums('bot'), sums('inconclusive'), sums('human')]
 }
 
-function optionsOf(Plotter: typeof uPlot, { span, width }: { span: Span; width: number }): uPlot.Options {
+function optionsOf(Plotter: typeof uPlot, { span, width }: { span: TimeSpan; width: number }): uPlot.Options {
   const bars = Plotter.paths.bars?.({ size: [0.85, 60], align: 1 })
-  const series = (verdict: Verdict): uPlot.Series => ({
+  const series = (verdict: VerdictName): uPlot.Series => ({
     label: verdict,
     fill: color(colors[verdict]),
     width: 0,
@@ -112,7 +112,7 @@ function optionsOf(Plotter: typeof uPlot, { span, width }: { span: Span; width: 
       {
         ...axis,
         size: 44,
-        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? number(tick) : '')),
+        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? formatNumber(tick) : '')),
       },
     ],
     scales: {
@@ -124,7 +124,7 @@ function optionsOf(Plotter: typeof uPlot, { span, width }: { span: Span; width: 
   }
 }
 
-const timeLabel = ({ since, until }: Span): Intl.DateTimeFormatOptions =>
+const timeLabel = ({ since, until }: TimeSpan): Intl.DateTimeFormatOptions =>
   until - since > 2 * lengths['24h']
     ? { day: 'numeric', month: 'short' }
     : { hour: '2-digit', minute: '2-digit' }
@@ -132,7 +132,7 @@ const timeLabel = ({ since, until }: Span): Intl.DateTimeFormatOptions =>
 function narrow(plot: uPlot): void {
   const { left, width } = plot.select
   if (width < 4) return
-  const [since, until] = [left, left + width].map((x) => iso(Math.round(plot.posToVal(x, 'x')) * 1000))
+  const [since, until] = [left, left + width].map((x) => isoTime(Math.round(plot.posToVal(x, 'x')) * 1000))
   if (since && until) goTo(hrefWith({ since, until, last: null }))
 }
 
@@ -143,7 +143,7 @@ function Table({ buckets }: { buckets: Bucket[] }) {
         <thead>
           <tr>
             <th scope="col">From</th>
-            {verdicts.map((verdict) => (
+            {verdictOrder.map((verdict) => (
               <th scope="col" class="number" key={verdict}>
                 {verdict}
               </th>
@@ -153,10 +153,10 @@ function Table({ buckets }: { buckets: Bucket[] }) {
         <tbody>
           {buckets.map(({ at, sessions }) => (
             <tr key={at}>
-              <td>{exact(iso(at))}</td>
-              {verdicts.map((verdict) => (
+              <td>{exact(isoTime(at))}</td>
+              {verdictOrder.map((verdict) => (
                 <td class="number" key={verdict}>
-                  {number(sessions[verdict])}
+                  {formatNumber(sessions[verdict])}
                 </td>
               ))}
             </tr>

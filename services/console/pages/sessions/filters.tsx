@@ -1,16 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
 import { goTo, hrefWith } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
-import { number, words } from '../shared/format.ts'
-import { iso, type Span } from '../shared/span.ts'
+import { formatNumber, inWords } from '../shared/format.ts'
+import { isoTime, type TimeSpan } from '../shared/span.ts'
 import type { Counts, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
-import { type Field, fieldNames, fields, filtersOf, isGrouped } from './fields.ts'
+import { type Field, fieldNames, filtersIn, filterTitles, isGrouped } from './fields.ts'
 
 /** The filters of the address as chips, each of which can be taken away, and a button for one more. */
-export function Filters({ query, span }: { query: URLSearchParams; span: Span }) {
+export function Filters({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
   const [adding, setAdding] = useState(false)
-  const set = [...filtersOf(query)].filter(([name]) => name !== 'search')
+  const set = [...filtersIn(query)].filter(([name]) => name !== 'search')
   return (
     <div class="filters">
       {set.map(([name = '', value = '']) => (
@@ -29,14 +29,14 @@ export function Filters({ query, span }: { query: URLSearchParams; span: Span })
   )
 }
 
-const isField = (name: string): name is Field => Object.hasOwn(fields, name)
+const isField = (name: string): name is Field => Object.hasOwn(filterTitles, name)
 
 function Chip({ name, value, query }: { name: string; value: string; query: URLSearchParams }) {
-  const title = isField(name) ? fields[name] : name
+  const title = isField(name) ? filterTitles[name] : name
   const others = query.getAll(name).filter((other) => other !== value)
   return (
     <span class="chip">
-      {title} <b>{words(value)}</b>
+      {title} <b>{inWords(value)}</b>
       <a
         href={hrefWith({ [name]: others.length > 0 ? others : null })}
         aria-label={`Remove ${title} ${value}`}
@@ -47,7 +47,7 @@ function Chip({ name, value, query }: { name: string; value: string; query: URLS
   )
 }
 
-function AddFilter({ query, span, done }: { query: URLSearchParams; span: Span; done: () => void }) {
+function AddFilter({ query, span, done }: { query: URLSearchParams; span: TimeSpan; done: () => void }) {
   const [field, setField] = useState<Field>('verdict')
   useEscape(done)
   const choose = (value: string) => {
@@ -65,7 +65,7 @@ function AddFilter({ query, span, done }: { query: URLSearchParams; span: Span; 
         >
           {fieldNames.map((name) => (
             <option key={name} value={name}>
-              {fields[name]}
+              {filterTitles[name]}
             </option>
           ))}
         </select>
@@ -78,7 +78,7 @@ function AddFilter({ query, span, done }: { query: URLSearchParams; span: Span; 
 interface Offer {
   field: Field
   query: URLSearchParams
-  span: Span
+  span: TimeSpan
   choose: (value: string) => void
 }
 
@@ -86,13 +86,13 @@ const offered = 25
 
 function Offered({ field, query, span, choose }: Offer) {
   const [part, setPart] = useState('')
-  const others = filtersOf(query)
+  const others = filtersIn(query)
   others.delete(field)
   others.delete('search')
-  const asked = new URLSearchParams([...others, ['group_by', field], ['top', String(offered)]])
-  asked.set('since', iso(span.since))
-  asked.set('until', iso(span.until))
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${asked}`)
+  const parameters = new URLSearchParams([...others, ['group_by', field], ['top', String(offered)]])
+  parameters.set('since', isoTime(span.since))
+  parameters.set('until', isoTime(span.until))
+  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${parameters}`)
   return (
     <>
       <label>
@@ -116,7 +116,7 @@ function Offered({ field, query, span, choose }: Offer) {
                 <li key={values[field]}>
                   <button type="button" onClick={() => choose(values[field] ?? '')}>
                     <span>{values[field]}</span>
-                    <span class="number">{number(sessions)}</span>
+                    <span class="number">{formatNumber(sessions)}</span>
                   </button>
                 </li>
               ))}
@@ -138,7 +138,7 @@ function Typed({ field, choose }: Pick<Offer, 'field' | 'choose'>) {
       }}
     >
       <label>
-        {fields[field]}
+        {filterTitles[field]}
         <input required value={value} onInput={({ currentTarget }) => setValue(currentTarget.value)} />
       </label>
       <button type="submit">Add</button>

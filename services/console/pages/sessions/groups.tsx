@@ -1,13 +1,13 @@
 import { goTo, hrefWith } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
-import { number, share } from '../shared/format.ts'
-import type { Span } from '../shared/span.ts'
+import { formatNumber, share } from '../shared/format.ts'
+import type { TimeSpan } from '../shared/span.ts'
 import type { Counts, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
-import { asked, type Field, fieldNames, fields, isGrouped } from './fields.ts'
+import { type Field, fieldNames, filterTitles, isGrouped, requestParameters } from './fields.ts'
 
 /** How many sessions have each value of the field that the address groups by. */
-export function Groups({ query, span }: { query: URLSearchParams; span: Span }) {
+export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
   const field = fieldNames.find((name) => isGrouped(name) && name === query.get('group'))
   return (
     <div class="groups">
@@ -20,7 +20,7 @@ export function Groups({ query, span }: { query: URLSearchParams; span: Span }) 
           <option value="">nothing</option>
           {fieldNames.filter(isGrouped).map((name) => (
             <option key={name} value={name}>
-              {fields[name]}
+              {filterTitles[name]}
             </option>
           ))}
         </select>
@@ -30,8 +30,8 @@ export function Groups({ query, span }: { query: URLSearchParams; span: Span }) 
   )
 }
 
-function Counted({ field, query, span }: { field: Field; query: URLSearchParams; span: Span }) {
-  const counted = asked(query, span)
+function Counted({ field, query, span }: { field: Field; query: URLSearchParams; span: TimeSpan }) {
+  const counted = requestParameters(query, span)
   counted.set('group_by', field)
   counted.set('top', '25')
   const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${counted}`, { everyMs: 60_000 })
@@ -41,7 +41,7 @@ function Counted({ field, query, span }: { field: Field; query: URLSearchParams;
         <table>
           <thead>
             <tr>
-              <th scope="col">{fields[field]}</th>
+              <th scope="col">{filterTitles[field]}</th>
               <th scope="col" class="number">
                 Sessions
               </th>
@@ -64,7 +64,7 @@ function Counted({ field, query, span }: { field: Field; query: URLSearchParams;
                       kind
                     )}
                   </td>
-                  <td class="number">{number(sessions)}</td>
+                  <td class="number">{formatNumber(sessions)}</td>
                   <td class="number">{share(sessions, data.sessions)}</td>
                 </tr>
               )

@@ -1,11 +1,11 @@
 import { hrefWith } from '../shared/address.ts'
-import { short, words } from '../shared/format.ts'
+import { inWords, short } from '../shared/format.ts'
 import { Time } from '../shared/time.tsx'
-import type { SessionRow } from '../shared/types.ts'
-import { Verdict } from '../shared/verdict.tsx'
+import type { ListedSessionRow } from '../shared/types.ts'
+import { VerdictBadge } from '../shared/verdict.tsx'
 
 /** A table of sessions. Each opens beside the list. */
-export function Rows({ rows, open }: { rows: SessionRow[]; open: string | null }) {
+export function Rows({ rows, open }: { rows: ListedSessionRow[]; open: string | null }) {
   return (
     <div class="scroll">
       <table class="rows">
@@ -28,13 +28,13 @@ export function Rows({ rows, open }: { rows: SessionRow[]; open: string | null }
   )
 }
 
-function Row({ row, isOpen }: { row: SessionRow; isOpen: boolean }) {
+function Row({ row, isOpen }: { row: ListedSessionRow; isOpen: boolean }) {
   const { id, latest_decision: decision, facts, visitor_fingerprint: visitor, mark } = row
   return (
     <tr aria-selected={isOpen}>
       <td>
-        <Verdict verdict={decision.verdict} score={decision.risk_score} />
-        {mark && <span class="tag">{words(mark.label)}</span>}
+        <VerdictBadge verdict={decision.verdict} score={decision.risk_score} />
+        {mark && <span class="tag">{inWords(mark.label)}</span>}
       </td>
       <td>
         <Time at={decision.evaluated_at} />
@@ -67,7 +67,7 @@ function Row({ row, isOpen }: { row: SessionRow; isOpen: boolean }) {
           </a>
         )}
       </td>
-      <td class="number" title={facts?.signals.map(words).join(', ')}>
+      <td class="number" title={facts?.signals.map(inWords).join(', ')}>
         {facts?.signals.length}
       </td>
     </tr>

@@ -1,15 +1,15 @@
 import { useEffect, useState } from 'preact/hooks'
 import { SessionView } from '../session/session.tsx'
 import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
-import { Failure, send, useAnswer } from '../shared/api.ts'
-import { number } from '../shared/format.ts'
-import { intervalOf, now, type Span, spanOf } from '../shared/span.ts'
+import { RequestFailure, send, useAnswer } from '../shared/api.ts'
+import { formatNumber } from '../shared/format.ts'
+import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import type { Counts, One, SessionList, SessionRow } from '../shared/types.ts'
+import type { Counts, ListedSessionRow, One, SessionList } from '../shared/types.ts'
 import { isTyping } from '../shell/shell.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { Chart } from './chart.tsx'
-import { asked, filtersOf } from './fields.ts'
+import { filtersIn, requestParameters } from './fields.ts'
 import { Filters } from './filters.tsx'
 import { Groups } from './groups.tsx'
 import { Rows } from './rows.tsx'
@@ -67,8 +67,8 @@ function Search({ query }: { query: URLSearchParams }) {
   )
 }
 
-function Overall({ query, span }: { query: URLSearchParams; span: Span }) {
-  const counted = asked(query, span)
+function Overall({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
+  const counted = requestParameters(query, span)
   counted.set('interval', intervalOf(span).name)
   counted.set('group_by', 'verdict')
   const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${counted}`, { everyMs: 60_000 })
@@ -78,8 +78,8 @@ function Overall({ query, span }: { query: URLSearchParams; span: Span }) {
         {({ data }) => (
           <>
             <p class="sum">
-              <b>{number(data.sessions)}</b> sessions
-              {data.visitors !== null && `, ${number(data.visitors)} visitors`}
+              <b>{formatNumber(data.sessions)}</b> sessions
+              {data.visitors !== null && `, ${formatNumber(data.visitors)} visitors`}
               {!data.is_complete && ' (the newest ones: there are too many to read)'}
             </p>
             <Chart counts={data} span={span} />
@@ -93,12 +93,12 @@ function Overall({ query, span }: { query: URLSearchParams; span: Span }) {
 
 const pageSize = 50
 
-function List({ query, span, open }: { query: URLSearchParams; span: Span; open: string | null }) {
-  const parameters = asked(query, span)
+function List({ query, span, open }: { query: URLSearchParams; span: TimeSpan; open: string | null }) {
+  const parameters = requestParameters(query, span)
   parameters.set('limit', String(pageSize))
   const path = `/v1/sessions?${parameters}`
   const first = useAnswer<SessionList>(path, { everyMs: 5000 })
-  const [more, setMore] = useState<{ path: string; lists: SessionList[]; failure?: Failure }>({
+  const [more, setMore] = useState<{ path: string; lists: SessionList[]; failure?: RequestFailure }>({
     path,
     lists: [],
   })
@@ -112,7 +112,7 @@ function List({ query, span, open }: { query: URLSearchParams; span: Span; open:
       const list = await send<SessionList>(`${path}&cursor=${encodeURIComponent(cursor ?? '')}`)
       setMore({ path, lists: [...lists, list] })
     } catch (failure) {
-      if (failure instanceof Failure) setMore({ path, lists, failure })
+      if (failure instanceof RequestFailure) setMore({ path, lists, failure })
     }
   }
   return (
@@ -130,12 +130,12 @@ function List({ query, span, open }: { query: URLSearchParams; span: Span; open:
   )
 }
 
-function unique(rows: SessionRow[]): SessionRow[] {
+function unique(rows: ListedSessionRow[]): ListedSessionRow[] {
   return [...new Map(rows.map((row) => [row.id, row])).values()]
 }
 
 function Empty({ query }: { query: URLSearchParams }) {
-  const isFiltered = [...filtersOf(query)].length > 0
+  const isFiltered = [...filtersIn(query)].length > 0
   return (
     <div class="note">
       <strong>No sessions{isFiltered ? ' meet these filters' : ''} within this time.</strong>
@@ -153,7 +153,7 @@ function Empty({ query }: { query: URLSearchParams }) {
   )
 }
 
-function useRowKeys(rows: SessionRow[], open: string | null): void {
+function useRowKeys(rows: ListedSessionRow[], open: string | null): void {
   const ids = rows.map(({ id }) => id)
   useEffect(() => {
     const press = (event: KeyboardEvent) => {

@@ -2,7 +2,7 @@ import { place } from '../shared/address.ts'
 import { person, useAnswer } from '../shared/api.ts'
 import { Facts, Part } from '../shared/parts.tsx'
 import { Time } from '../shared/time.tsx'
-import type { ApiKey, One, Organization, ScoringModel } from '../shared/types.ts'
+import type { ApiKey, ApiModel, One, Organization } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Snippet } from './snippet.tsx'
 
@@ -11,7 +11,7 @@ export function SettingsPage() {
   const organizationId = person.value?.organization.id ?? ''
   const keys = useAnswer<{ data: ApiKey[] }>(`/v1/organizations/${organizationId}/api-keys`)
   const organization = useAnswer<One<Organization>>(`/v1/organizations/${organizationId}`)
-  const model = useAnswer<One<ScoringModel>>('/v1/scoring/model')
+  const model = useAnswer<One<ApiModel>>('/v1/scoring/model')
   const here = place.value?.environment
   return (
     <>

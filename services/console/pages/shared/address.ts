@@ -8,40 +8,40 @@ window.addEventListener('popstate', () => {
 })
 
 export const environments = ['live', 'test'] as const
-export type Environment = (typeof environments)[number]
+export type EnvironmentName = (typeof environments)[number]
 
 export const pageNames = ['overview', 'sessions', 'settings'] as const
 export type PageName = (typeof pageNames)[number]
 
-export interface Place {
-  environment: Environment
+export interface PageAddress {
+  environment: EnvironmentName
   page: PageName
   /** Of one thing of the page, as `/console/live/sessions/sid_...`. */
   id: string | null
   query: URLSearchParams
 }
 
-const isEnvironment = (text: string | undefined): text is Environment =>
+const isEnvironment = (text: string | undefined): text is EnvironmentName =>
   environments.some((one) => one === text)
 const isPage = (text: string | undefined): text is PageName => pageNames.some((one) => one === text)
 
 /** null where the path is none of the console's pages. */
-export const place = computed<Place | null>(() => placeOf(address.value))
+export const place = computed<PageAddress | null>(() => pageAddressOf(address.value))
 
-export function placeOf({ pathname, searchParams }: URL): Place | null {
+export function pageAddressOf({ pathname, searchParams }: URL): PageAddress | null {
   const [, , environment = 'live', page = 'overview', id = null, ...rest] = pathname.split('/')
   if (!isEnvironment(environment) || !isPage(page || 'overview') || rest.length > 0) return null
   return { environment, page: isPage(page) ? page : 'overview', id: id || null, query: searchParams }
 }
 
-export interface Target {
-  environment?: Environment
+export interface LinkTarget {
+  environment?: EnvironmentName
   page: PageName
   id?: string
   query?: URLSearchParams
 }
 
-export function hrefOf({ environment, page, id, query }: Target): string {
+export function hrefOf({ environment, page, id, query }: LinkTarget): string {
   const path = ['/console', environment ?? place.value?.environment ?? 'live', page, ...(id ? [id] : [])]
   const text = query?.toString()
   return path.join('/') + (text ? `?${text}` : '')

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
 
-export interface Person {
+export interface LoggedInPerson {
   id: string
   name: string
   role: string | null
@@ -13,10 +13,10 @@ export interface Person {
 }
 
 /** Who is logged in: undefined before that is known, null where nobody is. */
-export const person = signal<Person | null | undefined>(undefined)
+export const person = signal<LoggedInPerson | null | undefined>(undefined)
 
 /** What the server answered instead, or that it did not answer (status 0). */
-export class Failure extends Error {
+export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
   readonly requestId: string | null
@@ -38,7 +38,7 @@ interface Sending {
   signal?: AbortSignal
 }
 
-/** One request of `/console/api`, answered as `/v1` answers it. Throws a `Failure`. */
+/** One request of `/console/api`, answered as `/v1` answers it. Throws a `RequestFailure`. */
 export async function send<T>(
   path: string,
   { method = 'GET', body, signal: ending }: Sending = {},
@@ -54,7 +54,11 @@ export async function send<T>(
     ...(ending && { signal: ending }),
   }).catch((error: unknown) => {
     if (ending?.aborted) throw error
-    throw new Failure('The server did not answer.', { status: 0, code: 'unreachable', requestId: null })
+    throw new RequestFailure('The server did not answer.', {
+      status: 0,
+      code: 'unreachable',
+      requestId: null,
+    })
   })
   const answer = response.status === 204 ? null : await response.json().catch(() => null)
   if (response.ok) return answer
@@ -67,22 +71,22 @@ function failureOf(
   answer: { error?: { code?: string; message?: string } } | null,
 ) {
   const { code = 'unknown', message = `The server answered with status ${status}.` } = answer?.error ?? {}
-  return new Failure(message, { status, code, requestId: headers.get('x-request-id') })
+  return new RequestFailure(message, { status, code, requestId: headers.get('x-request-id') })
 }
 
-export interface Answer<T> {
+export interface AnswerState<T> {
   /** The newest answer. It stays while another one is on its way. */
   data: T | undefined
-  failure: Failure | undefined
+  failure: RequestFailure | undefined
   isLoading: boolean
   /** Asks again. */
   reload: () => void
 }
 
 /** Answers a GET, and asks again every `everyMs` while the page is visible. null asks nothing. */
-export function useAnswer<T>(path: string | null, { everyMs }: { everyMs?: number } = {}): Answer<T> {
+export function useAnswer<T>(path: string | null, { everyMs }: { everyMs?: number } = {}): AnswerState<T> {
   const environment = place.value?.environment
-  const [state, setState] = useState<Omit<Answer<T>, 'reload'>>({
+  const [state, setState] = useState<Omit<AnswerState<T>, 'reload'>>({
     data: undefined,
     failure: undefined,
     isLoading: true,
@@ -97,7 +101,7 @@ export function useAnswer<T>(path: string | null, { everyMs }: { everyMs?: numbe
         const data = await send<T>(path, { signal: ending.signal })
         setState({ data, failure: undefined, isLoading: false })
       } catch (error) {
-        if (ending.signal.aborted || !(error instanceof Failure)) return
+        if (ending.signal.aborted || !(error instanceof RequestFailure)) return
         setState((before) => ({ data: before.data, failure: error, isLoading: false }))
       }
     }

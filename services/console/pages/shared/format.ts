@@ -1,7 +1,7 @@
 const thin = '\u2009'
 
 /** `8 412`, with thin spaces. */
-export const number = (value: number): string =>
+export const formatNumber = (value: number): string =>
   Math.round(value)
     .toString()
     .replace(/\B(?=(\d{3})+$)/g, thin)
@@ -37,4 +37,4 @@ export const exact = (time: string): string => exactly.format(new Date(time))
 export const short = (id: string): string => (id.length > 16 ? `${id.slice(0, 9)}…${id.slice(-4)}` : id)
 
 /** `webdriver_detected` as people read it. */
-export const words = (name: string): string => name.replaceAll('_', ' ')
+export const inWords = (name: string): string => name.replaceAll('_', ' ')

@@ -1,6 +1,6 @@
 import { hrefWith } from './address.ts'
 import { exact } from './format.ts'
-import { iso, type lengths, type Span } from './span.ts'
+import { isoTime, type lengths, type TimeSpan } from './span.ts'
 
 const titles: Record<keyof typeof lengths, string> = {
   '1h': 'last hour',
@@ -10,7 +10,7 @@ const titles: Record<keyof typeof lengths, string> = {
 }
 
 /** Links to the usual lengths of time. A relative one stays relative in the address. */
-export function SpanChoice({ span }: { span: Span }) {
+export function SpanChoice({ span }: { span: TimeSpan }) {
   return (
     <nav class="spans" aria-label="Time">
       {Object.entries(titles).map(([length, title]) => (
@@ -24,7 +24,7 @@ export function SpanChoice({ span }: { span: Span }) {
       ))}
       {!span.last && (
         <span>
-          {exact(iso(span.since))} to {exact(iso(span.until))}
+          {exact(isoTime(span.since))} to {exact(isoTime(span.until))}
         </span>
       )}
     </nav>

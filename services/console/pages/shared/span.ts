@@ -18,7 +18,7 @@ setInterval(() => {
   now.value = thisMinute()
 }, minute)
 
-export interface Span {
+export interface TimeSpan {
   since: number
   until: number
   /** Undefined where the address has absolute times. */
@@ -28,18 +28,18 @@ export interface Span {
 const isLength = (text: string | null): text is Length => text !== null && Object.hasOwn(lengths, text)
 
 /** The time that an address asks for: `since` and `until`, or `last` up to now. */
-export function spanOf(query: URLSearchParams, until: number): Span {
+export function spanOf(query: URLSearchParams, until: number): TimeSpan {
   const [from, to] = [query.get('since'), query.get('until')].map((text) => Date.parse(text ?? ''))
   if (from !== undefined && to !== undefined && from < to) return { since: from, until: to, last: undefined }
-  const asked = query.get('last')
-  const last = isLength(asked) ? asked : usualLength
+  const named = query.get('last')
+  const last = isLength(named) ? named : usualLength
   return { since: until - lengths[last], until, last }
 }
 
-export const iso = (time: number): string => new Date(time).toISOString()
+export const isoTime = (time: number): string => new Date(time).toISOString()
 
 /** The smallest interval that gives at most 200 of them. */
-export function intervalOf({ since, until }: Span): { name: 'minute' | 'hour' | 'day'; length: number } {
+export function intervalOf({ since, until }: TimeSpan): { name: 'minute' | 'hour' | 'day'; length: number } {
   const span = until - since
   if (span <= 200 * minute) return { name: 'minute', length: minute }
   if (span <= 200 * 60 * minute) return { name: 'hour', length: 60 * minute }

@@ -1,9 +1,10 @@
 /** Members of answers of `/v1` that the pages show; `/openapi.json` has all. */
 
-export const verdicts = ['human', 'inconclusive', 'bot'] as const
-export type Verdict = (typeof verdicts)[number]
+/** As they are stacked in charts, from below. */
+export const verdictOrder = ['human', 'inconclusive', 'bot'] as const
+export type VerdictName = (typeof verdictOrder)[number]
 
-export interface SessionFacts {
+export interface ApiFacts {
   signals: string[]
   page_host: string | null
   page_path: string | null
@@ -19,23 +20,23 @@ export interface SessionFacts {
   handed_off_at: string | null
 }
 
-export interface SessionRow {
+export interface ListedSessionRow {
   id: string
   created_at: string
   client_user_id: string | null
-  latest_decision: { verdict: Verdict; risk_score: number; is_provisional: boolean; evaluated_at: string }
+  latest_decision: { verdict: VerdictName; risk_score: number; is_provisional: boolean; evaluated_at: string }
   visitor_fingerprint: { id: string } | null
   mark: { label: string; reason: string | null } | null
-  facts: SessionFacts | null
+  facts: ApiFacts | null
 }
 
 export interface SessionList {
-  data: SessionRow[]
+  data: ListedSessionRow[]
   pagination: { has_more: boolean; next_cursor?: string }
   meta: { read_to?: string | null }
 }
 
-export interface Decision {
+export interface ApiDecision {
   event_id: string
   automation_status: 'automated' | 'human' | 'uncertain'
   risk_score: number
@@ -44,7 +45,7 @@ export interface Decision {
   evaluated_at: string
 }
 
-export interface FiredSignal {
+export interface ApiSignal {
   signal: string
   role: 'risk' | 'trust' | 'context'
   category: string
@@ -52,13 +53,13 @@ export interface FiredSignal {
   signal_score: number
 }
 
-export interface SessionDetail {
+export interface ApiSession {
   id: string
   created_at: string
   client_user_id: string | null
   mark: { label: string; reason: string | null; marked_at: string } | null
-  decision: Decision
-  previous_decisions: Decision[]
+  decision: ApiDecision
+  previous_decisions: ApiDecision[]
   highlights: { key: string; effect: string; importance: string; summary: string }[]
   attribution: { labels: { kind: string; value: string; label: string; confidence: number }[] } | null
   agent: {
@@ -93,10 +94,10 @@ export interface SessionDetail {
   }
   scoring: { version: string; model: string | null }
   repeats: Record<string, { five_minutes: number; hour: number; day: number }> | null
-  signals_fired: FiredSignal[]
+  signals_fired: ApiSignal[]
 }
 
-export interface SessionGroup {
+export interface CountedGroup {
   start: string | null
   kind: 'value' | 'other' | 'ended'
   values: Record<string, string | null>
@@ -110,7 +111,7 @@ export interface Counts {
   sessions: number
   ended: number
   visitors: number | null
-  groups: SessionGroup[]
+  groups: CountedGroup[]
 }
 
 export interface One<T> {
@@ -142,7 +143,7 @@ export interface Organization {
   }
 }
 
-export interface ScoringModel {
+export interface ApiModel {
   id: string
   is_standard: boolean
   effective_at: string | null

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { type Environment, goTo, hrefOf, type PageName, place } from '../shared/address.ts'
+import mark from '../../../../infra/http/mark.svg'
+import { type EnvironmentName, goTo, hrefOf, type PageName, place } from '../shared/address.ts'
 import { person, send } from '../shared/api.ts'
 
 const icons: Record<'overview' | 'sessions' | 'settings', string> = {
@@ -25,7 +26,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </a>
       <nav class="side" aria-label="Main">
         <a class="brand" href={hrefOf({ page: 'overview' })}>
-          <img src="/assets/mark.svg" alt="" width="26" height="26" />
+          <img src={mark} alt="" width="26" height="26" />
           <span>Tidegate</span>
         </a>
         {entries.map(({ page, title }) => (
@@ -52,7 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 function Environments() {
   const here = place.value
   const known = person.value?.environments ?? []
-  const change = (environment: Environment) => {
+  const change = (environment: EnvironmentName) => {
     if (here) goTo(hrefOf({ environment, page: here.page, query: here.query }))
   }
   return (

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import type { Answer, Failure } from '../shared/api.ts'
+import type { AnswerState, RequestFailure } from '../shared/api.ts'
 
 /** What to do about a failure, where the content would be. */
-export function FailureNote({ failure, retry }: { failure: Failure; retry: () => void }) {
+export function FailureNote({ failure, retry }: { failure: RequestFailure; retry: () => void }) {
   const mayNot = failure.status === 403
   return (
     <div class="note bad" role="alert">
@@ -27,7 +27,7 @@ export function Loaded<T>({
   answer,
   children,
 }: {
-  answer: Answer<T>
+  answer: AnswerState<T>
   children: (data: T) => ComponentChildren
 }) {
   const { data, failure, isLoading, reload } = answer
