@@ -1,26 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fillSessions } from '../../bench/history/rows.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { cli, startCli } from '../support/cli.ts'
+import { cli } from '../support/cli.ts'
 import { duckDb } from '../support/duckdb.ts'
+import { killExport, unfinishedIn } from '../support/exports.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 // A million takes five minutes, which only EXPORT_ROWS=1000000 asks for.
 const rows = Number(process.env.EXPORT_ROWS ?? 400_000)
 const endsAt = Date.parse('2026-11-26T00:00:00Z')
-
-interface Manifest {
-  state: string
-  rows: number
-  parts: { file: string; from: number; to: number; rows: number | null }[]
-}
 
 let database: TestDatabase
 let folder: string
@@ -52,13 +46,7 @@ async function dropIndexes(): Promise<void> {
 }
 
 const outputOf = (name: string) => path.join(folder, name)
-const manifestOf = async (name: string): Promise<Manifest> =>
-  JSON.parse(await readFile(path.join(outputOf(name), 'manifest.json'), 'utf8'))
-const madeIn = ({ parts }: Manifest) => parts.filter((part) => part.rows !== null)
-
-const exporting = (name: string, ...flags: string[]) => [
-  ...['export', 'sessions', '--output', outputOf(name), '--json', ...flags],
-]
+const exporting = (name: string) => ['export', 'sessions', '--output', outputOf(name), '--json']
 
 /**
  * The last session is erased, and the one before it and the first are decided again, long after the export began. The
@@ -79,22 +67,12 @@ async function changed(): Promise<{ session_id: string; risk_score: number }> {
   return first
 }
 
-/** Kills the command once it has made so many parts more, wherever it then is. */
-async function killedAfter(name: string, parts: number, ...flags: string[]): Promise<Manifest> {
-  const before = madeIn(await manifestOf(name).catch(() => ({ state: '', rows: 0, parts: [] }))).length
-  const child = startCli(exporting(name, ...flags), settings)
-  for (let made = before; made < before + parts; await sleep(20)) {
-    expect(child.exitCode).toBeNull()
-    made = madeIn(await manifestOf(name).catch(() => ({ state: '', rows: 0, parts: [] }))).length
-  }
-  child.kill('SIGKILL')
-  await child.result
-  return manifestOf(name)
-}
-
 needs('python-duckdb').describe('an export of many sessions', () => {
   it('that is killed three times has each session once', async () => {
-    for (const parts of [1, 2, 2]) expect((await killedAfter('all', parts)).state).toBe('unfinished')
+    for (const parts of [1, 2, 2])
+      expect(await killExport(exporting('all'), { settings, folder: outputOf('all'), parts })).toMatchObject({
+        state: 'unfinished',
+      })
     const before = await changed()
     const ended = await cli(exporting('all'), settings)
     expect(ended, ended.stderr).toMatchObject({ code: 0, stderr: '' })
@@ -121,6 +99,6 @@ needs('python-duckdb').describe('an export of many sessions', () => {
     expect(early).toEqual([[before.risk_score]])
     const late = await duckDb(`select risk_score from ${files} where evaluated_at > now()::timestamp`)
     expect(late).toEqual([[77]])
-    expect((await readdir(outputOf('all'))).filter((name) => name.endsWith('.part'))).toEqual([])
+    expect(await unfinishedIn(outputOf('all'))).toEqual([])
   }, 1_200_000)
 })

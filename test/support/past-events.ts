@@ -15,6 +15,9 @@ export interface EventWriter {
   close(): Promise<void>
 }
 
+// A busy machine confirms as many in time.
+const atOnce = 100
+
 /** Writes to the log of these settings beside its servers. */
 export async function openEventWriter(settings: Readonly<Record<string, string>>): Promise<EventWriter> {
   const { DATABASE_URL: url = '' } = settings
@@ -22,8 +25,13 @@ export async function openEventWriter(settings: Readonly<Record<string, string>>
   const log = await openLog({ config: readConfig(settings), pool, url, logger: silent })
   const codec = createCodec()
   return {
-    append: (events) =>
-      log.append(events.map((event) => codec.toCausedRecord(event, pastMeta(event), testCause))),
+    async append(events) {
+      const records = events.map((event) => codec.toCausedRecord(event, pastMeta(event), testCause))
+      const placed: Position[] = []
+      for (let from = 0; from < records.length; from += atOnce)
+        placed.push(...(await log.append(records.slice(from, from + atOnce))))
+      return placed
+    },
     async close() {
       await log.close()
       await pool.end()
