@@ -41,7 +41,7 @@ export const peopleView = `export default {
   handle({ type, data, facts }) {
     const { session_id, request, visitor } = data
     const said = facts
-      ? { address: facts.ip_address, url: request.url, agent: facts.user_agent, visitor: visitor.id }
+      ? { address: facts.ip_address, url: request.url, agent: facts.user_agent, visitor: visitor?.id }
       : { user: data.client_user_id }
     return [{ table: 'people', key: { session_id }, to: (row) => ({ session_id, ...row, ...said }) }]
   },

@@ -1,0 +1,208 @@
+import { randomInt } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPool, lockKey } from '../../infra/postgres/pool.ts'
+import { startCli } from '../support/cli.ts'
+import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
+import { createNumbers } from '../support/hand.ts'
+import { type EventWriter, openEventWriter, pastErasure, pastEvents } from '../support/past-events.ts'
+
+const start = Date.UTC(2024, 0, 1)
+const sessions = 1000
+const perTurn = 40
+const patient = { timeoutMs: 240_000 }
+
+interface Report {
+  build: number
+  equal: boolean
+  switched: boolean
+  resumedFrom: { offset: number }[]
+  tables: { differences: unknown[] }[]
+}
+
+describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
+  let cluster: Cluster
+  let writer: EventWriter
+  let pool: ReturnType<typeof createPool>
+  let written = 0
+  let erased = 0
+  let sent = 0
+
+  beforeAll(async () => {
+    cluster = await startCluster({ log, processes: 1, roles: 'projections,api' })
+    pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    writer = await openEventWriter(cluster.settings)
+    // What a rebuild is about to do waits for whoever holds the lock of that command.
+    await pool.query(`create function wait_at_gate() returns event_trigger language plpgsql as
+      $$ begin perform pg_advisory_xact_lock_shared(hashtext(tg_tag)); end $$;
+      create event trigger gates on ddl_command_start execute function wait_at_gate()`)
+    for (; written < sessions; written += 250)
+      await append(pastEvents(cluster.owner, { from: written, count: 250, start }))
+    await caughtUp()
+  }, 600_000)
+  afterAll(async () => {
+    await writer?.close()
+    await pool?.end()
+    await cluster?.stop()
+  })
+
+  async function append(events: Parameters<EventWriter['append']>[0]): Promise<void> {
+    await writer.append(events)
+    sent += events.length
+  }
+
+  /** More comes, also of what was read before the kill. */
+  async function happen(): Promise<void> {
+    await append([
+      ...pastEvents(cluster.owner, { from: written, count: perTurn, start }),
+      pastErasure(cluster.owner, 200 * erased + 3),
+    ])
+    written += perTurn
+    erased += 1
+    await caughtUp()
+  }
+
+  const offsetsOf = async (status: 'live' | 'building'): Promise<number> => {
+    const { rows } = await pool.query<{ sum: number }>(
+      `select coalesce(sum(next_offset), 0)::float8 as sum from tidegate.projection_offsets
+       join tidegate.projection_builds using (projection, build) where projection = 'sessions' and status = $1`,
+      [status],
+    )
+    return rows[0]?.sum ?? 0
+  }
+
+  const caughtUp = () => eventually(async () => expect(await offsetsOf('live')).toBe(sent), patient)
+
+  /** Builds that have tables, and which is live. */
+  async function builds(): Promise<{ build: number; status: string }[]> {
+    const { rows } = await pool.query<{ build: number; status: string }>(
+      `select build, status from tidegate.projection_builds join pg_namespace on nspname = schema_name
+       where projection = 'sessions' order by build`,
+    )
+    return rows
+  }
+
+  const statusOf = async (build: number) => (await builds()).find((one) => one.build === build)?.status
+
+  /** All rows that readers see, but for what is made of them when nobody waits for it. */
+  async function rowsSeen(): Promise<Record<string, unknown>> {
+    const seen: Record<string, unknown> = {}
+    for (const table of ['sessions', 'decisions', 'visitors', 'visitor_sessions', 'session_marks']) {
+      const { rows } = await pool.query(
+        `select count(*)::int as count, md5(string_agg(md5(t::text), '' order by md5(t::text))) as digest from read.${table} t`,
+      )
+      seen[table] = rows[0]
+    }
+    return seen
+  }
+
+  function begin(...flags: string[]) {
+    const child = startCli(['rebuild', 'sessions', '--json', ...flags], cluster.settings)
+    return {
+      runs: () => expect([child.exitCode, child.signalCode]).toEqual([null, null]),
+      async kill(): Promise<string> {
+        child.kill('SIGKILL')
+        const { stderr } = await child.result
+        return stderr
+      },
+      async report(): Promise<Report> {
+        const { code, stdout, stderr } = await child.result
+        expect(code, `${stdout.slice(0, 4000)}${stderr}`).toBe(0)
+        return JSON.parse(stdout)
+      },
+    }
+  }
+
+  /** Its connections are gone, so that the next one finds what they have left. */
+  async function released(): Promise<void> {
+    const key = lockKey('tidegate:rebuild:sessions')
+    const { rows } = await pool.query(
+      `select pg_try_advisory_xact_lock($1) as is_free, count(*)::int as waiting from pg_locks
+       where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`,
+      [key],
+    )
+    expect(rows[0]).toEqual({ is_free: true, waiting: 0 })
+  }
+
+  /** What the command said. It is killed once its build has read so many records. */
+  async function killAt(records: number): Promise<string> {
+    const rebuild = begin()
+    await eventually(
+      async () => {
+        rebuild.runs()
+        expect(await offsetsOf('building')).toBeGreaterThan(records)
+      },
+      { ...patient, intervalMs: 2 },
+    )
+    const said = await rebuild.kill()
+    await eventually(released, patient)
+    return said
+  }
+
+  /** It is killed while it waits for a lock that somebody holds. */
+  async function killBefore(lock: string, ...flags: string[]): Promise<string> {
+    const holder = await pool.connect()
+    await holder.query(`select ${lock}`)
+    const rebuild = begin(...flags)
+    await eventually(async () => {
+      rebuild.runs()
+      const { rows } = await pool.query(
+        `select from pg_locks waiting join pg_locks held using (locktype, database, classid, objid, objsubid)
+         where held.pid = pg_backend_pid() or held.pid = $1 and not waiting.granted and held.granted and locktype = 'advisory'`,
+        [(await holder.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid],
+      )
+      expect(rows.length).toBeGreaterThan(0)
+    }, patient)
+    const said = await rebuild.kill()
+    holder.release(true)
+    await eventually(released, patient)
+    return said
+  }
+
+  const beforeCommand = (tag: string) => `pg_advisory_lock(hashtext('${tag}'))`
+
+  test('goes on after each kill, and equals the live one', async () => {
+    const seed = randomInt(2 ** 32)
+    console.log(`kills of a rebuild on ${log}: seed ${seed}`)
+    const random = createNumbers(seed)
+    const goesOn = /goes on behind the (\d+) records/
+    const first = (await builds())[0]?.build ?? 0
+    const build = first + 1
+
+    expect(await killAt(random() * sent * 0.4)).not.toMatch(goesOn)
+    let read = await offsetsOf('building')
+    const wentOn = async (said: string) => {
+      expect(said).toMatch(goesOn)
+      expect(Number(goesOn.exec(said)?.[1])).toBeGreaterThanOrEqual(read)
+      read = await offsetsOf('building')
+    }
+    await happen()
+    await wentOn(await killAt(read + random() * (sent - read) * 0.8))
+    await happen()
+    await wentOn(await killBefore(beforeCommand('CREATE INDEX')))
+    await happen()
+    await wentOn(await killBefore(`pg_advisory_lock_shared(${lockKey('tidegate:projection:sessions')})`))
+    await happen()
+    const live = await rowsSeen()
+    await wentOn(await killBefore(beforeCommand('CREATE VIEW')))
+    expect(await builds()).toEqual([
+      { build: first, status: 'live' },
+      { build, status: 'building' },
+    ])
+    await wentOn(await killBefore(beforeCommand('DROP SCHEMA')))
+    expect(await builds()).toEqual([
+      { build: first, status: 'retired' },
+      { build, status: 'live' },
+    ])
+    expect(await rowsSeen()).toEqual(live)
+
+    const equal = { equal: true, switched: true, resumedFrom: [] }
+    expect(await begin().report()).toMatchObject({ ...equal, build: build + 1 })
+    await killAt(random() * sent * 0.4)
+    expect(await statusOf(build + 2)).toBe('building')
+    expect(await begin('--from-scratch').report()).toMatchObject({ ...equal, build: build + 3 })
+    expect(await builds()).toEqual([{ build: build + 3, status: 'live' }])
+    expect(await rowsSeen()).toEqual(live)
+    expect(live).toMatchObject({ sessions: { count: written - erased } })
+  }, 900_000)
+})
