@@ -261,7 +261,7 @@ export const endpoints: Record<string, Endpoint> = {
   removeAgentDirectory: {
     scope: 'organizations:update',
     success: 200,
-    elsewhere: 404,
+    elsewhere: 200,
     example: async (context) => {
       const { organizationId, world, succeeds } = context
       const domain = `${randomBytes(4).toString('hex')}.example`
