@@ -53,7 +53,7 @@ const undescribed = [
   'GET /gate/receipt/{gateSessionId}',
   'GET /llms.txt',
 ]
-const isFile = (route: string) => route.startsWith('GET /gate/assets/') || /^GET \/docs\/.*\.md$/.test(route)
+const isFile = (route: string) => route.startsWith('GET /gate/assets/') || /^GET \/docs(?:\/|$)/.test(route)
 // Its routes are those of `/v1` once more, for people.
 const isOfConsole = (route: string) => route.includes(' /console')
 
