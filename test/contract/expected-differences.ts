@@ -229,6 +229,11 @@ export const expectedDifferences: Expected[] = [
     count: 4,
   },
   {
+    reason: 'A list says what its sessions are filtered by.',
+    lines: /^SessionSummary > facts: added$/,
+    count: 1,
+  },
+  {
     reason: 'People correct visitors.',
     lines: /^POST .*\/visitors\/\{visitorId\}\/(splits|merges): added$/,
     count: 2,
