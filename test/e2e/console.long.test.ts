@@ -134,6 +134,17 @@ test('the environment is in the address, and the other one has none of its sessi
   await page.getByText('No sessions within this time').waitFor()
 })
 
+test('who is logged in is asked before another link logs in', async () => {
+  const questions: string[] = []
+  page.on('dialog', (dialog) => {
+    questions.push(dialog.message())
+    void dialog.dismiss()
+  })
+  await open('live/overview#code=conlog_of_a_stranger')
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  expect(questions).toEqual([expect.stringContaining('You are logged in as')])
+})
+
 test('who signs out has to log in, and a key does it', async () => {
   await open('live/overview')
   await page.locator('summary', { hasText: /\S/ }).first().click()

@@ -2,15 +2,21 @@ import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { type LoggedInPerson, person, RequestFailure, send } from '../shared/api.ts'
 
-/** Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once. */
+/**
+ * Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once.
+ * Whoever is logged in is asked first, because the link may be a stranger's, who would then see what is done here.
+ */
 export async function arrive(): Promise<void> {
   const code = new URLSearchParams(window.location.hash.slice(1)).get('code')
-  if (code) {
-    window.history.replaceState(null, '', window.location.pathname + window.location.search)
+  if (code) window.history.replaceState(null, '', window.location.pathname + window.location.search)
+  const known = await whoIsLoggedIn()
+  if (code && (!known || window.confirm(`You are logged in as ${known.name}. Log in by this link instead?`)))
     await logIn({ code })
-  }
-  person.value = (await send<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
+  person.value = code ? await whoIsLoggedIn() : known
 }
+
+const whoIsLoggedIn = async (): Promise<LoggedInPerson | null> =>
+  (await send<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
 
 async function logIn(by: { code: string } | { secret_key: string }): Promise<void> {
   try {
