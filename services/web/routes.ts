@@ -54,6 +54,7 @@ async function pageRoutes(app: FastifyInstance, publishableKey: string | undefin
   }
 }
 
+// Elsewhere the console may be on a port of its own, inside.
 function withoutDemo(text: string): string {
-  return text.replace(/^.*href="\/demo".*\n/gm, '')
+  return text.replace(/^.*href="\/(?:demo|console)".*\n/gm, '')
 }
