@@ -96,12 +96,12 @@ const vector: Lenient<number[] | null> = {
   },
 }
 
-interface Axes {
+export interface MotionAxes {
   bias: number[]
   noise: number[]
 }
 
-const axes: Lenient<Axes | null> = {
+const axes: Lenient<MotionAxes | null> = {
   form: '{ bias, noise }, each 3 numbers',
   parse(value) {
     const { bias, noise } = isObject(value) ? value : {}

@@ -20,10 +20,15 @@ function marked(form: Form, member: string, marks: Marks): Json {
   if (/^(text|hash)\b/.test(form)) return marks.text(member)
   if (form.endsWith('counts by name')) return { [marks.text(member)]: 3 }
   if (/^up to \d+: text/.test(form)) return [marks.text(member)]
+  if (/^up to \d+: (count|integer)/.test(form)) return [3]
   if (/^up to \d+: \{ brand, version \}/.test(form))
     return [{ brand: marks.text(`${member}.brand`), version: marks.text(`${member}.version`) }]
   // Answers are filled below, and reasons are of a list.
   if (/^up to \d+: \{ (id, answer|group, reason) \}/.test(form)) return []
+  if (form === '{ bias, noise }, each 3 numbers') {
+    const axes = (name: string) => ['x', 'y', 'z'].map((axis) => marks.number(`${member}.${name}.${axis}`))
+    return { bias: axes('bias'), noise: axes('noise') }
+  }
   if (form === 'number' || form === 'size') return marks.number(member)
   if (form === 'integer' || form === 'count') return 3
   if (form === 'boolean') return true
