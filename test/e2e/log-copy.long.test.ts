@@ -306,5 +306,5 @@ describe('an installation that moves to Kafka', () => {
     expect(rows).toEqual([{ sessions: 2 * devices.length + 1 }])
     await rebuildAll(moved)
     expect(receiver.requests.filter(({ nth }) => nth > 1)).toEqual([])
-  }, 240_000)
+  }, 480_000)
 })

@@ -48,7 +48,27 @@ export async function organizations(world: World): Promise<void> {
       'the same status': { status: 'active' },
     },
   )
+  await agentDirectories(world)
   await endings(world)
+}
+
+async function agentDirectories(world: World): Promise<void> {
+  const { record, live, own } = world
+  const path = `${own}/agent-directories`
+  const add = { name: 'add agent directory', method: 'POST', path, headers: live }
+  await withBodies(world, add, {
+    'nothing in it': {},
+    'no domain': { domain: 'https://agent.example/' },
+    'all is well': { domain: 'Agent.example', name: 'Acme' },
+  })
+  await record({ name: 'agent directories', method: 'GET', path, headers: live })
+  for (const times of ['once', 'twice'])
+    await record({
+      name: `remove agent directory, ${times}`,
+      method: 'DELETE',
+      path: `${path}/agent.example`,
+      headers: live,
+    })
 }
 
 async function idempotency({ record, live, test }: World): Promise<void> {
