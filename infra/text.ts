@@ -55,3 +55,10 @@ const entities: Record<string, string> = {
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
 }
+
+const characters = Object.fromEntries(Object.entries(entities).map(([character, entity]) => [entity, character]))
+
+/** The text of what `escapeHtml` wrote. */
+export function unescapeHtml(html: string): string {
+  return html.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] ?? entity)
+}

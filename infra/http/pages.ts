@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 
 export const contentTypes = {
   html: 'text/html; charset=utf-8',
@@ -98,30 +98,47 @@ export function madeOnceRoute(
   { url, type, schema = { hide: true }, make }: MadeOnce,
   headers: Record<string, string> = {},
 ): void {
-  let made: Promise<Packed> | undefined
+  const made = madeOnce(async () => pack(await make()))
   app.get(url, { schema }, async (request, reply) => {
-    made ??= pack(make).catch((error) => {
-      made = undefined
-      throw error
-    })
-    const { plain, gzipped, etag } = await made
-    reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding', ...headers, etag })
+    const packed = await made()
+    reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding', ...headers, etag: packed.etag })
     reply.header('content-type', contentTypes[type])
-    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
-    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(plain)
-    return reply.header('content-encoding', 'gzip').send(gzipped)
+    return sendPacked(request, reply, packed)
   })
 }
 
-interface Packed {
+/** Remembers what was made, unless that failed. */
+export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make().catch((error) => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
+}
+
+export interface Packed {
   plain: Buffer
   gzipped: Buffer
   etag: string
 }
 
-async function pack(make: MadeOnce['make']): Promise<Packed> {
-  const plain = Buffer.from(await make())
+export async function pack(content: string | Buffer): Promise<Packed> {
+  const plain = Buffer.from(content)
   return { plain, gzipped: await promisify(gzip)(plain), etag: etagOf(plain) }
+}
+
+/** Answers in the form that the client takes, or that it has it already. The headers are the caller's. */
+export function sendPacked(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  reply: FastifyReply,
+  { plain, gzipped, etag }: Packed,
+): FastifyReply {
+  if (matchesEtag(headers['if-none-match'], etag)) return reply.code(304).send()
+  if (!acceptsGzip(headers['accept-encoding'])) return reply.send(plain)
+  return reply.header('content-encoding', 'gzip').send(gzipped)
 }
 
 /** Weak, because the plain and the packed bytes share it. */
@@ -129,7 +146,7 @@ export function etagOf(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
 }
 
-export function acceptsGzip(header: string | string[] | undefined): boolean {
+function acceptsGzip(header: string | string[] | undefined): boolean {
   return /(^|,)\s*gzip\s*(?!;\s*q=0(\.0*)?\s*(,|$))/i.test(String(header ?? ''))
 }
 

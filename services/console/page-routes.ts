@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../infra/errors/errors.ts'
 import {
-  acceptsGzip,
   contentTypes,
-  etagOf,
   type FileType,
   isolation,
-  matchesEtag,
+  madeOnce,
+  type Packed,
+  pack,
   pageHeaders,
+  sendPacked,
 } from '../../infra/http/pages.ts'
 import { buildPages } from './bundle.ts'
 
@@ -30,28 +30,20 @@ export async function pageRoutes(app: FastifyInstance): Promise<void> {
   assetRoute(app)
 }
 
-interface Asset {
-  plain: Buffer
-  gzipped: Buffer
-  etag: string
-}
-
 // Made at the first request, because most starts are of processes that show no console.
 function assetRoute(app: FastifyInstance): void {
-  let made: Promise<Map<string, Asset>> | undefined
+  const assets = madeOnce(packedAssets)
   app.get<{ Params: { name: string } }>(
     '/console/assets/:name',
     { schema: { hide: true } },
-    async ({ params: { name }, headers: sent }, reply) => {
-      made ??= makeAssets()
-      const asset = (await made).get(name)
-      if (!asset) throw new ApiError('request.not_found')
-      const { plain, gzipped, etag } = asset
+    async (request, reply) => {
+      const { name } = request.params
+      const packed = (await assets()).get(name)
+      if (!packed) throw new ApiError('request.not_found')
+      const { etag } = packed
       reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'Accept-Encoding', etag })
       reply.header('content-type', contentTypes[typeOf(name)])
-      if (matchesEtag(sent['if-none-match'], etag)) return reply.code(304).send()
-      if (!acceptsGzip(sent['accept-encoding'])) return reply.send(plain)
-      return reply.header('content-encoding', 'gzip').send(gzipped)
+      return sendPacked(request, reply, packed)
     },
   )
 }
@@ -61,10 +53,7 @@ function typeOf(name: string): FileType {
   return name.endsWith('.svg') ? 'svg' : 'js'
 }
 
-async function makeAssets(): Promise<Map<string, Asset>> {
-  const assets = (await buildPages()).map(({ name, text }): [string, Asset] => {
-    const plain = Buffer.from(text)
-    return [name, { plain, gzipped: gzipSync(plain), etag: etagOf(plain) }]
-  })
-  return new Map(assets)
+async function packedAssets(): Promise<Map<string, Packed>> {
+  const assets = await buildPages()
+  return new Map(await Promise.all(assets.map(async ({ name, text }) => [name, await pack(text)] as const)))
 }

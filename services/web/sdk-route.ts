@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { acceptsGzip, etagOf, matchesEtag } from '../../infra/http/pages.ts'
+import { etagOf, type Packed, sendPacked } from '../../infra/http/pages.ts'
 import { buildSdk } from './build-sdk.ts'
 
 const schema = {
@@ -14,7 +14,7 @@ const schema = {
 /** GET /t.js: a module script that any site may load; five minutes fresh, then requested again by ETag. */
 export function sdkRoute(
   app: FastifyInstance,
-  { source, gzipped, etag }: Awaited<ReturnType<typeof bundleSdk>>,
+  sdk: Packed,
 ): void {
   const headers = {
     'content-type': 'text/javascript; charset=utf-8',
@@ -23,28 +23,26 @@ export function sdkRoute(
     'cross-origin-resource-policy': 'cross-origin',
     'x-content-type-options': 'nosniff',
     vary: 'Accept-Encoding',
-    etag,
+    etag: sdk.etag,
   }
   app.get('/t.js', { schema }, async (request, reply) => {
     reply.headers(headers)
-    if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
-    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(source)
-    return reply.header('content-encoding', 'gzip').send(gzipped)
+    return sendPacked(request, reply, sdk)
   })
 }
 
 export const maxGzipBytes = 45 * 1024
 
 /** The browser SDK in both forms. Throws when it has grown over `maxGzipBytes`. */
-export async function bundleSdk() {
-  const source = Buffer.from(await buildSdk())
-  const gzipped = gzipSync(source, { level: 9 })
+export async function bundleSdk(): Promise<Packed> {
+  const plain = Buffer.from(await buildSdk())
+  const gzipped = gzipSync(plain, { level: 9 })
   if (gzipped.length > maxGzipBytes)
     throw new Error(`The SDK has ${gzipped.length} bytes gzipped, more than ${maxGzipBytes}`)
-  return { source, gzipped, etag: etagOf(source) }
+  return { plain, gzipped, etag: etagOf(plain) }
 }
 
 if (import.meta.main) {
-  const { source, gzipped } = await bundleSdk()
-  console.log(`t.js: ${source.length} bytes, ${gzipped.length} gzipped (limit ${maxGzipBytes})`)
+  const { plain, gzipped } = await bundleSdk()
+  console.log(`t.js: ${plain.length} bytes, ${gzipped.length} gzipped (limit ${maxGzipBytes})`)
 }

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { Marked } from 'marked'
-import { escapeHtml } from '../../../infra/text.ts'
+import { escapeHtml, unescapeHtml } from '../../../infra/text.ts'
 
 export interface Heading {
   level: number
@@ -79,12 +79,8 @@ function distinct(slug: string, taken: Map<string, number>): string {
   return count === 0 ? slug : `${slug}-${count}`
 }
 
-const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" }
-
 /** The text of HTML, in which tags are replaced by `gap`. */
 export const htmlText = (html: string, gap: string): string =>
-  html
-    .replace(/<[^>]*>/g, gap)
-    .replace(/&(lt|gt|amp|quot|#39);/g, (_, name: string) => entities[name] ?? '')
+  unescapeHtml(html.replace(/<[^>]*>/g, gap))
     .replace(/\s+/g, ' ')
     .trim()

@@ -15,7 +15,7 @@ const newer = [
 let source: string
 
 beforeAll(async () => {
-  source = String((await bundleSdk()).source)
+  source = String((await bundleSdk()).plain)
 })
 
 test.each(newer)('the SDK has no %s', (name) => {

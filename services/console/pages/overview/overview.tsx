@@ -1,11 +1,11 @@
 import { Chart } from '../sessions/chart.tsx'
 import { type Field, filterTitles } from '../sessions/fields.ts'
 import { hrefOf } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
+import { useCounts } from '../shared/counts.ts'
 import { formatNumber, inWords, share } from '../shared/format.ts'
 import { intervalOf, isoTime, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import { type Counts, type One, verdictOrder } from '../shared/types.ts'
+import { type Counts, verdictOrder } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 
@@ -41,7 +41,7 @@ function OverTime({ span }: { span: TimeSpan }) {
     interval: intervalOf(span).name,
     group_by: 'verdict',
   })
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${parameters}`, { everyMs: 60_000 })
+  const answer = useCounts(parameters)
   return (
     <Loaded answer={answer}>
       {({ data }) => (
@@ -81,7 +81,7 @@ interface TopProps {
 
 function Top({ field, title, span, only }: TopProps) {
   const parameters = new URLSearchParams({ ...timesOf(span), ...only, group_by: field, top: '6' })
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${parameters}`, { everyMs: 60_000 })
+  const answer = useCounts(parameters)
   return (
     <section class="part">
       <h2>{title}</h2>

@@ -4,7 +4,7 @@ import { inWords } from '../shared/format.ts'
 
 const labels = ['human', 'bot', 'fraud', 'legitimate']
 
-export const may = (scope: string): boolean =>
+const may = (scope: string): boolean =>
   person.value?.scopes.some((one) => one === scope || one === '*') ?? false
 
 /** Says what the session really was. A newer mark takes the place of this one. */

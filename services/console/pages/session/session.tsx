@@ -1,6 +1,7 @@
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { exact, inWords } from '../shared/format.ts'
+import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiDecision, ApiSession, One, VerdictName } from '../shared/types.ts'
@@ -145,14 +146,7 @@ function Decisions({ decisions }: { decisions: ApiDecision[] }) {
   return (
     <Part title="Decisions">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Verdict</th>
-            <th scope="col">Status</th>
-            <th scope="col">Phase</th>
-          </tr>
-        </thead>
+        <Head columns={['When', 'Verdict', 'Status', 'Phase']} />
         <tbody>
           {decisions.map((one) => (
             <tr key={one.event_id}>

@@ -1,5 +1,6 @@
 import { hrefOf } from '../shared/address.ts'
 import { inWords } from '../shared/format.ts'
+import { Head } from '../shared/head.tsx'
 import { Part } from '../shared/parts.tsx'
 import type { ApiSession, ApiSignal } from '../shared/types.ts'
 
@@ -11,16 +12,7 @@ export function Why({ session: { signals_fired: fired } }: { session: ApiSession
     <Part title="Signals">
       <div class="scroll">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Signal</th>
-              <th scope="col">Kind</th>
-              <th scope="col" class="number">
-                Points
-              </th>
-              <td />
-            </tr>
-          </thead>
+          <Head columns={['Signal', 'Kind', 'Points', '']} numbers={['Points']} />
           <tbody>
             {signals.map((one) => (
               <Signal key={one.signal} fired={one} />

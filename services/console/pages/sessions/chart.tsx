@@ -3,6 +3,7 @@ import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { goTo, hrefWith } from '../shared/address.ts'
 import { exact, formatNumber } from '../shared/format.ts'
+import { Head } from '../shared/head.tsx'
 import { intervalOf, isoTime, lengths, type TimeSpan } from '../shared/span.ts'
 import { type Counts, type VerdictName, verdictOrder } from '../shared/types.ts'
 
@@ -140,16 +141,7 @@ function Table({ buckets }: { buckets: Bucket[] }) {
   return (
     <div class="scroll">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            {verdictOrder.map((verdict) => (
-              <th scope="col" class="number" key={verdict}>
-                {verdict}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Head columns={['From', ...verdictOrder]} numbers={verdictOrder} />
         <tbody>
           {buckets.map(({ at, sessions }) => (
             <tr key={at}>

@@ -1,9 +1,9 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { goTo, hrefWith } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
+import { useCounts } from '../shared/counts.ts'
 import { formatNumber, inWords } from '../shared/format.ts'
+import { useKeys } from '../shared/keys.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
-import type { Counts, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { type Field, fieldNames, filtersIn, filterTitles, isGrouped } from './fields.ts'
 
@@ -47,9 +47,12 @@ function Chip({ name, value, query }: { name: string; value: string; query: URLS
   )
 }
 
+// One function, because another one at each rendering would take the focus back each time.
+const focusOn = (select: HTMLSelectElement | null) => select?.focus()
+
 function AddFilter({ query, span, done }: { query: URLSearchParams; span: TimeSpan; done: () => void }) {
   const [field, setField] = useState<Field>('verdict')
-  useEscape(done)
+  useKeys(({ key }) => key === 'Escape' && done(), [done])
   const choose = (value: string) => {
     goTo(hrefWith({ [field]: [...new Set([...query.getAll(field), value])] }))
     done()
@@ -59,7 +62,7 @@ function AddFilter({ query, span, done }: { query: URLSearchParams; span: TimeSp
       <label>
         Field
         <select
-          ref={(select) => select?.focus()}
+          ref={focusOn}
           value={field}
           onChange={({ currentTarget: { value } }) => isField(value) && setField(value)}
         >
@@ -92,7 +95,7 @@ function Offered({ field, query, span, choose }: Offer) {
   const parameters = new URLSearchParams([...others, ['group_by', field], ['top', String(offered)]])
   parameters.set('since', isoTime(span.since))
   parameters.set('until', isoTime(span.until))
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${parameters}`)
+  const answer = useCounts(parameters)
   return (
     <>
       <label>
@@ -144,14 +147,4 @@ function Typed({ field, choose }: Pick<Offer, 'field' | 'choose'>) {
       <button type="submit">Add</button>
     </form>
   )
-}
-
-function useEscape(act: () => void): void {
-  useEffect(() => {
-    const press = ({ key }: KeyboardEvent) => {
-      if (key === 'Escape') act()
-    }
-    document.addEventListener('keydown', press)
-    return () => document.removeEventListener('keydown', press)
-  }, [act])
 }

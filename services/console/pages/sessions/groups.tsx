@@ -1,8 +1,8 @@
 import { goTo, hrefWith } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
+import { useCounts } from '../shared/counts.ts'
 import { formatNumber, share } from '../shared/format.ts'
+import { Head } from '../shared/head.tsx'
 import type { TimeSpan } from '../shared/span.ts'
-import type { Counts, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { type Field, fieldNames, filterTitles, isGrouped, requestParameters } from './fields.ts'
 
@@ -34,22 +34,12 @@ function Counted({ field, query, span }: { field: Field; query: URLSearchParams;
   const counted = requestParameters(query, span)
   counted.set('group_by', field)
   counted.set('top', '25')
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${counted}`, { everyMs: 60_000 })
+  const answer = useCounts(counted)
   return (
     <Loaded answer={answer}>
       {({ data }) => (
         <table>
-          <thead>
-            <tr>
-              <th scope="col">{filterTitles[field]}</th>
-              <th scope="col" class="number">
-                Sessions
-              </th>
-              <th scope="col" class="number">
-                Share
-              </th>
-            </tr>
-          </thead>
+          <Head columns={[filterTitles[field], 'Sessions', 'Share']} numbers={['Sessions', 'Share']} />
           <tbody>
             {data.groups.map(({ kind, values, sessions }) => {
               const value = values[field]

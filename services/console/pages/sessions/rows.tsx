@@ -1,5 +1,6 @@
 import { hrefWith } from '../shared/address.ts'
 import { inWords, short } from '../shared/format.ts'
+import { Head } from '../shared/head.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ListedSessionRow } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
@@ -9,15 +10,10 @@ export function Rows({ rows, open }: { rows: ListedSessionRow[]; open: string | 
   return (
     <div class="scroll">
       <table class="rows">
-        <thead>
-          <tr>
-            {['Verdict', 'When', 'Session', 'Page', 'From', 'Browser', 'Visitor', 'Signals'].map((title) => (
-              <th scope="col" key={title}>
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Head
+          columns={['Verdict', 'When', 'Session', 'Page', 'From', 'Browser', 'Visitor', 'Signals']}
+          numbers={['Signals']}
+        />
         <tbody>
           {rows.map((row) => (
             <Row key={row.id} row={row} isOpen={row.id === open} />

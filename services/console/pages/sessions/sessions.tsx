@@ -1,12 +1,13 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { SessionView } from '../session/session.tsx'
-import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
+import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { RequestFailure, send, useAnswer } from '../shared/api.ts'
+import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
+import { usePageKeys } from '../shared/keys.ts'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import type { Counts, ListedSessionRow, One, SessionList } from '../shared/types.ts'
-import { isTyping } from '../shell/shell.tsx'
+import type { ListedSessionRow, SessionList } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Chart } from './chart.tsx'
 import { filtersIn, requestParameters } from './fields.ts'
@@ -71,7 +72,7 @@ function Overall({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
   const counted = requestParameters(query, span)
   counted.set('interval', intervalOf(span).name)
   counted.set('group_by', 'verdict')
-  const answer = useAnswer<One<Counts>>(`/v1/sessions/aggregates?${counted}`, { everyMs: 60_000 })
+  const answer = useCounts(counted)
   return (
     <section aria-label="Over time">
       <Loaded answer={answer}>
@@ -155,9 +156,8 @@ function Empty({ query }: { query: URLSearchParams }) {
 
 function useRowKeys(rows: ListedSessionRow[], open: string | null): void {
   const ids = rows.map(({ id }) => id)
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return
+  usePageKeys(
+    (event) => {
       const step = { j: 1, k: -1 }[event.key]
       if (event.key === '/') {
         event.preventDefault()
@@ -167,9 +167,8 @@ function useRowKeys(rows: ListedSessionRow[], open: string | null): void {
       if (event.key === 'Enter' && open && event.target === document.body)
         goTo(hrefOf({ page: 'sessions', id: open }))
       const next = step && ids[open ? ids.indexOf(open) + step : 0]
-      if (next) goTo(hrefWith({ open: next }), { replace: place.value?.query.has('open') ?? false })
-    }
-    document.addEventListener('keydown', press)
-    return () => document.removeEventListener('keydown', press)
-  }, [ids.join(), open])
+      if (next) goTo(hrefWith({ open: next }), { replace: open !== null })
+    },
+    [ids.join(), open],
+  )
 }

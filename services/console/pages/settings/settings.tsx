@@ -1,5 +1,6 @@
 import { place } from '../shared/address.ts'
 import { person, useAnswer } from '../shared/api.ts'
+import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiKey, ApiModel, One, Organization } from '../shared/types.ts'
@@ -52,15 +53,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too */}
         <section class="scroll" aria-label="Keys" tabIndex={0}>
           <table>
-            <thead>
-              <tr>
-                {['Name', 'Kind', 'Key', 'Status', 'May', 'Last used'].map((title) => (
-                  <th scope="col" key={title}>
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Head columns={['Name', 'Kind', 'Key', 'Status', 'May', 'Last used']} />
             <tbody>
               {keys.map((key) => (
                 <tr key={key.id}>

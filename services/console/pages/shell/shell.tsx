@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { type EnvironmentName, goTo, hrefOf, type PageName, place } from '../shared/address.ts'
 import { person, send } from '../shared/api.ts'
+import { usePageKeys } from '../shared/keys.ts'
 
 const icons: Record<'overview' | 'sessions' | 'settings', string> = {
   overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
@@ -18,7 +19,7 @@ const entries = [
 /** Navigation, environment and who is logged in, around a page. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const here = place.value
-  useKeys()
+  usePageLinks()
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -107,13 +108,7 @@ const keys = [
 
 function Help() {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    const open = ({ key, target }: KeyboardEvent) => {
-      if (key === '?' && !isTyping(target)) dialog.current?.showModal()
-    }
-    document.addEventListener('keydown', open)
-    return () => document.removeEventListener('keydown', open)
-  }, [])
+  usePageKeys(({ key }) => key === '?' && dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} aria-labelledby="keys-title">
       <h2 id="keys-title">Keyboard</h2>
@@ -134,21 +129,11 @@ function Help() {
   )
 }
 
-/** Whether a key belongs to the field that has the focus. */
-export const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
-
-function useKeys(): void {
-  useEffect(() => {
-    let before = ''
-    const press = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
-      if (isTyping(target) || ctrlKey || metaKey || altKey) return
-      if (before === 'g' && key === 's') goTo(hrefOf({ page: 'sessions' }))
-      if (before === 'g' && key === 'o') goTo(hrefOf({ page: 'overview' }))
-      before = key
-    }
-    document.addEventListener('keydown', press)
-    return () => document.removeEventListener('keydown', press)
+function usePageLinks(): void {
+  const before = useRef('')
+  usePageKeys(({ key }) => {
+    if (before.current === 'g' && key === 's') goTo(hrefOf({ page: 'sessions' }))
+    if (before.current === 'g' && key === 'o') goTo(hrefOf({ page: 'overview' }))
+    before.current = key
   }, [])
 }

@@ -1,0 +1,21 @@
+import { useEffect } from 'preact/hooks'
+
+/** Calls `act` for each key that is pressed. */
+export function useKeys(act: (event: KeyboardEvent) => void, inputs: readonly unknown[]): void {
+  useEffect(() => {
+    document.addEventListener('keydown', act)
+    return () => document.removeEventListener('keydown', act)
+  }, inputs)
+}
+
+/** The same without keys of a field that has the focus, and without those with a modifier. */
+export function usePageKeys(act: (event: KeyboardEvent) => void, inputs: readonly unknown[]): void {
+  useKeys((event) => {
+    const { target, ctrlKey, metaKey, altKey } = event
+    if (!isTyping(target) && !ctrlKey && !metaKey && !altKey) act(event)
+  }, inputs)
+}
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
