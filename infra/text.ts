@@ -56,7 +56,9 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
 }
 
-const characters = Object.fromEntries(Object.entries(entities).map(([character, entity]) => [entity, character]))
+const characters = Object.fromEntries(
+  Object.entries(entities).map(([character, entity]) => [entity, character]),
+)
 
 /** The text of what `escapeHtml` wrote. */
 export function unescapeHtml(html: string): string {

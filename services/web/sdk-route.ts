@@ -12,10 +12,7 @@ const schema = {
 }
 
 /** GET /t.js: a module script that any site may load; five minutes fresh, then requested again by ETag. */
-export function sdkRoute(
-  app: FastifyInstance,
-  sdk: Packed,
-): void {
+export function sdkRoute(app: FastifyInstance, sdk: Packed): void {
   const headers = {
     'content-type': 'text/javascript; charset=utf-8',
     'cache-control': 'public, max-age=300, stale-while-revalidate=86400',

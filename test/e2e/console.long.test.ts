@@ -145,12 +145,26 @@ test('who is logged in is asked before another link logs in', async () => {
   expect(questions).toEqual([expect.stringContaining('You are logged in as')])
 })
 
-test('who signs out has to log in, and a key does it', async () => {
-  await open('live/overview')
+async function logInBy(key: string): Promise<void> {
   await page.locator('summary', { hasText: /\S/ }).first().click()
   await page.getByRole('button', { name: 'Sign out', exact: true }).click()
-  await page.getByLabel(/secret key/).fill(tidegate.credentials.live.secret_key)
+  await page.getByLabel(/secret key/).fill(key)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   complaints = complaints.filter((text) => !text.includes('401'))
+}
+
+test('who signs out has to log in, and a key does it', async () => {
+  await open('live/overview')
+  await logInBy(tidegate.credentials.live.secret_key)
+})
+
+test('a key of one environment opens that one, and the other says that it was not given', async () => {
+  await open('')
+  await logInBy(tidegate.credentials.test.secret_key)
+  expect(await page.getByLabel('Environment').inputValue()).toBe('test')
+  await open('live/sessions')
+  await page.getByText('was not given the environment live').waitFor()
+  await page.getByRole('link', { name: 'Go to test' }).click()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
 })

@@ -8,7 +8,7 @@ import { SessionPage } from './session/session.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
 import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
-import { person } from './shared/api.ts'
+import { type LoggedInPerson, person } from './shared/person.ts'
 import { Shell } from './shell/shell.tsx'
 
 function Console() {
@@ -18,7 +18,12 @@ function Console() {
   }, [here])
   if (person.value === undefined) return <p class="waiting">Loading …</p>
   if (person.value === null) return <Login />
-  return <Shell>{here ? pageOf(here) : <NoPage />}</Shell>
+  return <Shell>{contentOf(here, person.value)}</Shell>
+}
+
+function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
+  if (!here) return <NoPage />
+  return environments.includes(here.environment) ? pageOf(here) : <NotGiven environment={here.environment} />
 }
 
 function pageOf(here: PageAddress) {
@@ -39,6 +44,20 @@ function NoPage() {
       <p>
         <a href={hrefOf({ page: 'overview' })}>Go to the overview</a>
       </p>
+    </section>
+  )
+}
+
+function NotGiven({ environment }: { environment: string }) {
+  const [other] = person.value?.environments ?? []
+  return (
+    <section class="note">
+      <h1>Your session was not given the environment {environment}</h1>
+      {other && (
+        <p>
+          <a href={hrefOf({ environment: other, page: 'overview' })}>Go to {other}</a>
+        </p>
+      )}
     </section>
   )
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
-import { type LoggedInPerson, person, RequestFailure, send } from '../shared/api.ts'
+import { RequestFailure, send } from '../shared/api.ts'
+import { type LoggedInPerson, person } from '../shared/person.ts'
 
 /**
  * Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once.

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
-import { person, RequestFailure, send } from '../shared/api.ts'
+import { RequestFailure, send } from '../shared/api.ts'
 import { inWords } from '../shared/format.ts'
+import { person } from '../shared/person.ts'
 
 const labels = ['human', 'bot', 'fraud', 'legitimate']
 

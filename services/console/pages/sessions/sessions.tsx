@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { SessionView } from '../session/session.tsx'
 import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { RequestFailure, send, useAnswer } from '../shared/api.ts'
@@ -29,7 +29,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
       <Filters {...{ query, span }} />
       {!query.has('search') && <Overall {...{ query, span }} />}
       <div class={open ? 'split' : ''}>
-        <List {...{ query, span, open }} />
+        <List {...{ query, open }} />
         {open && (
           <aside class="side-panel panel" aria-label="Session">
             <a class="close" href={hrefWith({ open: null })} aria-label="Close">
@@ -94,16 +94,30 @@ function Overall({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
 
 const pageSize = 50
 
-function List({ query, span, open }: { query: URLSearchParams; span: TimeSpan; open: string | null }) {
-  const parameters = requestParameters(query, span)
-  parameters.set('limit', String(pageSize))
-  const path = `/v1/sessions?${parameters}`
-  const first = useAnswer<SessionList>(path, { everyMs: 5000 })
+// Where a relative time begins is when the list was asked for, because its pages go on from there.
+function usePath(query: URLSearchParams): string {
+  const question = new URLSearchParams(query)
+  for (const name of ['open', 'group']) question.delete(name)
+  return useMemo(() => {
+    const span = spanOf(query, now.peek())
+    const parameters = requestParameters(query, span)
+    if (span.last) parameters.delete('until')
+    parameters.set('limit', String(pageSize))
+    return `/v1/sessions?${parameters}`
+  }, [question.toString()])
+}
+
+function List({ query, open }: { query: URLSearchParams; open: string | null }) {
+  const path = usePath(query)
+  // The first page would move on, and leave a gap before those that follow.
+  const isFirstAlone = useRef(true)
+  const first = useAnswer<SessionList>(path, { everyMs: 5000, mayRepeat: () => isFirstAlone.current })
   const [more, setMore] = useState<{ path: string; lists: SessionList[]; failure?: RequestFailure }>({
     path,
     lists: [],
   })
   const lists = more.path === path ? more.lists : []
+  isFirstAlone.current = lists.length === 0
   const last = lists.at(-1) ?? first.data
   const cursor = last?.pagination.next_cursor
   const rows = unique([...(first.data?.data ?? []), ...lists.flatMap(({ data }) => data)])

@@ -1,4 +1,6 @@
 import { computed, signal } from '@preact/signals'
+import { person } from './person.ts'
+import { type EnvironmentName, environments } from './types.ts'
 
 /** The URL is the only state: environment, page, filters, time, grouping and what is open. Nothing keeps a copy of it. */
 const address = signal(new URL(window.location.href))
@@ -6,9 +8,6 @@ const address = signal(new URL(window.location.href))
 window.addEventListener('popstate', () => {
   address.value = new URL(window.location.href)
 })
-
-export const environments = ['live', 'test'] as const
-export type EnvironmentName = (typeof environments)[number]
 
 export const pageNames = ['overview', 'sessions', 'settings'] as const
 export type PageName = (typeof pageNames)[number]
@@ -26,12 +25,17 @@ const isEnvironment = (text: string | undefined): text is EnvironmentName =>
 const isPage = (text: string | undefined): text is PageName => pageNames.some((one) => one === text)
 
 /** null where the path is none of the console's pages. */
-export const place = computed<PageAddress | null>(() => pageAddressOf(address.value))
+export const place = computed<PageAddress | null>(() =>
+  pageAddressOf(address.value, person.value?.environments[0] ?? 'live'),
+)
 
-export function pageAddressOf({ pathname, searchParams }: URL): PageAddress | null {
-  const [, , environment = 'live', page = 'overview', id = null, ...rest] = pathname.split('/')
-  if (!isEnvironment(environment) || !isPage(page || 'overview') || rest.length > 0) return null
-  return { environment, page: isPage(page) ? page : 'overview', id: id || null, query: searchParams }
+function pageAddressOf({ pathname, searchParams }: URL, usual: EnvironmentName): PageAddress | null {
+  const [environment = usual, page = 'overview', id = null, ...rest] = pathname
+    .split('/')
+    .slice(2)
+    .filter(Boolean)
+  if (!isEnvironment(environment) || !isPage(page) || rest.length > 0) return null
+  return { environment, page, id, query: searchParams }
 }
 
 export interface LinkTarget {

@@ -1,19 +1,6 @@
-import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
-
-export interface LoggedInPerson {
-  id: string
-  name: string
-  role: string | null
-  scopes: string[]
-  organization: { id: string; name: string }
-  environments: string[]
-  csrf_token: string
-}
-
-/** Who is logged in: undefined before that is known, null where nobody is. */
-export const person = signal<LoggedInPerson | null | undefined>(undefined)
+import { person } from './person.ts'
 
 /** What the server answered instead, or that it did not answer (status 0). */
 export class RequestFailure extends Error {
@@ -83,30 +70,44 @@ export interface AnswerState<T> {
   reload: () => void
 }
 
-/** Answers a GET, and asks again every `everyMs` while the page is visible. null asks nothing. */
-export function useAnswer<T>(path: string | null, { everyMs }: { everyMs?: number } = {}): AnswerState<T> {
+interface Repeating {
+  everyMs?: number
+  /** Asked each time: whether it is to be asked again. */
+  mayRepeat?: () => boolean
+}
+
+/** Answers a GET, and asks again every `everyMs` while the page is visible. */
+export function useAnswer<T>(
+  path: string,
+  { everyMs, mayRepeat = () => true }: Repeating = {},
+): AnswerState<T> {
   const environment = place.value?.environment
-  const [state, setState] = useState<Omit<AnswerState<T>, 'reload'>>({
+  const [state, setState] = useState<Omit<AnswerState<T>, 'reload'> & { path: string }>({
+    path,
     data: undefined,
     failure: undefined,
     isLoading: true,
   })
   const [round, setRound] = useState(0)
   useEffect(() => {
-    if (path === null) return
     const ending = new AbortController()
     const ask = async () => {
       setState((before) => ({ ...before, isLoading: true }))
       try {
         const data = await send<T>(path, { signal: ending.signal })
-        setState({ data, failure: undefined, isLoading: false })
-      } catch (error) {
-        if (ending.signal.aborted || !(error instanceof RequestFailure)) return
-        setState((before) => ({ data: before.data, failure: error, isLoading: false }))
+        setState({ path, data, failure: undefined, isLoading: false })
+      } catch (failure) {
+        if (ending.signal.aborted || !(failure instanceof RequestFailure)) return
+        // What another request answered says nothing of this one.
+        setState(({ data, ...before }) => ({
+          ...{ path, failure, isLoading: false },
+          data: before.path === path ? data : undefined,
+        }))
       }
     }
     void ask()
-    const timer = everyMs && setInterval(() => document.visibilityState === 'visible' && ask(), everyMs)
+    const repeat = () => document.visibilityState === 'visible' && mayRepeat() && ask()
+    const timer = everyMs && setInterval(repeat, everyMs)
     return () => {
       ending.abort()
       if (timer) clearInterval(timer)

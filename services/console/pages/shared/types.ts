@@ -1,6 +1,9 @@
 /** Members of answers of `/v1` that the pages show; `/openapi.json` has all. */
 
 /** As they are stacked in charts, from below. */
+export const environments = ['live', 'test'] as const
+export type EnvironmentName = (typeof environments)[number]
+
 export const verdictOrder = ['human', 'inconclusive', 'bot'] as const
 export type VerdictName = (typeof verdictOrder)[number]
 

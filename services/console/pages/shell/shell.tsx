@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
-import { type EnvironmentName, goTo, hrefOf, type PageName, place } from '../shared/address.ts'
-import { person, send } from '../shared/api.ts'
+import { goTo, hrefOf, type PageName, place } from '../shared/address.ts'
+import { send } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
+import { person } from '../shared/person.ts'
 
 const icons: Record<'overview' | 'sessions' | 'settings', string> = {
   overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
@@ -54,16 +55,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
 function Environments() {
   const here = place.value
   const known = person.value?.environments ?? []
-  const change = (environment: EnvironmentName) => {
-    if (here) goTo(hrefOf({ environment, page: here.page, query: here.query }))
+  const change = (name: string) => {
+    const environment = known.find((one) => one === name)
+    if (here && environment) goTo(hrefOf({ environment, page: here.page, query: here.query }))
   }
   return (
     <label class="environment">
       <span>Environment</span>
-      <select
-        value={here?.environment}
-        onChange={({ currentTarget: { value } }) => (value === 'live' || value === 'test') && change(value)}
-      >
+      <select value={here?.environment} onChange={({ currentTarget }) => change(currentTarget.value)}>
         {known.map((name) => (
           <option key={name}>{name}</option>
         ))}

@@ -1,0 +1,15 @@
+import { signal } from '@preact/signals'
+import type { EnvironmentName } from './types.ts'
+
+export interface LoggedInPerson {
+  id: string
+  name: string
+  role: string | null
+  scopes: string[]
+  organization: { id: string; name: string }
+  environments: EnvironmentName[]
+  csrf_token: string
+}
+
+/** Who is logged in: undefined before that is known, null where nobody is. */
+export const person = signal<LoggedInPerson | null | undefined>(undefined)
