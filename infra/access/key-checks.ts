@@ -20,11 +20,17 @@ export function bearerOf(authorization: string | undefined): string {
 
 /** 401 for a key that is unknown, revoked or past its grace. 403 when its organization is not active. */
 export function usable(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
-  const graceEnded =
-    record?.status === 'rotating' && record.graceExpiresAt !== null && record.graceExpiresAt <= clock()
-  if (!record || record.status === 'revoked' || graceEnded) throw new ApiError('auth.invalid_api_key')
+  if (!record || isKeyOver(record, clock())) throw new ApiError('auth.invalid_api_key')
   if (record.organizationStatus !== 'active') throw new ApiError('auth.organization_inactive')
   return record.principal
+}
+
+/** Whether a key is revoked, or rotated and past its grace. */
+export function isKeyOver(
+  { status, graceExpiresAt }: Pick<KeyRecord, 'status' | 'graceExpiresAt'>,
+  now: number,
+): boolean {
+  return status === 'revoked' || (status === 'rotating' && graceExpiresAt !== null && graceExpiresAt <= now)
 }
 
 export function secretOnly(principal: Principal | null): SecretPrincipal {

@@ -1,4 +1,4 @@
-import { effectiveScopes } from '../../infra/access/key-checks.ts'
+import { effectiveScopes, isKeyOver } from '../../infra/access/key-checks.ts'
 import type { KeyRecord, Scope } from '../../infra/access/principal.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { ConsoleSessionId, KeyId, OrganizationId } from '../../infra/ids.ts'
@@ -65,9 +65,6 @@ export function isOver({ endedAt, rights, organization, ...session }: ConsoleSes
   if (endedAt !== null || organization.status !== 'active') return true
   return expiresAt(session) <= now || ('keyId' in rights && isKeyOver(rights, now))
 }
-
-const isKeyOver = ({ status, graceExpiresAt }: Pick<KeyRecord, 'status' | 'graceExpiresAt'>, now: number) =>
-  status === 'revoked' || (status === 'rotating' && graceExpiresAt !== null && graceExpiresAt <= now)
 
 export const expiresAt = ({ createdAt, lastUsedAt }: Pick<ConsoleSession, 'createdAt' | 'lastUsedAt'>) =>
   Math.min(lastUsedAt + idleMs, createdAt + longestMs)
