@@ -226,6 +226,11 @@ export function shortenedAddress(ip: string): string {
   return ipaddr.fromByteArray(bytes).toString()
 }
 
+/** Whether it is an address of this machine itself. */
+export function isLoopback(ip: string): boolean {
+  return ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'
+}
+
 // Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges.
 function isPublicAddress(ip: string): boolean {
   return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'

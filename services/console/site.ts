@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
+import { isLoopback } from '../../infra/ip/network.ts'
+import { isLocalhost } from '../../infra/safe-http/addresses.ts'
 import { consoleRefusal } from './decide.ts'
 
 export interface Site {
@@ -22,17 +23,15 @@ export function siteOf({ protocol, host }: Addressed, publicUrl: string): Site {
   const site = known.protocol === 'https:' && host === known.host ? known : seen
   if (site?.protocol === 'https:')
     return { origin: site.origin, cookie: { name: '__Host-tidegate_console', secure: true } }
-  if (site && isLoopback(site.hostname))
+  if (site && isThisMachine(site.hostname))
     return { origin: site.origin, cookie: { name: 'tidegate_console', secure: false } }
   throw consoleRefusal(
     'The console needs HTTPS, except on this machine itself: set PUBLIC_URL to an https address, or let a proxy of TRUSTED_PROXIES say so, or open it at http://127.0.0.1.',
   )
 }
 
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true
-  const address = hostname.replace(/^\[|\]$/g, '')
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
+function isThisMachine(hostname: string): boolean {
+  return isLocalhost(hostname) || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
 const reading = ['GET', 'HEAD']

@@ -7,7 +7,7 @@ import { isToken, isTokenOf, type Token } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { pathId } from '../../infra/http/schemas.ts'
 import { type GateSessionId, isId } from '../../infra/ids.ts'
-import { networkPrefix, plainAddress } from '../../infra/ip/network.ts'
+import { isLoopback, networkPrefix, plainAddress } from '../../infra/ip/network.ts'
 import { findGateSession } from '../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateParts } from './context.ts'
@@ -94,8 +94,7 @@ export function requesterNetwork(
 
 // All addresses of this machine are one place.
 function placeOf(ip: string): string | null {
-  const isLoopback = ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'
-  return isLoopback ? 'loopback' : networkPrefix(ip)
+  return isLoopback(ip) ? 'loopback' : networkPrefix(ip)
 }
 
 const userAgentCharacters = 200
