@@ -102,16 +102,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
-    if (metrics)
-      await listen(metrics, { port: config.METRICS_PORT ?? 0, host: config.HOST, setting: 'METRICS_PORT' })
-    if (schemas)
-      await listen(schemas, { port: config.SCHEMAS_PORT ?? 0, host: config.HOST, setting: 'SCHEMAS_PORT' })
-    if (consoles.own)
-      await listen(consoles.own, {
-        port: config.CONSOLE_PORT ?? 0,
-        host: config.HOST,
-        setting: 'CONSOLE_PORT',
-      })
+    await listenBeside(metrics, 'METRICS_PORT', config)
+    await listenBeside(schemas, 'SCHEMAS_PORT', config)
+    await listenBeside(consoles.own, 'CONSOLE_PORT', config)
     const tls = await openTls(app, core)
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
@@ -126,6 +119,15 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
+}
+
+// `app` is undefined where it has no port of its own.
+async function listenBeside(
+  app: FastifyInstance | undefined,
+  setting: 'METRICS_PORT' | 'SCHEMAS_PORT' | 'CONSOLE_PORT',
+  config: Config,
+): Promise<void> {
+  if (app) await listen(app, { port: config[setting] ?? 0, host: config.HOST, setting })
 }
 
 // Where clients come without a proxy in front. PORT stays for probes, and for whoever is inside.
