@@ -2,8 +2,8 @@ import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-/** Bytes, gzipped, of what the first view loads. */
-export const maxFirstView = 80 * 1024
+// Bytes, gzipped, of what the first view loads.
+const maxFirstView = 80 * 1024
 
 export interface PageAsset {
   /** Without a folder. */
@@ -40,8 +40,8 @@ export async function buildPages(): Promise<PageAsset[]> {
   return assets
 }
 
-/** What is loaded before anything is shown: the script and what it imports, and the styles. */
-export function firstViewBytes(assets: PageAsset[]): number {
+// What is loaded before anything is shown: the script and what it imports, and the styles.
+function firstViewBytes(assets: PageAsset[]): number {
   const entry = assets.find(({ name }) => name === 'main.js')?.text ?? ''
   const isFirst = ({ name }: PageAsset) =>
     name.startsWith('main.') || ['from', 'import'].some((word) => entry.includes(`${word}"./${name}"`))
