@@ -21,8 +21,13 @@ export function isVisible(text: string): boolean {
 
 /** undefined for what is not JSON. */
 export function parsedJson(text: string): unknown {
+  return orUndefined(() => JSON.parse(text))
+}
+
+/** For readers that throw at whatever is malformed. */
+export function orUndefined<T>(read: () => T): T | undefined {
   try {
-    return JSON.parse(text)
+    return read()
   } catch {
     return undefined
   }

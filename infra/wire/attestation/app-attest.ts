@@ -3,6 +3,7 @@ import { AsnConvert } from '@peculiar/asn1-schema'
 import { Certificate } from '@peculiar/asn1-x509'
 import { decode } from 'cborg'
 import { z } from 'zod'
+import { orUndefined } from '../../text.ts'
 
 /** Why an attestation does not count. `malformed`: it is not what its type says. */
 export type AttestationProblem =
@@ -94,11 +95,7 @@ export function verifyAppAssertion(
 }
 
 function orMalformed<T>(read: () => T | Refused): T | Refused {
-  try {
-    return read()
-  } catch {
-    return { problem: 'malformed' }
-  }
+  return orUndefined(read) ?? { problem: 'malformed' }
 }
 
 // Two certificates come along: that of the key, and the authority that the root certifies. No other one is in between.

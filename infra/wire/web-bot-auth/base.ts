@@ -6,7 +6,8 @@ import {
   serializeInnerList,
   serializeItem,
 } from 'structured-headers'
-import { fieldValue, orUndefined, type ReceivedRequest } from './fields.ts'
+import { orUndefined } from '../../text.ts'
+import { fieldValue, type ReceivedRequest } from './fields.ts'
 
 // Of covered headers, whose size the client chooses.
 const maxBaseLength = 8192

@@ -1,4 +1,5 @@
 import { type InnerList, isInnerList, parseDictionary, parseItem } from 'structured-headers'
+import { orUndefined } from '../../text.ts'
 
 // Node takes 16 KiB of headers in all.
 const maxLength = 4096
@@ -101,13 +102,4 @@ export function agentDomain(text: string): string | undefined {
 function bounded(value: string): string {
   if (value.length > maxLength) throw new RangeError('the field is too long')
   return value
-}
-
-/** The parser throws at whatever is malformed. */
-export function orUndefined<T>(parse: () => T): T | undefined {
-  try {
-    return parse()
-  } catch {
-    return undefined
-  }
 }

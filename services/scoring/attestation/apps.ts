@@ -1,6 +1,7 @@
 import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { orUndefined, parsedJson } from '../../../infra/text.ts'
 import { appleRoot } from '../../../infra/wire/attestation/apple-root.ts'
 import type { PlayKeys } from '../../../infra/wire/attestation/play-integrity.ts'
 
@@ -75,28 +76,12 @@ export function loadAttestedApps({
   return file === undefined ? undefined : readAttestedApps(readFileSync(file, 'utf8'))
 }
 
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 function orIssue<T>(read: (text: string) => T | undefined, message: string) {
   return (text: string, { addIssue }: { addIssue(message: string): void }): T => {
     const value = orUndefined(() => read(text))
     if (value !== undefined) return value
     addIssue(message)
     return z.NEVER
-  }
-}
-
-function orUndefined<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
   }
 }
 
