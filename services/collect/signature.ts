@@ -29,7 +29,9 @@ export function agentHostOf(
   { raw }: Pick<FastifyRequest, 'raw'>,
   signature: DocumentSignature | null,
 ): string | null {
-  return signature?.signed ? new URL(signature.signed.directory).host : namedAgentHost(receivedOf(raw))
+  // It is null where none of the headers is there, as of nearly every page: they are not looked for again.
+  if (!signature) return null
+  return signature.signed ? new URL(signature.signed.directory).host : namedAgentHost(receivedOf(raw))
 }
 
 function signedRequest(
