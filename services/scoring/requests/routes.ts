@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { KeyAuth } from '../../../infra/access/auth.ts'
-import type { SecretPrincipal } from '../../../infra/access/principal.ts'
 import { checkEach } from '../../../infra/errors/check-all.ts'
 import { invalidField } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
@@ -12,7 +11,7 @@ import { agentJson } from '../../../projections/sessions/decision-shape.ts'
 import type { Directories } from '../identity/directories.ts'
 import type { FindTrusted } from '../identity/trusted.ts'
 import { decideRequest, type EdgeRequest, type RequestDecision } from './decide.ts'
-import { isListedHost } from './hosts.ts'
+import { isListedHost, listedHosts } from './hosts.ts'
 import type { CountRequest } from './metrics.ts'
 import { mostScored, scoreBody, scoreBodyBytes, scoredRequest, scoringCostOf } from './schemas.ts'
 
@@ -33,7 +32,7 @@ const parameterSet = 'request_score'
 
 /** `POST /v1/requests/score`. Everything is in memory, so no item waits for anything. */
 export function requestRoutes(app: FastifyInstance, options: RequestOptions): void {
-  const { auth, network, directories, findTrusted, onScored, maxLifetimeMs, clock } = options
+  const { auth, network, directories, findTrusted, onScored, firstPartyUrls, maxLifetimeMs, clock } = options
   const { onRequest, preParsing } = auth.requireSecretCosting(scope, scoringCostOf, 'requests')
   endpoint(app, {
     route: 'POST /v1/requests/score',
@@ -49,10 +48,10 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
     answers: { 200: single(z.array(scoredRequest)) },
     run(request) {
       const { requests } = request.body
-      const principal = auth.secret(request)
-      checkHosts(requests, { ...principal, ...options })
+      const { organizationId, origins } = auth.secret(request)
+      checkHosts(requests, listedHosts({ origins, firstPartyUrls }))
       const directory = (url: string) => directories.find(url)
-      const trusted = (domain: string) => findTrusted(principal.organizationId, domain)
+      const trusted = (domain: string) => findTrusted(organizationId, domain)
       const known = { network, directory, trusted, maxLifetimeMs, now: clock() }
       const decisions = requests.map((one) => decideRequest(one, known))
       for (const decision of decisions) onScored(decision)
@@ -61,11 +60,9 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
   })
 }
 
-type Hosts = Pick<SecretPrincipal, 'origins'> & Pick<RequestOptions, 'firstPartyUrls'>
-
-function checkHosts(requests: EdgeRequest[], hosts: Hosts): void {
+function checkHosts(requests: EdgeRequest[], listed: string[]): void {
   checkEach(requests, (one, i) => {
-    if (isListedHost(one, hosts)) return
+    if (isListedHost(one, listed)) return
     const expected = 'a host of an allowed origin of a publishable key'
     const name = `requests.${i}.authority`
     throw invalidField({ name, issue: 'not_allowed', expected }, { parameter_set: parameterSet })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { isListedHost } from '../../../../services/scoring/requests/hosts.ts'
+import { isListedHost, listedHosts } from '../../../../services/scoring/requests/hosts.ts'
 
 const origins = ['https://shop.example', 'https://*.wide.example', 'http://localhost:3000']
-const firstPartyUrls = ['https://own.example/tg']
+const listed = listedHosts({ origins, firstPartyUrls: ['https://own.example/tg'] })
 
 test.each([
   ['shop.example', true],
@@ -21,22 +21,21 @@ test.each([
   ['own.example', true],
   ['other.example', false],
 ])('%s is listed: %j', (authority, expected) => {
-  expect(isListedHost({ scheme: 'https', authority }, { origins, firstPartyUrls })).toBe(expected)
+  expect(isListedHost({ scheme: 'https', authority }, listed)).toBe(expected)
 })
 
 test('loopback addresses are hosts as any', () => {
-  const own = { origins: [], firstPartyUrls: ['http://127.0.0.1', 'http://[::1]'] }
+  const own = listedHosts({ origins: [], firstPartyUrls: ['http://127.0.0.1', 'http://[::1]'] })
   for (const authority of ['127.0.0.1:3000', '[::1]:3000', '[0:0::1]'])
     expect(isListedHost({ scheme: 'http', authority }, own)).toBe(true)
 })
 
 test('the same host over http is listed, too', () => {
   for (const authority of ['shop.example', 'shop.example:80'])
-    expect(isListedHost({ scheme: 'http', authority }, { origins, firstPartyUrls })).toBe(true)
+    expect(isListedHost({ scheme: 'http', authority }, listed)).toBe(true)
 })
 
 test('without any list nothing is', () => {
-  expect(
-    isListedHost({ scheme: 'https', authority: 'shop.example' }, { origins: [], firstPartyUrls: [] }),
-  ).toBe(false)
+  const none = listedHosts({ origins: [], firstPartyUrls: [] })
+  expect(isListedHost({ scheme: 'https', authority: 'shop.example' }, none)).toBe(false)
 })
