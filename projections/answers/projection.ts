@@ -19,7 +19,7 @@ import {
   eventTopics,
   type SessionScored,
 } from '../../schemas/events.ts'
-import { answerDigest, classDigest } from './digests.ts'
+import { answerDigest, classDigest, handshakeQuestion } from './digests.ts'
 
 /** One answer that browsers of a class gave to one question or drawing. */
 export const answers = table('answers', {
@@ -113,7 +113,8 @@ export function answerRows(data: SessionScored): AnswerRow[] {
     ...by,
   })
   const { handshake } = said
-  const spoken = handshake && engine_family ? [row(handshake, 'handshake', answerDigest(engine_family))] : []
+  const spoken =
+    handshake && engine_family ? [row(handshake, handshakeQuestion, answerDigest(engine_family))] : []
   if (!said.is_consistent) return spoken
   const family = engine_family && classDigest(engine_family)
   const toQuestions = Object.entries(said.engine_answers).flatMap(([id, answer]) => {

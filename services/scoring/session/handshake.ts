@@ -1,4 +1,5 @@
 import { type EngineFamily, engineVersionOf } from '../../../infra/challenges/challenges.ts'
+import { handshakeQuestion } from '../../../projections/answers/digests.ts'
 import type { Platform, UserAgentAlignment } from '../../../schemas/events.ts'
 import type { AnswersInput } from './answers.ts'
 import type { DocumentState } from './state.ts'
@@ -55,9 +56,6 @@ const recorded = new Map([
 /** The second and third part of JA4: what of it is the same over HTTP/1.1 and HTTP/2, and for an address without a name. */
 export const handshakeClassOf = (ja4: string | null | undefined): string | null =>
   ja4?.slice(ja4.indexOf('_') + 1) ?? null
-
-/** Engines are learned by it as answers are: the class is the handshake, and the answer is what the user agent names. */
-export const handshakeQuestion = 'handshake'
 
 export const recordedHandshake = (ja4: string | null | undefined): KnownHandshake | null =>
   recorded.get(handshakeClassOf(ja4) ?? '') ?? null
