@@ -16,7 +16,7 @@ import {
 type Member = readonly [form: Lenient<unknown>, meaning: string]
 type Members = Record<string, Member>
 
-const text = { ...stringUpTo(200), form: 'text of 200' }
+const text = stringUpTo(200)
 const names = listUpTo(text, 32)
 const namesOrNull = listOrNull(text, 32)
 const signals = [names, 'what of it was found, in words of its own choosing'] as const
@@ -88,11 +88,12 @@ const parts = {
   app_provenance: finding('whether the app did not come from a store'),
 } as const satisfies Record<string, Members>
 
+const upToThree = listOrNull(number, 3)
 const vector: Lenient<number[] | null> = {
   form: '3 numbers',
   parse(value) {
-    const read = Array.isArray(value) && value.length === 3 ? value.map(number.parse) : [null]
-    return read.some((one) => one === null) ? null : read.filter((one) => one !== null)
+    const read = upToThree.parse(value)
+    return read?.length === 3 ? read : null
   },
 }
 
