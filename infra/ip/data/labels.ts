@@ -1,4 +1,4 @@
-import { flatten, type Ranges } from './ranges.ts'
+import { mergeRanges, type Ranges } from './ranges.ts'
 
 /** What lists say of an address, lowest rank first: where several do, the last of them counts. */
 export const labelKinds = ['hosting', 'cdn', 'bot', 'vpn', 'relay', 'tor'] as const
@@ -20,14 +20,7 @@ export function labelOf(name: string): Label | undefined {
 const rankOf = (name: string) => labelKinds.findIndex((kind) => name.startsWith(`${kind} `))
 
 /** Makes one list of many. An address that several have is what has the higher rank, then what the smaller range says. */
-export function mergeLabels(lists: readonly Ranges[]): Ranges {
-  const merged = (version: 'ipv4' | 'ipv6') =>
-    flatten(
-      lists.flatMap((list) => list[version]),
-      rankOf,
-    )
-  return { ipv4: merged('ipv4'), ipv6: merged('ipv6') }
-}
+export const mergeLabels = (lists: readonly Ranges[]): Ranges => mergeRanges(lists, rankOf)
 
 // What iporigin took from lists that have no licence, as the third part of its NOTICE names it.
 const withoutLicence = new Set([

@@ -114,8 +114,18 @@ interface Ranked extends Range {
   rank: number
 }
 
-/** Makes ranges disjoint: the higher rank wins, and among equals the later start, which is the smaller range. */
-export function flatten(ranges: Range[], rankOf: (name: string) => number): Range[] {
+/** Makes one list of many, each in any order and overlapping. The higher rank wins, and among equals the smaller range. */
+export function mergeRanges(lists: readonly Ranges[], rankOf: (name: string) => number): Ranges {
+  const merged = (version: 'ipv4' | 'ipv6') =>
+    flatten(
+      lists.flatMap((list) => list[version]),
+      rankOf,
+    )
+  return { ipv4: merged('ipv4'), ipv6: merged('ipv6') }
+}
+
+// Makes ranges disjoint: the higher rank wins, and among equals the later start, which is the smaller range.
+function flatten(ranges: Range[], rankOf: (name: string) => number): Range[] {
   const ranked = ranges.map((range) => ({ ...range, rank: rankOf(range.name) })).sort(byStart)
   const ends = ranked.map(({ end }) => after(end))
   const edges = [...new Set([...ranked.map(({ start }) => start), ...ends])].sort((a, b) => (a < b ? -1 : 1))

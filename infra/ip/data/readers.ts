@@ -5,7 +5,8 @@ import { type Key, keyOfAddress, noRanges, type Range, type Ranges } from './ran
 
 // Files of others, read into ranges. Names are made by the caller.
 
-function add(ranges: Ranges, range: Range): void {
+/** Puts a range among those of its version. */
+export function addRange(ranges: Ranges, range: Range): void {
   const version = typeof range.start === 'bigint' ? 'ipv6' : 'ipv4'
   ranges[version].push(range)
 }
@@ -16,7 +17,7 @@ export function rangesOfCsv(text: string, nameOf: (columns: string[]) => string)
   for (const line of text.split('\n')) {
     const [first = '', last = '', ...columns] = columnsOf(line.trim())
     const name = ipaddr.isValid(first) && ipaddr.isValid(last) ? nameOf(columns) : ''
-    if (name) add(ranges, { start: keyOfAddress(first), end: keyOfAddress(last), name })
+    if (name) addRange(ranges, { start: keyOfAddress(first), end: keyOfAddress(last), name })
   }
   return ranges
 }
@@ -50,7 +51,7 @@ function walk(reader: Reader<Response>, { bits, from, to, ranges, nameOf }: Walk
     const size = 1n << BigInt(bits - length)
     const end = at - (at % size) + size - 1n
     const name = record === null ? '' : nameOf(record)
-    if (name) add(ranges, { start: cut(at, bits), end: cut(end, bits), name })
+    if (name) addRange(ranges, { start: cut(at, bits), end: cut(end, bits), name })
     at = end + 1n
   }
 }
@@ -100,7 +101,7 @@ export function rangesOfText(text: string, name: string): Ranges {
   const ranges = noRanges()
   for (const [found] of text.matchAll(addressOrNetwork)) {
     const range = rangeOfEntry(found, name)
-    if (range) add(ranges, range)
+    if (range) addRange(ranges, range)
   }
   return ranges
 }

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
-import { flatten, indexRanges, keyOfAddress, nameAt, type Subject } from './ranges.ts'
-import { rangeOfEntry } from './readers.ts'
+import { indexRanges, keyOfAddress, mergeRanges, nameAt, noRanges, type Subject } from './ranges.ts'
+import { addRange, rangeOfEntry } from './readers.ts'
 
 /** A list of addresses that an operator named, and what it is a list of. */
 export interface ListFile {
@@ -37,21 +37,17 @@ export async function readReputationList({ category, file }: ListFile): Promise<
   const { mtimeMs: changedAt } = await stat(file)
   const lines = (await readFile(file, 'utf8')).split('\n')
   const badLines: number[] = []
-  const ranges = lines.flatMap((line, i) => {
+  const ranges = noRanges()
+  for (const [i, line] of lines.entries()) {
     const [entry = ''] = line.split(/[#;]/, 1)
     const text = entry.trim()
-    if (text === '') return []
+    if (text === '') continue
     const range = rangeOfEntry(text, wholeNetwork(text) ? 'network' : 'address')
-    if (!range) badLines.push(i + 1)
-    return range ?? []
-  })
-  const of = (type: 'number' | 'bigint') =>
-    flatten(
-      ranges.filter(({ start }) => typeof start === type),
-      (name) => (name === 'network' ? 1 : 0),
-    )
-  const entries = indexRanges({ ipv4: of('number'), ipv6: of('bigint') })
-  return { category, file, entries, count: ranges.length, badLines, changedAt }
+    if (range) addRange(ranges, range)
+    else badLines.push(i + 1)
+  }
+  const entries = indexRanges(mergeRanges([ranges], (name) => (name === 'network' ? 1 : 0)))
+  return { category, file, entries, count: ranges.ipv4.length + ranges.ipv6.length, badLines, changedAt }
 }
 
 /** `ip` is a valid address. */
