@@ -36,23 +36,21 @@ export const policiesProjection: Projection = {
 
 async function apply(_: Tx, events: RecordedEvent[]): Promise<Part[]> {
   return [
-    ...saveRows(dataPolicies, latestOf(policiesIn(events))),
-    ...saveRows(dataExpirations, latestOf(expirationsIn(events))),
+    ...saveRows(dataPolicies, latestOf(policiesIn(events), organizationOf)),
+    ...saveRows(dataExpirations, latestOf(expirationsIn(events), organizationOf)),
     ...insertRows(scoringModels, modelsIn(events)),
-    ...saveRows(agentDirectories, newestDirectories(events)),
+    ...saveRows(agentDirectories, latestOf(directoriesIn(events), directoryOf)),
     ...insertRows(policyAppliedEvents, events.map(appliedRow)),
   ]
 }
 
-// Each event says all, so the last one of an organization counts.
-function latestOf<D extends { organization_id: string }>(all: D[]): D[] {
-  return [...new Map(all.map((data) => [data.organization_id, data])).values()]
+// Each event says all of what it is about, so the last one of that counts.
+function latestOf<D>(all: D[], subjectOf: (data: D) => string): D[] {
+  return [...new Map(all.map((data) => [subjectOf(data), data])).values()]
 }
 
-function newestDirectories(events: RecordedEvent[]): AgentDirectoryRow[] {
-  const rows = directoriesIn(events).map((row) => [`${row.organization_id} ${row.domain}`, row] as const)
-  return [...new Map(rows).values()]
-}
+const organizationOf = ({ organization_id }: { organization_id: string }) => organization_id
+const directoryOf = ({ organization_id, domain }: AgentDirectoryRow) => `${organization_id} ${domain}`
 
 function directoriesIn(events: RecordedEvent[]): AgentDirectoryRow[] {
   return events.flatMap(({ type, data }): AgentDirectoryRow[] => {

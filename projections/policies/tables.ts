@@ -48,24 +48,18 @@ export const scoringModels = table('scoring_models', {
 export type ScoringModelRow = RowOf<typeof scoringModels>
 
 /** Directories of agents' keys that an organization trusts, or has trusted. */
-export const agentDirectories = table<AgentDirectoryRow>(
+export const agentDirectories = table(
   'agent_directories',
   {
     organization_id: column.id(),
     domain: column.id(),
+    /** What the organization calls whoever signs. */
     name: nullable(column.text()),
     is_trusted: column.boolean(),
     changed_at: column.bigint(),
   },
   { key: ['organization_id', 'domain'] },
 )
-export interface AgentDirectoryRow {
-  organization_id: string
-  domain: string
-  /** What the organization calls whoever signs. */
-  name: string | null
-  is_trusted: boolean
-  changed_at: number
-}
+export type AgentDirectoryRow = RowOf<typeof agentDirectories>
 
 export const policyAppliedEvents = table('policy_applied_events', { event_id: primaryKey(column.id()) })
