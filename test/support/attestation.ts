@@ -6,24 +6,10 @@ import {
   sign,
   X509Certificate,
 } from 'node:crypto'
-import { AsnConvert, OctetString } from '@peculiar/asn1-schema'
-import {
-  AlgorithmIdentifier,
-  AttributeTypeAndValue,
-  AttributeValue,
-  BasicConstraints,
-  Certificate,
-  Extension,
-  Extensions,
-  Name,
-  RelativeDistinguishedName,
-  SubjectPublicKeyInfo,
-  TBSCertificate,
-  Validity,
-  Version,
-} from '@peculiar/asn1-x509'
+import type { Extension } from '@peculiar/asn1-x509'
 import { encode } from 'cborg'
 import { CompactEncrypt, CompactSign } from 'jose'
+import { basicConstraints, extension, makeCertificate } from './tls-certificates.ts'
 
 // What devices of Apple and Google send, made under a root of the test's own. It is written after what they publish, and
 // shares nothing with the code that verifies it.
@@ -49,34 +35,18 @@ interface Certified {
   extensions?: Extension[]
 }
 
-const nameOf = (commonName: string) =>
-  new Name([
-    new RelativeDistinguishedName([
-      new AttributeTypeAndValue({ type: '2.5.4.3', value: new AttributeValue({ utf8String: commonName }) }),
-    ]),
-  ])
-
 const spkiOf = (key: KeyObject) => key.export({ type: 'spki', format: 'der' })
-const ecdsa = () => new AlgorithmIdentifier({ algorithm: '1.2.840.10045.4.3.2' })
-const extension = (extnID: string, value: ArrayBuffer | Uint8Array) =>
-  new Extension({ extnID, critical: false, extnValue: new OctetString(value) })
 
 /** A certificate by another authority, or by itself. */
 export function certify({ subject, keys, by, isAuthority = true, ...of }: Certified): Authority {
   const { from = Date.now() - day, until = Date.now() + day, extensions = [] } = of
-  const constraints = AsnConvert.serialize(new BasicConstraints({ cA: isAuthority }))
-  const tbsCertificate = new TBSCertificate({
-    ...{ version: Version.v3, serialNumber: new Uint8Array([1]).buffer, signature: ecdsa() },
-    ...{ issuer: nameOf(by?.subject ?? subject), subject: nameOf(subject) },
-    validity: new Validity({ notBefore: new Date(from), notAfter: new Date(until) }),
-    subjectPublicKeyInfo: AsnConvert.parse(spkiOf(keys.publicKey), SubjectPublicKeyInfo),
-    extensions: new Extensions([extension('2.5.29.19', constraints), ...extensions]),
+  const certificate = makeCertificate({
+    ...{ subject, issuer: by?.subject ?? subject },
+    ...{ publicKey: keys.publicKey, signer: (by?.keys ?? keys).privateKey },
+    ...{ notBefore: new Date(from), notAfter: new Date(until) },
+    extensions: [basicConstraints(isAuthority), ...extensions],
   })
-  const signed = Buffer.from(AsnConvert.serialize(tbsCertificate))
-  const signatureValue = sign('sha256', signed, (by?.keys ?? keys).privateKey)
-  const whole = new Certificate({ tbsCertificate, signatureAlgorithm: ecdsa() })
-  whole.signatureValue = new Uint8Array(signatureValue).buffer
-  return { subject, keys, certificate: Buffer.from(AsnConvert.serialize(whole)) }
+  return { subject, keys, certificate }
 }
 
 export interface Apple {

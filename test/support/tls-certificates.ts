@@ -1,4 +1,24 @@
-import { createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema'
+import {
+  AlgorithmIdentifier,
+  AttributeTypeAndValue,
+  AttributeValue,
+  BasicConstraints,
+  Certificate as SignedCertificate,
+  Extension,
+  Extensions,
+  GeneralName,
+  id_ce_basicConstraints,
+  id_ce_subjectAltName,
+  Name,
+  RelativeDistinguishedName,
+  SubjectAlternativeName,
+  SubjectPublicKeyInfo,
+  TBSCertificate,
+  Validity,
+  Version,
+} from '@peculiar/asn1-x509'
 
 /** PEM, as tls.createServer and the client's `ca` take them. */
 export interface Certificate {
@@ -14,102 +34,73 @@ export interface Authority {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** A certificate authority of this test run. Certificates are written by hand (RFC 5280): Node can only read them. */
+/** A certificate authority of this test run. */
 export function createAuthority(name = 'Test authority'): Authority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const period = { notBefore: new Date(Date.now() - dayMs), notAfter: new Date(Date.now() + dayMs) }
-  const isAuthority = extension('2.5.29.19', sequence(boolean(true)))
-  const own = { subject: name, issuer: name, signer: keys.privateKey, extensions: [isAuthority] }
+  const own = { subject: name, issuer: name, signer: keys.privateKey, extensions: [basicConstraints(true)] }
   return {
-    ca: certificate({ ...period, ...own, publicKey: keys.publicKey }),
+    ca: pemOf(makeCertificate({ ...period, ...own, publicKey: keys.publicKey })),
     issue({ host, ...dates }) {
       const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-      const names = extension('2.5.29.17', sequence(subjectName(host)))
+      const names = extension(id_ce_subjectAltName, AsnConvert.serialize(subjectNames(host)))
       const signed = { subject: host, issuer: name, signer: keys.privateKey, extensions: [names] }
       return {
         key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-        cert: certificate({ ...period, ...dates, ...signed, publicKey }),
+        cert: pemOf(makeCertificate({ ...period, ...dates, ...signed, publicKey })),
       }
     },
   }
 }
 
-interface Contents {
+export interface CertificateContents {
+  /** Common names. */
   subject: string
   issuer: string
   notBefore: Date
   notAfter: Date
   publicKey: KeyObject
+  /** Of P-256. */
   signer: KeyObject
-  extensions: Buffer[]
+  extensions: Extension[]
 }
 
-function certificate(contents: Contents): string {
-  const algorithm = sequence(objectId('1.2.840.10045.4.3.2'))
-  const body = sequence(
-    der(0xa0, integer(Buffer.from([2]))),
-    integer(Buffer.concat([Buffer.from([1]), randomBytes(8)])),
-    algorithm,
-    distinguishedName(contents.issuer),
-    sequence(time(contents.notBefore), time(contents.notAfter)),
-    distinguishedName(contents.subject),
-    contents.publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(...contents.extensions)),
-  )
-  const signature = createSign('sha256').update(body).sign(contents.signer)
-  const whole = sequence(body, algorithm, der(0x03, Buffer.from([0]), signature))
-  const lines = whole.toString('base64').match(/.{1,64}/g) ?? []
-  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+/** DER. Node can only read them. */
+export function makeCertificate(contents: CertificateContents): Buffer {
+  const signatureAlgorithm = new AlgorithmIdentifier({ algorithm: '1.2.840.10045.4.3.2' })
+  const spki = contents.publicKey.export({ type: 'spki', format: 'der' })
+  const tbsCertificate = new TBSCertificate({
+    ...{ version: Version.v3, serialNumber: bytesOf(Buffer.concat([Buffer.of(1), randomBytes(8)])) },
+    signature: signatureAlgorithm,
+    ...{ issuer: nameOf(contents.issuer), subject: nameOf(contents.subject) },
+    validity: new Validity(contents),
+    subjectPublicKeyInfo: AsnConvert.parse(spki, SubjectPublicKeyInfo),
+    extensions: new Extensions(contents.extensions),
+  })
+  const signed = Buffer.from(AsnConvert.serialize(tbsCertificate))
+  const signatureValue = bytesOf(sign('sha256', signed, contents.signer))
+  const whole = new SignedCertificate({ tbsCertificate, signatureAlgorithm, signatureValue })
+  return Buffer.from(AsnConvert.serialize(whole))
+}
+
+/** `value` is DER. */
+export const extension = (extnID: string, value: ArrayBuffer | Uint8Array): Extension =>
+  new Extension({ extnID, critical: false, extnValue: new OctetString(value) })
+
+/** Whether it is an authority's. */
+export const basicConstraints = (cA: boolean): Extension =>
+  extension(id_ce_basicConstraints, AsnConvert.serialize(new BasicConstraints({ cA })))
+
+const pemOf = (der: Buffer) => new X509Certificate(der).toString()
+const bytesOf = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
+
+function nameOf(commonName: string): Name {
+  const value = new AttributeValue({ utf8String: commonName })
+  return new Name([new RelativeDistinguishedName([new AttributeTypeAndValue({ type: '2.5.4.3', value })])])
 }
 
 /** dNSName, or iPAddress of an IPv4 address. */
-function subjectName(host: string): Buffer {
+function subjectNames(host: string): SubjectAlternativeName {
   const isAddress = /^[\d.]+$/.test(host)
-  return isAddress ? der(0x87, Buffer.from(host.split('.').map(Number))) : der(0x82, Buffer.from(host))
-}
-
-function distinguishedName(commonName: string): Buffer {
-  const attribute = sequence(objectId('2.5.4.3'), der(0x0c, Buffer.from(commonName)))
-  return sequence(der(0x31, attribute))
-}
-
-/** GeneralizedTime, which every year fits in. */
-function time(date: Date): Buffer {
-  const digits = date.toISOString().replace(/\D/g, '').slice(0, 14)
-  return der(0x18, Buffer.from(`${digits}Z`))
-}
-
-function extension(id: string, value: Buffer): Buffer {
-  return sequence(objectId(id), der(0x04, value))
-}
-
-function boolean(value: boolean): Buffer {
-  return der(0x01, Buffer.from([value ? 0xff : 0]))
-}
-
-function integer(bytes: Buffer): Buffer {
-  return der(0x02, bytes)
-}
-
-function sequence(...parts: Buffer[]): Buffer {
-  return der(0x30, ...parts)
-}
-
-function objectId(text: string): Buffer {
-  const [first = 0, second = 0, ...rest] = text.split('.').map(Number)
-  const groups = rest.flatMap((number) => {
-    const digits = [number & 0x7f]
-    for (let left = number >>> 7; left > 0; left >>>= 7) digits.unshift((left & 0x7f) | 0x80)
-    return digits
-  })
-  return der(0x06, Buffer.from([first * 40 + second, ...groups]))
-}
-
-/** Tag, length, contents. ITU-T X.690 */
-function der(tag: number, ...parts: Buffer[]): Buffer {
-  const contents = Buffer.concat(parts)
-  const { length } = contents
-  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), contents])
-  const size = length < 0x100 ? [length] : [length >> 8, length & 0xff]
-  return Buffer.concat([Buffer.from([tag, 0x80 | size.length, ...size]), contents])
+  return new SubjectAlternativeName([new GeneralName(isAddress ? { iPAddress: host } : { dNSName: host })])
 }
