@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { endChild } from '../test/support/end-child.ts'
 import { cpuMicros, memory, resetPeak } from './procfs.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -36,12 +36,7 @@ export async function startChild(args: string[], env: Record<string, string>): P
   return {
     url,
     pid: child.pid ?? 0,
-    async stop() {
-      if (child.exitCode !== null) return
-      const exited = once(child, 'exit')
-      child.kill('SIGTERM')
-      await exited
-    },
+    stop: () => endChild(child),
   }
 }
 

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { endChild } from '../../test/support/end-child.ts'
 
 const run = promisify(execFile)
 
@@ -100,11 +101,4 @@ export async function displayNumber(screen: ChildProcess): Promise<string> {
   const number = String(data).trim()
   if (!number) throw new Error('Xvfb ended before it had a display')
   return number
-}
-
-export async function endChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
 }

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../../infra/local/free-port.ts'
-import { type Desktop, endChild, findProgram, openDesktop } from './desktop.ts'
+import { endChild } from '../../test/support/end-child.ts'
+import { type Desktop, findProgram, openDesktop } from './desktop.ts'
 
 /** `remote`: a desktop without a GPU, seen and used over VNC. `wayland`: a compositor with one window. */
 export type Screen = 'remote' | 'wayland'

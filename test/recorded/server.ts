@@ -1,10 +1,10 @@
 import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { endChild } from '../support/end-child.ts'
 import { writeMmdb } from '../support/mmdb.ts'
 
 const run = promisify(execFile)
@@ -58,12 +58,7 @@ export async function startDevelopmentServer(checkout: string) {
       return JSON.parse(stdout)
     },
     /** Resolves before the data is deleted. */
-    async end() {
-      if (child.exitCode !== null) return
-      const exited = once(child, 'exit')
-      child.kill('SIGTERM')
-      await exited
-    },
+    end: () => endChild(child),
     async stop() {
       await this.end()
       await rm(folder, { recursive: true, force: true })

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findDocker } from './docker.ts'
+import { endChild } from './end-child.ts'
 import { CannotBe } from './needs/cannot-be.ts'
 import { runFolderPrefix } from './sweep.ts'
 
@@ -26,7 +26,7 @@ export async function startDockerDaemon(): Promise<() => Promise<void>> {
     .setEncoding('utf8')
     .on('data', (text: string) => lines.push(...text.split('\n').filter(Boolean)))
   const stop = async () => {
-    await end(daemon)
+    await endChild(daemon)
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   process.env.TEST_DOCKER_HOST = host
@@ -47,11 +47,4 @@ async function becomesReady(daemon: ChildProcess): Promise<boolean> {
     await delay(100)
   }
   return false
-}
-
-async function end(daemon: ChildProcess): Promise<void> {
-  if (daemon.exitCode !== null || daemon.signalCode !== null) return
-  const exited = once(daemon, 'exit')
-  daemon.kill('SIGTERM')
-  await exited
 }

@@ -1,8 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from '../../infra/local/free-port.ts'
+import { endChild } from './end-child.ts'
 import { eventually } from './eventually.ts'
 import { type Needing, needs } from './needs.ts'
 
@@ -72,18 +72,11 @@ export async function startReceiver([command = '', ...args]: string[], secrets: 
   }
   const output = () => lines.join('\n')
   await eventually(() => listening(child, { post, output }), { timeoutMs: 20_000, intervalMs: 50 })
-  return { post, output, stop: () => end(child) }
+  return { post, output, stop: () => endChild(child) }
 }
 
 async function listening(child: ChildProcess, { post, output }: Pick<Receiver, 'post' | 'output'>) {
   if (child.exitCode !== null) throw new Error(`the receiver ended: ${output()}`)
   const { status } = await post({ body: '{}', headers: {} })
   if (status !== 401) throw new Error(`the receiver answered ${status}`)
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill()
-  await exited
 }

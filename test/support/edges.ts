@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { request } from 'undici'
 import { freePort } from '../../infra/local/free-port.ts'
 import { codeBlock, docs } from './code-block.ts'
+import { endChild } from './end-child.ts'
 import { eventually } from './eventually.ts'
 import { findProgram } from './needs/programs.ts'
 import { nginxText } from './nginx-text.ts'
@@ -138,7 +138,7 @@ function startsWith(prepare: Prepare): StartEdge {
         send(`http://127.0.0.1:${port}${target}`, { ...sent, headers: { ...sent.headers, ...headers } }),
       output: () => lines.join(''),
       async stop() {
-        await end(child)
+        await endChild(child)
         await rm(folder, { recursive: true, force: true, maxRetries: 5 })
       },
     }
@@ -155,11 +155,4 @@ async function send(url: string, { headers, body }: SentThere): Promise<SeenBehi
   const text = await answer.body.text()
   if (answer.statusCode !== 200) throw new Error(`the edge answered ${answer.statusCode}: ${text}`)
   return JSON.parse(text)
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill()
-  await exited
 }

@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -9,6 +8,7 @@ import { promisify } from 'node:util'
 import { type Logger, pino } from 'pino'
 import { freePort } from '../../infra/local/free-port.ts'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
+import { endChild } from './end-child.ts'
 
 const run = promisify(execFile)
 
@@ -82,9 +82,9 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   let broker = launch()
   const brokers = `127.0.0.1:${port}`
   async function stop(): Promise<void> {
-    if (keepIn) return end(broker, 'SIGTERM')
+    if (keepIn) return endChild(broker, 'SIGTERM')
     // Its data is thrown away, so there is nothing to shut down in order.
-    await end(broker, 'SIGKILL')
+    await endChild(broker, 'SIGKILL')
     await rm(dataDir, { recursive: true, force: true })
   }
   try {
@@ -101,17 +101,12 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
     get pid() {
       return broker.pid ?? 0
     },
-    kill: () => end(broker, 'SIGKILL'),
+    kill: () => endChild(broker, 'SIGKILL'),
     async restart() {
       broker = launch()
       await becomesReady(broker, brokers, options.signal)
     },
   }
-}
-
-async function end(broker: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  const runs = broker.exitCode === null && broker.signalCode === null
-  if (runs && broker.kill(signal)) await once(broker, 'exit')
 }
 
 async function becomesReady(broker: ChildProcess, brokers: string, signal?: AbortSignal): Promise<void> {

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../infra/local/free-port.ts'
+import { endChild } from './end-child.ts'
 import { eventually } from './eventually.ts'
 import { findProgram } from './needs/programs.ts'
 import { nginxText } from './nginx-text.ts'
@@ -80,10 +80,7 @@ export async function createReverseProxies(options: ReverseProxyOptions): Promis
       return start('caddy', ['run', '--adapter', 'caddyfile', '--config', config], port)
     },
     async stop() {
-      for (const child of started.filter(({ exitCode }) => exitCode === null)) {
-        child.kill('SIGTERM')
-        await once(child, 'exit')
-      }
+      for (const child of started) await endChild(child)
       await rm(folder, { recursive: true, force: true })
     },
   }

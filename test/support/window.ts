@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
-import { displayNumber, endChild } from '../../bench/detection/desktop.ts'
+import { displayNumber } from '../../bench/detection/desktop.ts'
 import { chromiumFile, type Profile, quietFlags } from './chromium.ts'
+import { endChild } from './end-child.ts'
 import { eventually } from './eventually.ts'
 
 const run = promisify(execFile)
