@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { createPool, lockKey } from '../../infra/postgres/pool.ts'
 import { startCli } from '../support/cli.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
@@ -11,14 +12,6 @@ const start = Date.UTC(2024, 0, 1)
 const sessions = 1000
 const perTurn = 40
 const patient = { timeoutMs: 240_000 }
-
-interface Report {
-  build: number
-  equal: boolean
-  switched: boolean
-  resumedFrom: { offset: number }[]
-  tables: { differences: unknown[] }[]
-}
 
 describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   let cluster: Cluster
@@ -105,7 +98,7 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
         const { stderr } = await child.result
         return stderr
       },
-      async report(): Promise<Report> {
+      async report(): Promise<RebuildReport> {
         const { code, stdout, stderr } = await child.result
         expect(code, `${stdout.slice(0, 4000)}${stderr}`).toBe(0)
         return JSON.parse(stdout)

@@ -7,7 +7,7 @@ import { createTlsListener } from '../../infra/http/tls/listener.ts'
 import { silent } from './projections.ts'
 import { createAuthority } from './tls-certificates.ts'
 
-export const tlsProtocols = ['HTTP/1.1', 'HTTP/2'] as const
+const tlsProtocols = ['HTTP/1.1', 'HTTP/2'] as const
 export type TlsProtocol = (typeof tlsProtocols)[number]
 
 /** For `describe.each`: what reaches the app without a socket, and over TLS in both protocols. */

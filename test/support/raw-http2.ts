@@ -107,12 +107,6 @@ function integer(value: number, bits: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-export const get = (path: string): [string, string][] => [
-  [':method', 'GET'],
-  [':scheme', 'https'],
-  [':path', path],
-]
-
 /** A request without a body, in one frame. */
 export const requestFrame = (stream: number, fields: readonly (readonly [string, string])[]): Buffer =>
   frameOf({
