@@ -102,9 +102,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
-    await listenBeside(metrics, 'METRICS_PORT', config)
-    await listenBeside(schemas, 'SCHEMAS_PORT', config)
-    await listenBeside(consoles.own, 'CONSOLE_PORT', config)
+    await listenOnPort(metrics, 'METRICS_PORT', config)
+    await listenOnPort(schemas, 'SCHEMAS_PORT', config)
+    await listenOnPort(consoles.own, 'CONSOLE_PORT', config)
     const tls = await openTls(app, core)
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
@@ -122,7 +122,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
 }
 
 // `app` is undefined where it has no port of its own.
-async function listenBeside(
+async function listenOnPort(
   app: FastifyInstance | undefined,
   setting: 'METRICS_PORT' | 'SCHEMAS_PORT' | 'CONSOLE_PORT',
   config: Config,
