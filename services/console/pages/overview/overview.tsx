@@ -1,6 +1,7 @@
 import { Chart } from '../sessions/chart.tsx'
 import { type Field, filterTitles } from '../sessions/fields.ts'
 import { hrefOf } from '../shared/address.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, inWords, share } from '../shared/format.ts'
 import { intervalOf, isoTime, now, spanOf, type TimeSpan } from '../shared/span.ts'
@@ -63,6 +64,7 @@ function OverTime({ span }: { span: TimeSpan }) {
             ))}
           </ul>
           <Chart counts={data} span={span} />
+          <ApiRequest paths={[`/v1/sessions/aggregates?${parameters}`]} />
         </>
       )}
     </Loaded>

@@ -1,5 +1,7 @@
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
+import { CodeBlock } from '../shared/code-block.tsx'
 import { exact, inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
@@ -29,8 +31,14 @@ const verdictOf: Record<ApiDecision['automation_status'], VerdictName> = {
 
 /** One session, as a page or beside the list. */
 export function SessionView({ id }: { id: string }) {
-  const answer = useAnswer<One<ApiSession>>(`/v1/sessions/${encodeURIComponent(id)}`, { everyMs: 5000 })
-  return <Loaded answer={answer}>{({ data }) => <Session session={data} reload={answer.reload} />}</Loaded>
+  const path = `/v1/sessions/${encodeURIComponent(id)}`
+  const answer = useAnswer<One<ApiSession>>(path, { everyMs: 5000 })
+  return (
+    <>
+      <Loaded answer={answer}>{({ data }) => <Session session={data} reload={answer.reload} />}</Loaded>
+      <ApiRequest paths={[path]} />
+    </>
+  )
 }
 
 function Session({ session, reload }: { session: ApiSession; reload: () => void }) {
@@ -65,9 +73,7 @@ function Session({ session, reload }: { session: ApiSession; reload: () => void 
       <Part title="Raw JSON">
         <details>
           <summary>All members</summary>
-          <pre>
-            <code>{JSON.stringify(session, null, 2)}</code>
-          </pre>
+          <CodeBlock code={JSON.stringify(session, null, 2)} />
         </details>
       </Part>
     </article>

@@ -2,6 +2,7 @@ import { useMemo, useRef, useState } from 'preact/hooks'
 import { SessionView } from '../session/session.tsx'
 import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { RequestFailure, send, useAnswer } from '../shared/api.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
 import { usePageKeys } from '../shared/keys.ts'
@@ -141,6 +142,7 @@ function List({ query, open }: { query: URLSearchParams; open: string | null }) 
           Load more
         </button>
       )}
+      <ApiRequest paths={[path]} />
     </section>
   )
 }

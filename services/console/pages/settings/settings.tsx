@@ -1,5 +1,6 @@
 import { place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
 import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
 import { person } from '../shared/person.ts'
@@ -11,8 +12,9 @@ import { Snippet } from './snippet.tsx'
 /** Keys of the environment, what is recorded and for how long, and the model that scores. */
 export function SettingsPage() {
   const organizationId = person.value?.organization.id ?? ''
-  const keys = useAnswer<{ data: ApiKey[] }>(`/v1/organizations/${organizationId}/api-keys`)
-  const organization = useAnswer<One<Organization>>(`/v1/organizations/${organizationId}`)
+  const path = `/v1/organizations/${organizationId}`
+  const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`)
+  const organization = useAnswer<One<Organization>>(path)
   const model = useAnswer<One<ApiModel>>('/v1/scoring/model')
   const here = place.value?.environment
   return (
@@ -40,6 +42,7 @@ export function SettingsPage() {
           )}
         </Loaded>
       </div>
+      <ApiRequest paths={[`${path}/api-keys`, path, '/v1/scoring/model']} />
     </>
   )
 }

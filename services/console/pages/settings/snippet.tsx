@@ -1,3 +1,4 @@
+import { CodeBlock } from '../shared/code-block.tsx'
 import { Part } from '../shared/parts.tsx'
 
 /** What a page needs to send its sessions, with the key filled in. */
@@ -9,12 +10,7 @@ export function Snippet({ publishableKey }: { publishableKey: string }) {
 </script>`
   return (
     <Part title="In a page">
-      <pre>
-        <code>{code}</code>
-      </pre>
-      <button type="button" onClick={() => navigator.clipboard.writeText(code)}>
-        Copy
-      </button>
+      <CodeBlock code={code} />
     </Part>
   )
 }
