@@ -11,10 +11,12 @@ import { SpanChoice } from '../shared/span-choice.tsx'
 import type { ListedSessionRow, SessionList } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Chart } from './chart.tsx'
+import { CsvButton } from './csv-button.tsx'
 import { filtersIn, requestParameters } from './fields.ts'
 import { Filters } from './filters.tsx'
 import { Groups } from './groups.tsx'
 import { Rows } from './rows.tsx'
+import './sessions.css'
 
 /** Sessions that the address asks for: how many there were over time, by what they are grouped, and one by one. */
 export function SessionsPage({ query }: { query: URLSearchParams }) {
@@ -103,13 +105,13 @@ function usePath(query: URLSearchParams): string {
     const span = spanOf(query, now.peek())
     const parameters = requestParameters(query, span)
     if (span.last) parameters.delete('until')
-    parameters.set('limit', String(pageSize))
     return `/v1/sessions?${parameters}`
   }, [question.toString()])
 }
 
 function List({ query, open }: { query: URLSearchParams; open: string | null }) {
-  const path = usePath(query)
+  const listed = usePath(query)
+  const path = `${listed}&limit=${pageSize}`
   // The first page would move on, and leave a gap before those that follow.
   const isFirstAlone = useRef(true)
   const first = useAnswer<SessionList>(path, { everyMs: 5000, mayRepeat: () => isFirstAlone.current })
@@ -133,6 +135,9 @@ function List({ query, open }: { query: URLSearchParams; open: string | null }) 
   }
   return (
     <section aria-label="List">
+      <div class="list-tools">
+        <CsvButton key={listed} path={listed} />
+      </div>
       <Loaded answer={first}>
         {() => (rows.length === 0 && !cursor ? <Empty query={query} /> : <Rows rows={rows} open={open} />)}
       </Loaded>

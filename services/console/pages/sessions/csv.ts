@@ -1,0 +1,50 @@
+import type { ListedSessionRow } from '../shared/types.ts'
+
+/** More are what `tidegate export sessions` is for. */
+export const maxCsvRows = 10_000
+
+type CsvValue = string | number | boolean | null | undefined
+
+// Spreadsheets take what begins like this for a formula, and some of them its wide forms, too.
+const formula = /^[=+\-@＝＋－＠\t\r\n]/
+// Within a cell they would show its text, and what follows, in another order than it has.
+const turning = /\p{Bidi_Control}/gu
+
+/** Text of visitors as a spreadsheet shows it and does not run it: a formula begins with an apostrophe. */
+export function csvCell(value: CsvValue): string {
+  if (typeof value !== 'string') return String(value ?? '')
+  const text = value.replace(turning, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const harmless = formula.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+}
+
+const columns: Record<string, (row: ListedSessionRow) => CsvValue> = {
+  id: ({ id }) => id,
+  evaluated_at: ({ latest_decision }) => latest_decision.evaluated_at,
+  verdict: ({ latest_decision }) => latest_decision.verdict,
+  risk_score: ({ latest_decision }) => latest_decision.risk_score,
+  is_provisional: ({ latest_decision }) => latest_decision.is_provisional,
+  created_at: ({ created_at }) => created_at,
+  mark: ({ mark }) => mark?.label,
+  client_user_id: ({ client_user_id }) => client_user_id,
+  visitor_id: ({ visitor_fingerprint }) => visitor_fingerprint?.id,
+  page_host: ({ facts }) => facts?.page_host,
+  page_path: ({ facts }) => facts?.page_path,
+  country: ({ facts }) => facts?.country,
+  asn: ({ facts }) => facts?.asn,
+  network_holder: ({ facts }) => facts?.network_holder,
+  network: ({ facts }) => facts?.network,
+  browser: ({ facts }) => facts?.browser,
+  browser_version: ({ facts }) => facts?.browser_version,
+  os: ({ facts }) => facts?.os,
+  agent_status: ({ facts }) => facts?.agent_status,
+  agent_provider: ({ facts }) => facts?.agent_provider,
+  handed_off_at: ({ facts }) => facts?.handed_off_at,
+  signals: ({ facts }) => facts?.signals.join(' '),
+}
+
+/** RFC 4180, with the API's names as the first line. */
+export function sessionsCsv(rows: readonly ListedSessionRow[]): string {
+  const lines = rows.map((row) => Object.values(columns).map((cellOf) => csvCell(cellOf(row))))
+  return [Object.keys(columns), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { csvCell, sessionsCsv } from '../../../services/console/pages/sessions/csv.ts'
+import type { ListedSessionRow } from '../../../services/console/pages/shared/types.ts'
+
+describe('a cell', () => {
+  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠x'])(
+    'that begins as a formula does begins with an apostrophe: %j',
+    (text) => {
+      expect(csvCell(text).replace(/^"/, '')).toMatch(/^'/)
+    },
+  )
+
+  test('is quoted where it has a comma, a quote or the end of a line', () => {
+    expect(csvCell('a,b')).toBe('"a,b"')
+    expect(csvCell('say "x"')).toBe('"say ""x"""')
+    expect(csvCell('a\r\nb')).toBe('"a\r\nb"')
+    expect(csvCell('=HYPERLINK("x")')).toBe('"\'=HYPERLINK(""x"")"')
+  })
+
+  test('shows characters that turn text around', () => {
+    expect(csvCell('shop\u202emoc.live\u2066')).toBe('shop\\u202emoc.live\\u2066')
+    expect(csvCell('\u061c=1')).toBe('\\u061c=1')
+  })
+
+  test('is empty without a value, and a number stays one', () => {
+    expect([null, undefined, 0, -5, false].map(csvCell)).toEqual(['', '', '0', '-5', 'false'])
+  })
+})
+
+test('a row has a cell for each name of the first line', () => {
+  const row: ListedSessionRow = {
+    id: 'sid_1',
+    created_at: '2026-11-27T08:00:00.000Z',
+    client_user_id: '=cmd',
+    latest_decision: {
+      ...{ verdict: 'bot', risk_score: 98, is_provisional: false },
+      evaluated_at: '2026-11-27T08:00:05.000Z',
+    },
+    visitor_fingerprint: null,
+    mark: null,
+    facts: null,
+  }
+  const [names = '', cells = '', end] = sessionsCsv([row]).split('\r\n')
+  expect(cells).toMatch(/^sid_1,2026-11-27T08:00:05\.000Z,bot,98,false,/)
+  expect(cells.split(',')[names.split(',').indexOf('client_user_id')]).toBe("'=cmd")
+  expect(cells.split(',')).toHaveLength(names.split(',').length)
+  expect(end).toBe('')
+})
