@@ -99,8 +99,9 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
   }
 }
 
+/** Null for the decision of a look-up, too, which has the evidence of the hand-off before it. */
 export const handedOffAt = ({ hand_off, reason, evaluated_at }: SessionScored): number | null =>
-  hand_off || reason === 'hand_off' ? evaluated_at : null
+  reason !== 'looked_up' && (hand_off || reason === 'hand_off') ? evaluated_at : null
 
 // Of a decision that cannot be opened, everything else would be what stands in for it.
 const readableFacts: ReadonlySet<keyof SessionFacts> = new Set([

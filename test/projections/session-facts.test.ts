@@ -112,6 +112,17 @@ test('a session stays handed off, however its decisions came together', async ()
   expect(await model.rows('sessions')).toMatchObject([{ evaluated_at: '2', handed_off_at: '1' }])
 })
 
+test('a session was handed off when it was, although the decision of a look-up repeats what was seen then', async () => {
+  const hand_off = { challenge_answered: true, input_observed: false, binding: null }
+  const handedOff = scored({ event_id: id('evt', 1), evaluated_at: 1, reason: 'hand_off', hand_off })
+  const lookedUp = scored({ event_id: id('evt', 2), evaluated_at: 2, reason: 'looked_up', hand_off })
+  const rows = [expect.objectContaining({ evaluated_at: '2', handed_off_at: '1' })]
+  await model.given(handedOff, lookedUp)
+  expect(await model.rows('sessions')).toEqual(rows)
+  await model.given({ ...lookedUp, data: { ...lookedUp.data, event_id: id('evt', 3) } })
+  expect(await model.rows('sessions')).toEqual(rows)
+})
+
 test('texts of a client that Postgres cannot store are stored without what it refuses', async () => {
   const browser = { name: 'Chr\0me', version: '1', major_version: '1', engine: 'blink', app_name: null }
   await model.given(scored({ browser, request: { ...request, user_agent: 'a\0"{},\\b' } }))
