@@ -24,10 +24,10 @@ test('what scoring fetched is in memory soon after, and until it ends', async ()
   const directories = followDirectories(options)
   following = directories
   expect(directories.find(subject)).toBeUndefined()
-  await saveLookup(database.pool, { ...directory, subject: '66.249.66.1', result: { host: null } })
+  await saveLookup(database.pool, { ...directory, subject: '192.0.2.1', result: { host: null } })
   await saveLookup(database.pool, directory)
   await eventually(() => expect(directories.find(subject)).toEqual(directory))
-  expect(directories.find('66.249.66.1')).toBeUndefined()
+  expect(directories.find('192.0.2.1')).toBeUndefined()
   now += 1000
   expect(directories.find(subject)).toBeUndefined()
 })

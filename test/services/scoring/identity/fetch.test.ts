@@ -70,7 +70,7 @@ describe('a directory', () => {
 })
 
 describe('the host name of an address', () => {
-  const ip = '66.249.66.1'
+  const ip = '192.0.2.1'
 
   async function hostOf(
     names: string[] | DnsReply,
@@ -92,8 +92,8 @@ describe('the host name of an address', () => {
   })
 
   it('may be the second of its names, or of IPv6', async () => {
-    const of = '2001:4860:4801:10:0:0:0:1'
-    const addresses = { 'second.example': ['2001:4860:4801:10::1'] }
+    const of = '2001:db8:4801:10:0:0:0:1'
+    const addresses = { 'second.example': ['2001:db8:4801:10::1'] }
     expect(await hostOf(['first.example', 'second.example'], { addresses, of })).toEqual({
       host: 'second.example',
     })

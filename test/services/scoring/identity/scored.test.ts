@@ -246,7 +246,8 @@ describe('a directory that an organization trusts', () => {
 })
 
 describe('a crawler that its host name verifies', () => {
-  const ip = '66.249.66.1'
+  // Of a network that was given back. No address of documentation is looked up.
+  const ip = '3ffe::1'
   const userAgent = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
   const client = withParts(desktopChrome, { navigator: { user_agent: userAgent } })
 
