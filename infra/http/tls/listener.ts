@@ -22,7 +22,7 @@ export interface TlsOptions extends CertificateFiles {
   handshakeMs?: number
   /** How long a request may take to come (default 30 s), as without TLS. */
   requestMs?: number
-  /** How long a connection, or an answer that its client does not take, may stand still (default 72 s). */
+  /** How long a connection, or at most twice as long an answer that its client does not take, may stand still (default 72 s). */
   idleMs?: number
   /** How often the files are read again (default 10 s). */
   reloadMs?: number
@@ -121,7 +121,8 @@ function readHellos(server: Http2SecureServer, { maxUnfinished = 1024, handshake
 }
 
 // Whatever reads requests knows HTTP/1.1: what HTTP/2 says otherwise is put as it would be there. A client that opens no
-// window for its answer would hold that for ever, so a stream that stands still is cut off.
+// window for its answer would hold that for ever, so a stream that stands still is cut off. Its own time-out does not see
+// that on a busy connection, because it takes what answers a PING for progress.
 function likeHttp1(
   request: Http2ServerRequest,
   { stream }: Http2ServerResponse,
@@ -129,9 +130,16 @@ function likeHttp1(
 ): void {
   if (request.authority) request.headers.host = request.authority
   const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
-  const timer = setTimeout(() => request.complete || cancel(), requestMs)
-  stream.once('close', () => clearTimeout(timer))
-  stream.setTimeout(idleMs, cancel)
+  const coming = setTimeout(() => request.complete || cancel(), requestMs)
+  let untaken = 0
+  const going = setInterval(() => {
+    if (untaken > 0 && stream.bufferSize === untaken) cancel()
+    untaken = stream.bufferSize
+  }, idleMs)
+  stream.once('close', () => {
+    clearTimeout(coming)
+    clearInterval(going)
+  })
 }
 
 // Nothing is set anew without need, because sessions of before could then not be resumed.

@@ -232,13 +232,17 @@ describe('a stream is refused, and others are answered', () => {
 })
 
 describe('what stands still is cut off, and others are answered', () => {
-  test('answers that nobody takes', async () => {
-    await start({ idleMs: 4000 })
+  test('answers that nobody takes, although their connection is busy', async () => {
+    await start({ idleMs: 2500 })
     await answersOthers(async () => {
       const raw = await connectRawHttp2(port, [[4, 0]])
       raw.send(...odd(100).map((stream) => requestFrame(stream, to('/page'))))
+      await eventually(() => {
+        raw.send(frameOf({ type: frameType.ping, payload: Buffer.alloc(8) }))
+        expect(refusals(raw.frames).resets).toEqual(Array.from({ length: 100 }, () => code.cancel))
+      })
+      expect(raw.isClosed()).toBe(false)
       await raw.closed
-      expect(refusals(raw.frames).resets).toEqual(Array.from({ length: 100 }, () => code.cancel))
     })
   })
 
