@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, X509Certificate } from 'node:crypto'
+import { decode, encode } from 'cborg'
 import fc from 'fast-check'
 import developmentFixture from 'node-app-attest/test/fixtures/attestation-development.json' with {
   type: 'json',
@@ -151,6 +152,14 @@ describe('an attestation of a key', () => {
     const expected = { appIds: [appId], clientDataHash: hash, publicKey: apple.root.publicKey }
     expect(verifyAppAssertion(bytes, expected)).toEqual({ problem: 'malformed' })
   })
+})
+
+it('may have a little more in it than is read, and no more', () => {
+  const withItems = (count: number) =>
+    Buffer.from(encode({ ...decode(attest()), more: Array(count).fill(0) }))
+  const expected = expectedBy(apple, key.keyId)
+  expect(verifyAppAttest(withItems(20), expected)).toMatchObject({ appId })
+  expect(verifyAppAttest(withItems(100), expected)).toEqual({ problem: 'malformed' })
 })
 
 describe("an attestation of Apple's", () => {
