@@ -323,20 +323,22 @@ it('of two assertions with one counter that are scored at once one counts', asyn
     const recorded = events.map(recordedOf)
     return attestationsOf(tx, { events: recorded, known: new Map() }, attesting())
   }
-  const before = await judgedIn(one, 'before')
-  const waiting = judgedIn(other, 'after')
   const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())`
-  await eventually(async () => expect((await database.pool.query(isWaiting)).rowCount).toBe(1))
-  await runTogether(one, before.save())
-  await one.query('commit')
-  const after = await waiting
-  await other.query('rollback')
-  for (const tx of transactions) tx.release()
-  const statuses = [before, after].map(({ outcomes }) =>
-    [...outcomes.values()].map(({ found }) => found.status),
-  )
-  expect(statuses).toEqual([['valid'], ['invalid']])
+  try {
+    const before = await judgedIn(one, 'before')
+    const waiting = judgedIn(other, 'after')
+    await eventually(async () => expect((await database.pool.query(isWaiting)).rowCount).toBe(1))
+    await runTogether(one, before.save())
+    await one.query('commit')
+    const statuses = [before, await waiting].map(({ outcomes }) =>
+      [...outcomes.values()].map(({ found }) => found.status),
+    )
+    expect(statuses).toEqual([['valid'], ['invalid']])
+  } finally {
+    // Closes them, because whatever waits for their locks would hang.
+    for (const tx of transactions) tx.release(true)
+  }
 })
 
 describe('an app with Play Integrity', () => {
