@@ -22,7 +22,7 @@ import { runIdentity } from '../scoring/identity/run.ts'
 import { purgeIdentity } from '../scoring/identity/tables.ts'
 import { followTrusted } from '../scoring/identity/trusted.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
-import { countDecisions } from '../scoring/metrics.ts'
+import { countAttestations, countDecisions } from '../scoring/metrics.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
 import { followModels } from '../scoring/model/follow.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
@@ -137,7 +137,7 @@ async function startScoring(
     modelsAt,
     onDecided,
     lookups: identity,
-    attesting: await loadAttesting(core),
+    attesting: await loadAttesting(core, registry),
   })
   return startTogether<Running>([
     ...[
@@ -153,11 +153,19 @@ async function startScoring(
   ])
 }
 
-async function loadAttesting({ config }: Core): Promise<Attesting | undefined> {
+async function loadAttesting({ config }: Core, registry: Registry): Promise<Attesting | undefined> {
+  const count = countAttestations(registry)
   const apps = loadAttestedApps(config)
   if (!apps) return undefined
-  const { judgeAttestation: judge } = await import('../scoring/attestation/judge.ts')
-  return { apps, judge }
+  const { judgeAttestation } = await import('../scoring/attestation/judge.ts')
+  return {
+    apps,
+    async judge(evidence) {
+      const found = await judgeAttestation(evidence)
+      count(found)
+      return found
+    },
+  }
 }
 
 // No network is excepted, because agents name the addresses that are fetched.

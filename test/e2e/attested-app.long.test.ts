@@ -3,10 +3,13 @@ import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
 import { openToken } from '../../docs/examples/express/verify-token.js'
 import { type AttestingDevice, sendAttestedSession } from '../../docs/examples/native/attested-session.ts'
 import { appAssertion, appAttestation, createApple, createDeviceKey } from '../support/attestation.ts'
 import { type Owner, operator } from '../support/cluster.ts'
+import { readAs } from '../support/devices.ts'
+import { freshMetrics } from '../support/metrics.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { createRest } from '../support/rest.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
@@ -68,6 +71,12 @@ async function decided(token: string) {
   return createRest(server.baseUrl, owner.secret.key).session(session_id)
 }
 
+const exportedDevices = z.object({
+  sessions: z.array(
+    z.object({ decisions: z.array(z.object({ attestation: z.object({ device: z.unknown() }).nullable() })) }),
+  ),
+})
+
 it('launches of an app that its device attests are those of one device, and without it of none', async () => {
   const first = await decided(
     await launch((hash) => ({ type: 'app_attest', data: appAttestation({ apple, key, appId, hash }) })),
@@ -81,6 +90,13 @@ it('launches of an app that its device attests are those of one device, and with
   expect(second.device_identity).toMatchObject({
     ...{ id: first.device_identity?.id, source: 'attested', lifecycle: { seen_count: 2 } },
   })
+  const visitor = second.visitor_fingerprint?.id
+  const exported = `/v1/organizations/${owner.organizationId}/visitors/${visitor}/export`
+  const public_key = key.keys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  const { sessions } = exportedDevices.parse(await readAs({ baseUrl: server.baseUrl, owner }, exported))
+  const devices = sessions.flatMap(({ decisions }) => decisions.map(({ attestation }) => attestation?.device))
+  const device = { id: first.device_identity?.id, public_key, counter: 1 }
+  expect(devices).toContainEqual(expect.objectContaining(device))
   const cloned = await decided(await launch(asserted))
   expect(cloned.signals_fired.map(({ signal }) => signal)).toContain('attestation_counter')
   const offline = await decided(
@@ -89,4 +105,11 @@ it('launches of an app that its device attests are those of one device, and with
     }),
   )
   expect(offline).toMatchObject({ device_identity: null, decision: { automation_status: 'uncertain' } })
+  const counts = await freshMetrics(server.baseUrl)
+  const found = [
+    'app_attest",status="valid',
+    'app_attest_assertion",status="valid',
+    'app_attest_assertion",status="invalid',
+  ]
+  for (const one of found) expect(counts).toContain(`tidegate_attestations_total{method="${one}"} 1`)
 }, 60_000)
