@@ -1,12 +1,12 @@
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { startServer, stopWithinMs } from '../server/server.ts'
+import { type ServerOptions, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { readServerSettings } from './server-settings.ts'
 import { logStartFailure } from './start-failure.ts'
 
 /** Runs the roles, comma-separated, until a signal ends the process. */
-export async function runServer(roles: string): Promise<never> {
+export async function runServer(roles: string, more: Pick<ServerOptions, 'lookingUp'> = {}): Promise<never> {
   const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
   const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
     onFailure(error)
@@ -15,7 +15,7 @@ export async function runServer(roles: string): Promise<never> {
   const { config, warnings, ...settings } = read
   const logger = createLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
-  const parts = { ...settings, config, logger, clock: Date.now, random: createRandom() }
+  const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...more }
   const start = async (undo: AsyncDisposableStack) => {
     const server = await startServer(parts)
     undo.defer(() => server.stop())

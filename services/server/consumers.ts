@@ -18,6 +18,7 @@ import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import type { Attesting } from '../scoring/attestation/devices.ts'
+import type { FetchOptions } from '../scoring/identity/fetch.ts'
 import { runIdentity } from '../scoring/identity/run.ts'
 import { purgeIdentity } from '../scoring/identity/tables.ts'
 import { followTrusted } from '../scoring/identity/trusted.ts'
@@ -47,6 +48,8 @@ export interface WorkerParts {
   registry: Registry
   /** The key by which scripts of development prove that they are simulated, so that they count as what they play. */
   simulationKey?: SimulationKey | undefined
+  /** How agents are looked up, where that is not as on the internet. */
+  lookingUp?: Partial<FetchOptions> | undefined
   undo: AsyncDisposableStack
 }
 
@@ -114,7 +117,7 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core,
-  { network, registry, simulationKey, undo }: WorkerParts,
+  { network, registry, simulationKey, lookingUp, undo }: WorkerParts,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -125,7 +128,7 @@ async function startScoring(
   const models = await followModels(core)
   const { modelsAt } = models
   const { learned } = learning
-  const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core) : undefined
+  const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core, lookingUp) : undefined
   const onDecided = countDecisions(registry)
   const scoring = runScoring({
     ...core,
@@ -169,7 +172,8 @@ async function loadAttesting({ config }: Core, registry: Registry): Promise<Atte
 }
 
 // No network is excepted, because agents name the addresses that are fetched.
-const startIdentity = (core: Core) => runIdentity({ ...core, rules: createAddressRules([]) })
+const startIdentity = (core: Core, lookingUp?: Partial<FetchOptions>) =>
+  runIdentity({ ...core, rules: createAddressRules([]), ...lookingUp })
 
 const purgeIntervalMs = 10 * 60 * 1000
 

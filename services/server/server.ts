@@ -28,7 +28,7 @@ import { createDirectCalls } from '../webhooks/direct-calls.ts'
 import { createAccessControl } from './access.ts'
 import { openCollect } from './collect.ts'
 import { type Connections, connectionsOf } from './connections.ts'
-import { startWorkers } from './consumers.ts'
+import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
 import type { Role } from './roles.ts'
@@ -41,6 +41,8 @@ export interface ServerOptions extends CoreOptions {
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
   /** Only `tidegate dev` has one, as no setting names it. */
   simulationKey?: SimulationKey
+  /** Only tests have it, because agents name what is looked up and are not to reach what is inside. */
+  lookingUp?: WorkerParts['lookingUp']
 }
 
 export interface Server {
@@ -58,7 +60,7 @@ export const stopWithinMs = (config: Config): number =>
 
 /** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const { config, logger, simulationKey } = options
+  const { config, logger, simulationKey, lookingUp } = options
   const undo = new AsyncDisposableStack()
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
@@ -75,7 +77,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const running = await startWorkers(core, { roles, network, registry, simulationKey, undo })
+    const running = await startWorkers(core, { roles, network, registry, simulationKey, lookingUp, undo })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
     const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
     undo.defer(() => gate?.stop())

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import {
+  type DirectoryServer,
+  type Reply,
+  startDirectory,
+  startReverseDns,
+} from '../services/scoring/identity/directory-server.ts'
+import { desktopChrome } from '../services/scoring/support/snapshots.ts'
+import { agentSignature, createAgentKey } from '../support/agent-signature.ts'
+import { type Owner, operator } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createRest } from '../support/rest.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { root } from '../support/test-projects.ts'
+
+const key = createAgentKey()
+const crawler = 'Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)'
+const crawlerHost = 'spider-1.yandex.com'
+// Of a network that was given back. No address of documentation is looked up.
+const crawlerAddress = '3ffe::1'
+
+let database: TestDatabase
+let agent: DirectoryServer
+let dns: Awaited<ReturnType<typeof startReverseDns>>
+let settings: Record<string, string>
+let server: ServerProcess
+let owner: Owner
+const answer = Promise.withResolvers<Reply>()
+
+beforeAll(async () => {
+  database = await createTestDatabase({ empty: true })
+  agent = await startDirectory(() => answer.promise)
+  const addresses = { 'agent.example': ['127.0.0.1'], [crawlerHost]: [crawlerAddress] }
+  dns = await startReverseDns([crawlerHost], addresses)
+  settings = {
+    ...{ DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') },
+    ...{ FIRST_PARTY_URLS: 'https://own.example', TRUSTED_PROXIES: '127.0.0.1', AGENT_LOOKUPS: 'on' },
+  }
+  server = await start()
+  owner = await operator(settings).organization()
+}, 120_000)
+
+afterAll(async () => {
+  await server?.end('SIGTERM')
+  await Promise.all([agent?.close(), dns?.close()])
+  await database?.drop()
+})
+
+const start = () =>
+  startServerProcess([], {
+    ...settings,
+    PROGRAM: path.join(root, 'test/support/looking-up-inside.ts'),
+    LOOKING_UP: JSON.stringify({ dnsServers: [dns.address], ca: agent.options.ca }),
+  })
+
+/** The id of a session that hands off. */
+async function visit(headers: Record<string, string>): Promise<string> {
+  const client = createCollectClient({
+    ...{ endpoint: server.baseUrl, publishableKey: owner.publishable.key, fetch, headers },
+    ...{ sdk: { name: 'test', version: '1', platform: 'web' }, page: { url: 'https://shop.example/' } },
+  })
+  const { sessionId } = await client.open()
+  await client.sendBatch({ version: 1, elapsed_ms: 100, snapshot: desktopChrome.snapshot })
+  await client.requestResult({ version: 1, elapsed_ms: 200 })
+  return sessionId
+}
+
+function signed(nonce: string): Record<string, string> {
+  const named = `"${agent.origin}"`
+  const lines: [string, string][] = [
+    ['"@authority"', 'own.example'],
+    ['"signature-agent"', named],
+  ]
+  const created = Math.floor(Date.now() / 1000)
+  return { ...agentSignature({ key, lines, created, nonce }), 'Signature-Agent': named }
+}
+
+const rest = () => createRest(server.baseUrl, owner.secret.key)
+
+async function statusesOf(id: string) {
+  const { web_bot_auth, agent: found } = await rest().session(id)
+  return [web_bot_auth?.status, found?.status]
+}
+
+const handedOffAt = async (id: string) =>
+  (await rest().sessions()).find((session) => session.id === id)?.facts?.handed_off_at
+
+it('a signature is known by one more decision, once the directory of its agent has answered', async () => {
+  const id = await visit(signed('one'))
+  expect(await statusesOf(id)).toEqual(['unknown_key', 'declared'])
+  const before = await rest().session(id)
+  const at = await handedOffAt(id)
+  answer.resolve({ body: JSON.stringify({ keys: [key.jwk] }) })
+  await eventually(async () => expect(await statusesOf(id)).toEqual(['verified', 'signed']))
+  const { decision, previous_decisions: earlier } = await rest().session(id)
+  expect(decision).toMatchObject({ decision_status: 'final', automation_status: 'automated' })
+  expect(earlier).toEqual([before.decision, ...before.previous_decisions])
+  expect(at).toEqual(expect.any(String))
+  expect(await handedOffAt(id)).toBe(at)
+}, 60_000)
+
+it('a crawler is verified by the host name of its address', async () => {
+  const id = await visit({ 'user-agent': crawler, 'x-forwarded-for': crawlerAddress })
+  await eventually(async () =>
+    expect((await rest().session(id)).agent).toMatchObject({
+      ...{ status: 'verified', provider: 'yandex', method: 'reverse_dns' },
+      evidence: { host_name: crawlerHost },
+    }),
+  )
+}, 60_000)
+
+it('what one process has fetched and a nonce that it has taken are known to another', async () => {
+  const other = await start()
+  await server.end('SIGTERM')
+  server = other
+  const [again, next] = [await visit(signed('one')), await visit(signed('two'))]
+  expect(await statusesOf(again)).toEqual(['invalid', 'declared'])
+  expect(await statusesOf(next)).toEqual(['verified', 'signed'])
+  expect(agent.requests).toEqual(['/.well-known/http-message-signatures-directory'])
+}, 60_000)
