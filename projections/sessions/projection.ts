@@ -146,7 +146,8 @@ function commonColumns({ data }: ScoredEvent) {
 
 function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
   const { observed_at } = event.data
-  return { ...commonColumns(event), log_offset: event.position.offset, observed_at, event: event.value }
+  const { partition: log_partition, offset: log_offset } = event.position
+  return { ...commonColumns(event), log_partition, log_offset, observed_at, event: event.value }
 }
 
 // The first decision of a type counts: ids of events follow from type and session.

@@ -29,6 +29,8 @@ export interface SessionDetailRow {
   client_user_id: string | null
   mark: SessionMark | null
   decision: DecisionSummary
+  /** Of the latest decision on the log. */
+  place: { partition: number; offset: number }
   previous_decisions: DecisionSummary[]
   visitor: LinkedVisitor | null
   /** As of now, not as of the decision; null without a visitor. */
@@ -52,7 +54,8 @@ export async function findSession(
     // Each row is found by its own key first. In tables without statistics Postgres would read all of the scope instead.
     text: `with s as materialized (select * from read.sessions where session_id = $1)
       select latest.event, json_build_object('id', s.session_id, 'created_at', s.created_at,
-        'client_user_id', s.client_user_id, 'mark', ${selectMark('s')}, 'decision', ${summary('s')}, 'visitor', s.visitor::json,
+        'client_user_id', s.client_user_id, 'mark', ${selectMark('s')}, 'decision', ${summary('s')},
+        'place', json_build_object('partition', latest.log_partition, 'offset', latest.log_offset), 'visitor', s.visitor::json,
         'lifecycle', case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
           'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count) end,
         'previous_decisions', (select coalesce(json_agg(${summary('d')} order by d.log_offset desc), '[]') from (

@@ -92,6 +92,7 @@ export const decisions = table('decisions', {
   organization_id: column.id(),
   environment: column.text<Environment>(),
   visitor_id: nullable(column.id()),
+  log_partition: column.integer(),
   log_offset: column.bigint(),
   /** When the observations came that asked for it. */
   observed_at: column.bigint(),

@@ -7,15 +7,23 @@ import type {
   VisitorRow,
 } from '../../projections/sessions/queries.ts'
 import type { DecisionSummary } from '../../projections/sessions/tables.ts'
-import type { Network, SessionScored, Verdict } from '../../schemas/events.ts'
+import { eventTopics, type Network, type SessionScored, type Verdict } from '../../schemas/events.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
+import type { ScoreExplanation } from './schemas/score.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
-/** A session's detail, most actionable first. Without an `identification` that was not requested. */
+/** Present where they were requested. */
+export interface SessionExtras {
+  identification?: Identification | null | undefined
+  score?: ScoreExplanation | undefined
+  withLog?: boolean
+}
+
+/** A session's detail, most actionable first. */
 export function sessionDetail(
   row: SessionDetailRow,
-  identification?: Identification | null,
+  { identification, score, withLog = false }: SessionExtras = {},
 ): Record<keyof SessionDetail, unknown> {
   const { detail } = row
   const { url, referrer, user_agent } = detail.request
@@ -34,6 +42,8 @@ export function sessionDetail(
     runtime_integrity: detail.runtime_integrity,
     visitor_fingerprint: detailVisitor(row),
     identification,
+    score,
+    log: withLog ? { topic: eventTopics.SessionScored, ...row.place } : undefined,
     connection_fingerprint: detail.connection_fingerprint,
     previous_decisions: row.previous_decisions.map(detailDecision),
     request: { url, referrer, user_agent },

@@ -3,7 +3,9 @@ import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
+import type { SessionScored } from '../../schemas/events.ts'
 import type { Identification } from './schemas/identification.ts'
+import type { ScoreExplanation } from './schemas/score.ts'
 
 export interface ReadbackOptions {
   pool: pg.Pool
@@ -11,6 +13,7 @@ export interface ReadbackOptions {
   auth: Auth
   /** null = it is not known why the session is of its visitor. */
   identify(sessionId: string): Promise<Identification | null>
+  explainScore(decision: SessionScored): Promise<ScoreExplanation>
   keyring: Keyring
   clock: Clock
   random: Random

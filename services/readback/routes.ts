@@ -40,19 +40,22 @@ const sessionParams = z.object({
     .transform((id) => (isLegacyId(id) ? id.toLowerCase() : id))
     .meta({ pattern: `${idPattern('sid')}|${legacyIdPattern}` }),
 })
-const detailQuery = z.object({
-  include: z
-    .union([z.string(), z.array(z.string())])
-    .optional()
-    .describe(
-      '`identification`: why the session, or a visitor’s newest one, is of its visitor. Anything else adds nothing.',
-    ),
-})
+const includeQuery = (does: string) =>
+  z.object({
+    include: z
+      .union([z.string(), z.array(z.string())])
+      .optional()
+      .describe(`${does} Anything else adds nothing.`),
+  })
+const sessionQuery = includeQuery(
+  '`identification`: why the session is of its visitor. `score`: how its score came about. `log`: where its decision is on the log.',
+)
+const visitorQuery = includeQuery('`identification`: why the visitor’s newest session is of it.')
 
-// It changes as visitors come and go, and takes as long as the rest.
-const includesWhy = ({ include }: z.output<typeof detailQuery>) => [include].flat().includes('identification')
+const includes = ({ include }: z.output<typeof sessionQuery>, name: string) => [include].flat().includes(name)
 
-function getSessionRoute(app: FastifyInstance, { pool, auth, identify }: ReadbackOptions): void {
+function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
+  const { pool, auth, identify, explainScore } = options
   endpoint(app, {
     route: 'GET /v1/sessions/:sessionId',
     auth: auth.requireSecret('sessions:read'),
@@ -61,13 +64,18 @@ function getSessionRoute(app: FastifyInstance, { pool, auth, identify }: Readbac
     summary: 'Retrieve one session',
     description: 'Requires the `sessions:read` secret-key scope.',
     params: sessionParams,
-    query: detailQuery,
+    query: sessionQuery,
     answers: { 200: single(sessionDetailSchema) },
     errors: [404],
     async run(request) {
       const row = await sessionOr404(pool, auth.scope(request), request.params.sessionId)
-      const identification = includesWhy(request.query) ? row.visitor && (await identify(row.id)) : undefined
-      return { data: sessionDetail(row, identification) }
+      const { query } = request
+      // It changes as visitors come and go, and takes as long as the rest.
+      const identification = includes(query, 'identification')
+        ? row.visitor && (await identify(row.id))
+        : undefined
+      const score = includes(query, 'score') ? await explainScore(row.detail) : undefined
+      return { data: sessionDetail(row, { identification, score, withLog: includes(query, 'log') }) }
     },
   })
 }
@@ -159,7 +167,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify }: Rea
     summary: 'Retrieve one visitor fingerprint',
     description: 'Requires the `fingerprints:read` secret-key scope.',
     params: z.object({ visitorId: pathId('vid') }),
-    query: detailQuery,
+    query: visitorQuery,
     answers: { 200: single(visitorDetailSchema) },
     errors: [404],
     async run(request) {
@@ -168,7 +176,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify }: Rea
       const row = isId('vid', visitorId) ? await findVisitor(pool, scope, visitorId) : undefined
       if (!row) throw await noSuchVisitor(pool, scope, visitorId)
       const [newest] = row.activity
-      const why = includesWhy(request.query) && {
+      const why = includes(request.query, 'identification') && {
         identification: newest ? await identify(newest.session_id) : null,
       }
       return { data: { ...visitorDetail(row), ...why } }

@@ -20,6 +20,7 @@ import { organizationRoutes } from '../organizations/routes.ts'
 import { readbackRoutes } from '../readback/routes.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
 import { hideVisitors } from '../scoring/erase.ts'
+import { createScoreExplainer } from '../scoring/explain/score.ts'
 import type { Directories } from '../scoring/identity/directories.ts'
 import type { FindTrusted } from '../scoring/identity/trusted.ts'
 import { scoringModelRoutes } from '../scoring/model/routes.ts'
@@ -84,7 +85,9 @@ interface RestParts extends Pick<RouteParts, 'core' | 'network'> {
 function addRest(app: FastifyInstance, { core, network, ...access }: RestParts): void {
   const reading = { ...core, ...access, pool: core.readPool }
   const options = { ...core, ...access }
-  readbackRoutes(app, { ...reading, identify: createLinkExplainer(core.readPool) })
+  const identify = createLinkExplainer(core.readPool)
+  const explainScore = createScoreExplainer(core.readPool)
+  readbackRoutes(app, { ...reading, identify, explainScore })
   scoringModelRoutes(app, reading)
   organizationRoutes(app, options)
   auditRoutes(app, options)

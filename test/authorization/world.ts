@@ -44,6 +44,7 @@ import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import { readbackRoutes } from '../../services/readback/routes.ts'
 import { linkedVisitors } from '../../services/scoring/correct-visitors.ts'
 import { eraseStates, hideVisitors } from '../../services/scoring/erase.ts'
+import { createScoreExplainer } from '../../services/scoring/explain/score.ts'
 import { scoringModelRoutes } from '../../services/scoring/model/routes.ts'
 import { requestRoutes } from '../../services/scoring/requests/routes.ts'
 import { createLinkExplainer } from '../../services/scoring/visitors/explain.ts'
@@ -136,7 +137,11 @@ export async function startWorld({ trustedProxies = [], over }: WorldOptions = {
   metricsRoutes(app, { projectionLags: async () => [] })
   const addRest = (to: FastifyInstance, auth: Auth) => {
     const by = { ...deps, auth }
-    readbackRoutes(to, { ...by, identify: createLinkExplainer(pool) })
+    readbackRoutes(to, {
+      ...by,
+      identify: createLinkExplainer(pool),
+      explainScore: createScoreExplainer(pool),
+    })
     scoringModelRoutes(to, { ...by, pool })
     organizationRoutes(to, by)
     auditRoutes(to, { ...by, applied })

@@ -229,6 +229,11 @@ export const expectedDifferences: Expected[] = [
     count: 4,
   },
   {
+    reason: 'A session says how its score came about, and where its decision is on the log, when asked.',
+    lines: /^SessionDetail > (score|log): added$/,
+    count: 2,
+  },
+  {
     reason: 'A list says what its sessions are filtered by.',
     lines: /^SessionSummary > facts: added$/,
     count: 1,

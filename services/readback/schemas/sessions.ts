@@ -24,6 +24,7 @@ import {
   nativeRuntimeIntegrity,
 } from './native.ts'
 import { connectionFingerprint, network } from './network.ts'
+import { logPlaceSchema, scoreExplanationSchema } from './score.ts'
 
 export const clientUserId = z.string().nullable().meta({
   maxLength: 256,
@@ -205,6 +206,8 @@ export const sessionDetailSchema = z
       .nullable()
       .optional()
       .describe('Present where `include` asks for it.'),
+    score: scoreExplanationSchema.optional().describe('Present where `include` asks for it.'),
+    log: logPlaceSchema.optional().describe('Present where `include` asks for it.'),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
     request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),

@@ -31,7 +31,7 @@ export interface Scored {
   hasSnapshot: boolean
 }
 
-type Fired = ModelSignal & { slug: string }
+export type JudgedSignal = ModelSignal & { slug: string }
 
 /**
  * The risk of what fired. A definitive signal decides alone. Everything else adds up as independent chances do. It
@@ -39,16 +39,23 @@ type Fired = ModelSignal & { slug: string }
  * missing the session stays inconclusive, whatever speaks for it.
  */
 export function scoreOf(model: ScoringModel, { signals, hasSnapshot }: Scored): Score {
-  const fired = signals.flatMap((slug) => {
-    const signal = model.signals[slug]
-    return signal ? [{ slug, ...signal }] : []
-  })
+  const fired = judgedIn(model, signals)
   const { risk, bound } = riskOf(fired, { model, hasSnapshot })
   return { risk, verdict: verdictOf(risk), breakdown: breakdownOf(fired), bound }
 }
 
-// human 0-39, inconclusive 40-69, bot 70-100. They are no part of a model, so that a verdict means the same everywhere.
-const bands = { inconclusive: 40, bot: 70 }
+export function judgedIn(model: ScoringModel, signals: readonly string[]): JudgedSignal[] {
+  return signals.flatMap((slug) => {
+    const signal = model.signals[slug]
+    return signal ? [{ slug, ...signal }] : []
+  })
+}
+
+/**
+ * The least score of each verdict but human: human 0-39, inconclusive 40-69, bot 70-100. They are no part of a model, so
+ * that a verdict means the same everywhere.
+ */
+export const bands = { inconclusive: 40, bot: 70 }
 /** The highest score that is no bot. */
 export const belowBot = bands.bot - 1
 
@@ -62,7 +69,7 @@ interface Rules {
   hasSnapshot: boolean
 }
 
-function riskOf(fired: Fired[], { model, hasSnapshot }: Rules): Pick<Score, 'risk' | 'bound'> {
+function riskOf(fired: JudgedSignal[], { model, hasSnapshot }: Rules): Pick<Score, 'risk' | 'bound'> {
   const { caps, floors, proven: provable } = model
   const risks = fired.filter(({ role }) => role === 'risk')
   const proven = risks.find(({ slug }) => provable.includes(slug))
@@ -80,11 +87,11 @@ function riskOf(fired: Fired[], { model, hasSnapshot }: Rules): Pick<Score, 'ris
 }
 
 // Any browser that is driven has markers of that, so what else fired says no more of a proven one.
-const boundOfProven = (fired: Fired[], { points: score, slug: signal }: Fired): Bound | null =>
+const boundOfProven = (fired: JudgedSignal[], { points: score, slug: signal }: JudgedSignal): Bound | null =>
   fired.length > 1 ? { kind: 'proven', score, signal } : null
 
 function boundOf(
-  risks: Fired[],
+  risks: JudgedSignal[],
   { evidence, decided, reached }: { evidence: number; decided: number; reached: number },
 ): Bound | null {
   const [signal] = risks.toSorted((one, other) => (other.floor ?? 0) - (one.floor ?? 0))
@@ -94,7 +101,7 @@ function boundOf(
 }
 
 // The groups of which more fired than counts, and that would change the score.
-function groupsOf(fired: Fired[], { weak, habits, trust }: Limits): Bound | null {
+function groupsOf(fired: JudgedSignal[], { weak, habits, trust }: Limits): Bound | null {
   const limits: Limits = { weak, habits, trust }
   const evidence = Math.round(evidenceOf(fired, limits))
   const counted = Object.entries(limits).filter(
@@ -103,54 +110,68 @@ function groupsOf(fired: Fired[], { weak, habits, trust }: Limits): Bound | null
   return counted.length > 0 ? { kind: 'groups', limits: Object.fromEntries(counted) } : null
 }
 
-function evidenceOf(fired: Fired[], limits: Limits): number {
+function evidenceOf(fired: JudgedSignal[], limits: Limits): number {
   const trust = Math.min(limits.trust, sum(fired.filter(({ role }) => role === 'trust')))
   return Math.max(0, combine(parts(fired, limits)) - trust)
 }
 
-// Weak signals and habits of input count as one part each, so that many small oddities stay small: machines that nobody
-// sits at, together, still are not more than odd, and habits of input some people have, too.
-function parts(fired: Fired[], limits: Limits): number[] {
-  const risks = fired.filter(({ role }) => role === 'risk')
-  const weak = risks.filter(({ strength }) => strength === 'weak')
-  const isHabit = ({ strength, category }: Fired) => strength === 'moderate' && category === 'behavioral'
-  const isPlain = ({ strength }: Fired) => strength === 'moderate' || strength === 'strong'
-  const rest = risks.filter((signal) => isPlain(signal) && !isHabit(signal))
+function parts(fired: JudgedSignal[], limits: Limits): number[] {
+  const { weak, habits, others } = addedUp(fired)
   return [
-    Math.min(limits.weak, combine(weak.map(({ points }) => points))),
-    Math.min(limits.habits, combine(risks.filter(isHabit).map(({ points }) => points))),
-    ...rest.map(({ points }) => points),
+    Math.min(limits.weak, chanceOf(weak)),
+    Math.min(limits.habits, chanceOf(habits)),
+    ...others.map(({ points }) => points),
   ]
 }
 
-// Strong ones of different channels, or fewer with what else is seen of tools and input in further channels. Moderate
-// contradictions of identity do not count: user agent switchers make many at once.
-function isConfirmed(risks: Fired[], { confirmation }: ScoringModel): boolean {
+/**
+ * Risks that add up. Weak signals and habits of input count as one part each, so that many small oddities stay small:
+ * machines that nobody sits at, together, still are not more than odd, and habits of input some people have, too.
+ */
+export function addedUp(fired: JudgedSignal[]): Record<'weak' | 'habits' | 'others', JudgedSignal[]> {
+  const risks = fired.filter(({ role, strength }) => role === 'risk' && strength !== 'definitive')
+  const isHabit = ({ strength, category }: JudgedSignal) =>
+    strength === 'moderate' && category === 'behavioral'
+  return {
+    weak: risks.filter(({ strength }) => strength === 'weak'),
+    habits: risks.filter(isHabit),
+    others: risks.filter((one) => one.strength !== 'weak' && !isHabit(one)),
+  }
+}
+
+/**
+ * Strong ones of different channels, or fewer with what else is seen of tools and input in further channels. Moderate
+ * contradictions of identity do not count: user agent switchers make many at once.
+ */
+export function isConfirmed(risks: JudgedSignal[], { confirmation }: ScoringModel): boolean {
   const { strong_channels, supported } = confirmation
   const strong = channelsOf(risks.filter(({ strength }) => strength === 'strong'))
-  const supports = ({ strength, category }: Fired) =>
+  const supports = ({ strength, category }: JudgedSignal) =>
     strength === 'moderate' && supported.categories.includes(category)
   const all = new Set([...strong, ...channelsOf(risks.filter(supports))])
   const isSupported = strong.size >= supported.strong_channels && all.size >= supported.channels
   return strong.size >= strong_channels || isSupported
 }
 
-const channelsOf = (signals: Fired[]) => new Set(signals.map(({ channel }) => channel))
+const channelsOf = (signals: JudgedSignal[]) => new Set(signals.map(({ channel }) => channel))
 
 function combine(chances: number[]): number {
   return 100 * (1 - chances.reduce((doubt, points) => doubt * (1 - points / 100), 1))
 }
 
-function sum(signals: Fired[]): number {
+/** The chance that one of them is right. */
+export const chanceOf = (signals: JudgedSignal[]): number => combine(signals.map(({ points }) => points))
+
+export function sum(signals: JudgedSignal[]): number {
   return signals.reduce((total, { points }) => total + points, 0)
 }
 
-function breakdownOf(fired: Fired[]): Record<string, number> {
+function breakdownOf(fired: JudgedSignal[]): Record<string, number> {
   const risks = fired.filter(({ role }) => role === 'risk')
   return Object.fromEntries(
     categories.map((category) => [
       category,
-      Math.round(combine(risks.filter((one) => one.category === category).map(({ points }) => points))),
+      Math.round(chanceOf(risks.filter((one) => one.category === category))),
     ]),
   )
 }

@@ -67,6 +67,7 @@ async function sessions({ record, live, test }: World, { robin, bot, test: sam }
     record({ name: `session: ${what}`, method: 'GET', path: `/v1/sessions/${id}`, headers })
   await get('of a person', robin.opened.sessionId)
   await get('of a bot', bot.opened.sessionId)
+  await get('of a bot, with the steps of its score', `${bot.opened.sessionId}?include=score`)
   await get('of the test environment', sam.opened.sessionId, test)
   await get('of the other environment', sam.opened.sessionId)
   await get('unknown', `sid_${'0'.repeat(26)}`)

@@ -17,8 +17,9 @@ const decision: DecisionSummary = {
 function rendered(event: Partial<SessionScored> = {}, row: Partial<SessionDetailRow> = {}) {
   const detail = sessionScored(event)
   const base = { id: 'sid_1', created_at: 1_760_000_000_000, client_user_id: null, decision, detail }
-  const whole = { ...base, mark: null, previous_decisions: [], visitor: null, lifecycle: null, ...row }
-  return JSON.parse(JSON.stringify(sessionDetail(whole, null)))
+  const place = { partition: 0, offset: 0 }
+  const whole = { ...base, place, mark: null, previous_decisions: [], visitor: null, lifecycle: null, ...row }
+  return JSON.parse(JSON.stringify(sessionDetail(whole, { identification: null })))
 }
 
 test('decisions are shown in the words of the API', () => {

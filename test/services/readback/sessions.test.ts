@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readRecords } from '../../../infra/log/read-topic.ts'
 import { visitorLink } from '../../support/session-scored.ts'
 import { expectError, expectShape } from './contract.ts'
 import { id, type Readback, startReadback } from './support.ts'
@@ -183,6 +184,20 @@ describe('GET /v1/sessions', () => {
 })
 
 describe('GET /v1/sessions/{sessionId}', () => {
+  test('says how the score came about, and where the decision is on the log, where that is asked for', async () => {
+    const url = `/v1/sessions/${id('sid', 1)}`
+    const plain = await readback.send({ url })
+    expect(Object.keys(plain.body.data)).not.toContain('score')
+    expect(Object.keys(plain.body.data)).not.toContain('log')
+    const { status, body } = await readback.send({ url: `${url}?include=score&include=log` })
+    const { score, log, ...rest } = body.data
+    expect([status, rest]).toEqual([200, plain.body.data])
+    // Decisions made here name no model.
+    expect(score).toMatchObject({ steps: null, without_effect: [] })
+    const [record] = await readRecords(readback.log, log.topic, [log])
+    expect(record?.value?.includes(id('evt', 12))).toBe(true)
+  })
+
   const get = (number: number, key?: string) =>
     readback.send({ url: `/v1/sessions/${id('sid', number)}`, ...(key && { key }) })
 

@@ -18,6 +18,7 @@ import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Environment, SessionScored } from '../../../schemas/events.ts'
 import { markRoutes } from '../../../services/marks/routes.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
+import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
 import { createLinkExplainer } from '../../../services/scoring/visitors/explain.ts'
 import { validateResponses } from '../../support/described.ts'
 import { noSkips } from '../../support/no-skips.ts'
@@ -62,7 +63,7 @@ export async function startReadback() {
   validateResponses(app)
   const identify = createLinkExplainer(pool)
   const deps = { pool, decideAs, auth, keyring, clock: Date.now, random: randomBytes, logger }
-  readbackRoutes(app, { ...deps, identify })
+  readbackRoutes(app, { ...deps, identify, explainScore: createScoreExplainer(pool) })
   markRoutes(app, { ...deps, idempotency: createIdempotency(deps) })
 
   function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {

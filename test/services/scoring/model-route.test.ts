@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
 import { switchModel } from '../../../services/scoring/model/commands.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { parseModel } from '../../../services/scoring/model/own-model.ts'
 import { scoringModelRoutes } from '../../../services/scoring/model/routes.ts'
+import { sessionScored } from '../../support/session-scored.ts'
 import { type Organizations, startOrganizations } from '../organizations/support.ts'
 
 let world: Organizations
@@ -48,4 +50,29 @@ test('a change is the next one until its moment, and no other organization sees 
     id: 'tidegate-5',
     next: null,
   })
+})
+
+test('a score is explained by the model that decided, also after the next change, and by no other', async () => {
+  const { organizationId } = await world.organization()
+  const explain = createScoreExplainer(world.context.pool)
+  const weak = Object.entries(mild.signals).filter(
+    ([, { strength, role, floor }]) => floor === null && strength === 'weak' && role === 'risk',
+  )
+  const decision = sessionScored({
+    organization_id: organizationId,
+    has_snapshot: true,
+    model: modelId(mild),
+    risk_score: 20,
+    signals_fired: weak.map(([signal, { points, floor: _, ...judged }]) => ({
+      ...{ signal, ...judged, signal_score: points },
+    })),
+  })
+  expect((await explain(decision)).steps).toBeNull()
+  for (const model of [mild, standardModel])
+    await switchModel(world.deps, { organizationId, reason: 'tried', model })
+  const { steps } = await explain(decision)
+  expect(steps?.at(-1)).toMatchObject({ kind: 'weak_limit', bound: 20, total: 20 })
+  expect((await explain({ ...decision, risk_score: 21 })).steps).toBeNull()
+  expect((await explain({ ...decision, model: null })).steps).toBeNull()
+  expect((await explain({ ...decision, has_snapshot: null })).steps).toBeNull()
 })

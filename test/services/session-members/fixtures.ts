@@ -18,6 +18,8 @@ import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetail } from '../../../services/readback/answers.ts'
 import type { Identification } from '../../../services/readback/schemas/identification.ts'
+import { explainScore } from '../../../services/scoring/explain/score.ts'
+import { standardModel } from '../../../services/scoring/model/model.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
@@ -84,13 +86,15 @@ export function shown(event: SessionScored, index: number): unknown {
     client_user_id: index % 2 === 0 ? null : 'user-1',
     mark: index % 3 === 0 ? null : markOf(index),
     decision: event,
+    place: { partition: index % 3, offset: index },
     previous_decisions: [event],
     visitor: event.visitor,
     lifecycle: event.visitor && { ...times, seen_count: index + 1 },
     detail: event,
   }
   const identification = index % 4 === 0 ? null : identified(index)
-  return JSON.parse(JSON.stringify(sessionDetail(row, identification)))
+  const score = explainScore(event, event.model === null ? undefined : standardModel)
+  return JSON.parse(JSON.stringify(sessionDetail(row, { identification, score, withLog: true })))
 }
 
 function markOf(index: number): SessionMark {

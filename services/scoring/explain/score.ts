@@ -1,0 +1,52 @@
+import type { Db } from '../../../infra/postgres/pool.ts'
+import { listModelChanges } from '../../../projections/policies/queries.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
+import { modelId, type ScoringModel, standardModel } from '../model/model.ts'
+import { storedModel } from '../model/own-model.ts'
+import { scoreOf } from '../model/score.ts'
+import { type ScoreSteps, stepsToScore } from '../model/steps.ts'
+import { signalCatalogue } from '../signals/catalogue.ts'
+
+/** How a decision's score came about. */
+export interface ExplainedScore {
+  /** null = what the signals counted in the model that decided is not known. */
+  steps: ScoreSteps['steps'] | null
+  without_effect: string[]
+  signals: { signal: string; name: string; looks_at: string; false_positives: string }[]
+}
+
+export function createScoreExplainer(db: Db): (decision: SessionScored) => Promise<ExplainedScore> {
+  return async (decision) => explainScore(decision, await findModelOf(db, decision))
+}
+
+/** By the model that decided. */
+export function explainScore(decision: SessionScored, model: ScoringModel | undefined): ExplainedScore {
+  const { signals_fired, has_snapshot: hasSnapshot, risk_score } = decision
+  const signals = signals_fired.map(({ signal }) => signal)
+  const scored = hasSnapshot === null ? undefined : { signals, hasSnapshot }
+  // The rule may have changed since an earlier release decided, so the score says whether this one is the same.
+  const isSame = model && scored && scoreOf(model, scored).risk === risk_score
+  const { steps, without_effect } = isSame ? stepsToScore(model, scored) : { steps: null, without_effect: [] }
+  const fired = signalCatalogue.filter(({ slug }) => signals.includes(slug))
+  return {
+    steps,
+    without_effect,
+    signals: fired.map(({ slug, name, looksAt, falsePositives }) => ({
+      ...{ signal: slug, name, looks_at: looksAt, false_positives: falsePositives },
+    })),
+  }
+}
+
+// Standard models of earlier releases are not kept.
+async function findModelOf(
+  db: Db,
+  { organization_id, model }: Pick<SessionScored, 'organization_id' | 'model'>,
+): Promise<ScoringModel | undefined> {
+  if (model === null) return undefined
+  if (model === modelId(standardModel)) return standardModel
+  const { own, everybody } = await listModelChanges(db, organization_id)
+  const models = [...own, ...everybody].flatMap(({ document }) =>
+    document === null ? [] : storedModel(document),
+  )
+  return models.find((one) => modelId(one) === model)
+}
