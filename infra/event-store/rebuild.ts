@@ -65,8 +65,9 @@ export interface RebuildPhases {
 
 /**
  * Fills a new build from offset 0 beside the live one, compares both at the same offsets, and switches
- * readers and runners. Runners pause only for the last few events and for the switch. After a kill the next one goes on
- * with the build. Throws when another rebuild of the projection runs, or when an event cannot be applied.
+ * readers and runners. Runners pause only for the last few events and for the switch. After a kill, or a
+ * failure that may pass, the next one goes on with the build. Throws when another rebuild of the projection runs, or when
+ * an event cannot be applied.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
@@ -77,8 +78,9 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     const next = (await resume(options)) ?? (await begin(options))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
     const report = await fill({ ...options, live, next }).catch(async (error) => {
-      // What cannot be dropped now is dropped by the next rebuild.
-      await drop(next).catch(() => {})
+      // Who mends a handler that failed may change what it wrote before, too. What cannot be dropped now is left to the
+      // next rebuild.
+      if (!mayPass(error)) await drop(next).catch(() => {})
       throw error
     })
     await drop(report.switched ? live : next)
@@ -260,10 +262,12 @@ async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T>
   try {
     return await work()
   } catch (error) {
-    if (attempts <= 1 || !(isTransient(error) || error instanceof PausedTooLong)) throw error
+    if (attempts <= 1 || !mayPass(error)) throw error
     return retryLocked(work, attempts - 1)
   }
 }
+
+const mayPass = (error: unknown) => isTransient(error) || error instanceof PausedTooLong
 
 async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: () => Promise<T>): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)

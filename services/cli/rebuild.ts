@@ -17,7 +17,7 @@ export function defineRebuild(command: Command): void {
       'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, corrections, audit, or scoring: its visitors',
     )
     .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
-    .option('--from-scratch', 'drop what a killed rebuild has built, instead of going on with it', false)
+    .option('--from-scratch', 'drop what an unfinished rebuild has built, instead of going on with it', false)
     .option('--json', 'print the report as JSON', false)
     .action(run)
 }

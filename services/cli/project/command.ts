@@ -10,7 +10,7 @@ export function defineProject(command: Command): void {
     .option('--accept-differences', 'with --rebuild: switch although the new one differs', false)
     .option(
       '--from-scratch',
-      'with --rebuild: drop what a killed one has built, instead of going on with it',
+      'with --rebuild: drop what an unfinished one has built, instead of going on with it',
       false,
     )
     .action(async (file: string, flags: ProjectFlags & { new: boolean }) => {

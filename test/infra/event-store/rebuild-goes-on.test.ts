@@ -120,6 +120,21 @@ describe.each(openTestLogs())('after a kill a rebuild on $name', (testLog) => {
     },
   )
 
+  test('goes on after a time-out of the database, too', async () => {
+    const { pool } = world.database
+    const findEnded = async () =>
+      transaction(pool, async (tx) => {
+        await tx.query('set local statement_timeout = 1')
+        await tx.query('select pg_sleep(60)')
+        return []
+      })
+    await expect(run({ findEnded })).rejects.toMatchObject({ code: '57014' })
+    const had = await liveOffsets(pool, 'sessions')
+    const report = await run()
+    expect(report).toMatchObject({ equal: true, switched: true, events: 0 })
+    expect(sumOf(report.resumedFrom)).toBe(sumOf(had))
+  })
+
   test('begins at offset 0 when it is told to, and when it makes other tables', async () => {
     const { build } = await leave('rows')
     const told = await run({ fromScratch: true })
