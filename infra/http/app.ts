@@ -18,6 +18,7 @@ import { addHandshakes } from './handshake.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { parseJsonOnly } from './json-body.ts'
 import { openapiRoutes } from './openapi.ts'
+import { seeksPage, unknownPage, unknownPageHeaders } from './unknown-page.ts'
 
 /** Headers of an error answer beside those that the error itself brings, by lower-case name. */
 export type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
@@ -168,6 +169,13 @@ function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
     const error = toApiError(thrown, { ...refusal, checkRest })
     logFailure(logger, error, request)
     for (const headers of added) reply.headers(headers(request, error))
+    if (error.code === 'request.not_found' && seeksPage(request)) {
+      reply
+        .code(404)
+        .headers({ ...unknownPageHeaders, 'x-request-id': request.id })
+        .send(unknownPage(request.id))
+      return
+    }
     reply
       .code(error.status)
       .headers({ ...errorHeaders(error), 'x-request-id': request.id })

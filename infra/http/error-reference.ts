@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 import { escapeHtml } from '../text.ts'
-import { themeStyle } from './theme.ts'
+import { oneFileHeaders, themeStyle } from './theme.ts'
 
 const ownStyle = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
 const style = themeStyle + ownStyle
@@ -22,13 +21,7 @@ const groups = [
 /** `GET /docs/errors`. Every error's `docs_url` leads to its anchor here. */
 export function errorReferenceRoute(app: FastifyInstance): void {
   const page = errorReference()
-  const styleHash = createHash('sha256').update(style).digest('base64')
-  const headers = {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'`,
-    'x-content-type-options': 'nosniff',
-    'cache-control': 'no-cache',
-  }
+  const headers = { ...oneFileHeaders(style), 'cache-control': 'no-cache' }
   // A page for people is no part of the interface that programs use.
   app.get('/docs/errors', { schema: { hide: true } }, (_, reply) => reply.headers(headers).send(page))
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 
@@ -7,3 +8,10 @@ const read = (file: string) => readFileSync(path.join(import.meta.dirname, file)
 export const tokenStyle = read('tokens.css')
 /** What pages that are one file begin with. */
 export const themeStyle = tokenStyle + read('theme.css')
+
+/** Headers of a page that is one file: its only style is the one within it. */
+export const oneFileHeaders = (style: string): Record<string, string> => ({
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; base-uri 'none'; frame-ancestors 'none'`,
+  'x-content-type-options': 'nosniff',
+})
