@@ -101,7 +101,7 @@ it('a signature is known by one more decision, once the directory of its agent h
   expect(earlier).toEqual([before.decision, ...before.previous_decisions])
   expect(at).toEqual(expect.any(String))
   expect(await handedOffAt(id)).toBe(at)
-}, 60_000)
+}, 120_000)
 
 it('a crawler is verified by the host name of its address', async () => {
   const id = await visit({ 'user-agent': crawler, 'x-forwarded-for': crawlerAddress })
@@ -111,7 +111,7 @@ it('a crawler is verified by the host name of its address', async () => {
       evidence: { host_name: crawlerHost },
     }),
   )
-}, 60_000)
+}, 120_000)
 
 it('what one process has fetched and a nonce that it has taken are known to another', async () => {
   const other = await start()
@@ -121,4 +121,4 @@ it('what one process has fetched and a nonce that it has taken are known to anot
   expect(await statusesOf(again)).toEqual(['invalid', 'declared'])
   expect(await statusesOf(next)).toEqual(['verified', 'signed'])
   expect(agent.requests).toEqual(['/.well-known/http-message-signatures-directory'])
-}, 60_000)
+}, 120_000)
