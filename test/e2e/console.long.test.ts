@@ -1,43 +1,28 @@
-import axe from 'axe-core'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
-import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { openHeadless } from '../support/chromium.ts'
+import { type ConsoleServer, checkLooks, complaintsOf, startConsoleServer } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
-import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+import type { RunningTidegate } from '../support/tidegate.ts'
 
 const { describe, test } = needs('chromium')
 
+let server: ConsoleServer
 let tidegate: RunningTidegate
-let profile: Profile
 let context: BrowserContext
 let page: Page
 let complaints: string[]
 
 beforeAll(async () => {
-  tidegate = await startTidegate()
-  profile = await createProfile()
-  const first = await openHeadless(profile)
-  const demo = await first.newPage()
-  await demo.goto(`${tidegate.baseUrl}/demo?auto=1`)
-  await demo.waitForSelector('#result[data-state="done"]')
-  // The link that the start prints, as a newcomer opens it.
-  const link = /http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? ''
-  await demo.goto(link)
-  await demo.getByRole('heading', { name: 'Overview' }).waitFor()
-  expect(demo.url()).not.toContain('code')
-  await first.close()
+  server = await startConsoleServer()
+  tidegate = server.tidegate
 })
-afterAll(async () => {
-  await profile?.remove()
-  await tidegate?.stop()
-})
+afterAll(() => server?.stop())
 beforeEach(async () => {
-  context = await openHeadless(profile)
+  context = await openHeadless(server.profile)
   page = await context.newPage()
-  complaints = []
-  page.on('console', (message) => complaints.push(message.text()))
-  page.on('pageerror', (error) => complaints.push(error.message))
+  complaints = complaintsOf(page)
 })
 afterEach(async () => {
   await context.close()
@@ -109,21 +94,7 @@ describe('sessions', () => {
 
 test.each(['overview', 'sessions', 'sessions?group=browser', 'settings'])(
   '%s has nothing that hinders people, in light, in dark and on a phone',
-  async (path) => {
-    for (const colorScheme of ['light', 'dark'] as const)
-      for (const width of [1280, 360]) {
-        await page.emulateMedia({ colorScheme })
-        await page.setViewportSize({ width, height: 800 })
-        await open(`live/${path}`)
-        await page.getByRole('heading', { level: 1 }).waitFor()
-        await expect.poll(() => page.locator('.waiting').count()).toBe(0)
-        await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
-        expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
-        await page.evaluate(axe.source)
-        const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
-        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
-      }
-  },
+  (path) => checkLooks(page, `${tidegate.baseUrl}/console/live/${path}`),
 )
 
 test('the environment is in the address, and the other one has none of its sessions', async () => {

@@ -1,12 +1,9 @@
 import { useState } from 'preact/hooks'
 import { RequestFailure, send } from '../shared/api.ts'
 import { inWords } from '../shared/format.ts'
-import { person } from '../shared/person.ts'
+import { may } from '../shared/person.ts'
 
 const labels = ['human', 'bot', 'fraud', 'legitimate']
-
-const may = (scope: string): boolean =>
-  person.value?.scopes.some((one) => one === scope || one === '*') ?? false
 
 /** Says what the session really was. A newer mark takes the place of this one. */
 export function Mark({

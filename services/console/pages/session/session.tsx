@@ -9,8 +9,14 @@ import { Time } from '../shared/time.tsx'
 import type { ApiDecision, ApiSession, One, VerdictName } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
+import { Alike } from './alike.tsx'
+import { Checked } from './checked.tsx'
 import { Mark } from './mark.tsx'
-import { Why } from './why.tsx'
+import { Repeats } from './repeats.tsx'
+import { Score } from './score.tsx'
+import './session.css'
+import { AttachUser } from './user.tsx'
+import { Who } from './who.tsx'
 
 export function SessionPage({ id }: { id: string }) {
   return (
@@ -31,7 +37,7 @@ const verdictOf: Record<ApiDecision['automation_status'], VerdictName> = {
 
 /** One session, as a page or beside the list. */
 export function SessionView({ id }: { id: string }) {
-  const path = `/v1/sessions/${encodeURIComponent(id)}`
+  const path = `/v1/sessions/${encodeURIComponent(id)}?include=score&include=log`
   const answer = useAnswer<One<ApiSession>>(path, { everyMs: 5000 })
   return (
     <>
@@ -42,37 +48,29 @@ export function SessionView({ id }: { id: string }) {
 }
 
 function Session({ session, reload }: { session: ApiSession; reload: () => void }) {
-  const { decision, highlights, mark, client_user_id: user } = session
+  const { decision, previous_decisions: before, log } = session
   return (
     <article class="session">
-      <header>
-        <h1>
-          <VerdictBadge verdict={verdictOf[decision.automation_status]} score={decision.risk_score} />
-        </h1>
-        <p class="mono">{session.id}</p>
-        <p>
-          {decision.decision_status} decision, <Time at={decision.evaluated_at} />
-          {user && `, user ${user}`}
-          {mark && `, marked as ${inWords(mark.label)}`}
-        </p>
-        <Mark sessionId={session.id} marked={mark?.label ?? null} done={reload} />
-      </header>
-      {highlights.length > 0 && (
-        <Part title="In words">
-          <ul>
-            {highlights.map(({ key, summary }) => (
-              <li key={key}>{summary}</li>
-            ))}
-          </ul>
-        </Part>
-      )}
-      <Why session={session} />
+      <Top session={session} reload={reload} />
+      <Score session={session} />
+      <Checked session={session} />
       <Who session={session} />
-      <Decisions decisions={[decision, ...session.previous_decisions]} />
-      <Unchecked session={session} />
-      <Part title="Raw JSON">
+      <div class="columns">
+        <Repeats repeats={session.repeats} />
+        <Alike session={session} />
+      </div>
+      <Decisions decisions={[decision, ...before]} />
+      <Part title="On the log">
+        <Facts
+          facts={{
+            Topic: <code>{log.topic}</code>,
+            Partition: log.partition,
+            Offset: log.offset,
+            Event: <code>{decision.event_id}</code>,
+          }}
+        />
         <details>
-          <summary>All members</summary>
+          <summary>Raw JSON</summary>
           <CodeBlock code={JSON.stringify(session, null, 2)} />
         </details>
       </Part>
@@ -80,109 +78,54 @@ function Session({ session, reload }: { session: ApiSession; reload: () => void 
   )
 }
 
-function Who({ session }: { session: ApiSession }) {
-  const { agent, network, visitor_fingerprint: visitor, browser, device, request } = session
-  const { location, routing, anonymity } = network
-  const flags = Object.entries(anonymity ?? {}).flatMap(([name, value]) =>
-    value === true ? [inWords(name)] : [],
-  )
+function Top({ session, reload }: { session: ApiSession; reload: () => void }) {
+  const { id, decision, highlights, mark, client_user_id: user, visitor_fingerprint: visitor } = session
   return (
-    <div class="columns">
-      <Part title="Network">
-        <Facts
-          facts={{
-            Address: network.ip_address,
-            From: [location?.city, location?.country_code].filter(Boolean).join(', '),
-            Holder: routing?.asn ? `AS${routing.asn} ${routing.organization ?? ''}` : null,
-            Kind: flags.join(', '),
-          }}
-        />
-      </Part>
-      <Part title="Device">
-        <Facts
-          facts={{
-            Browser: [browser.name, browser.version].filter(Boolean).join(' '),
-            System: [device.operating_system.name, device.operating_system.version].filter(Boolean).join(' '),
-            Form: device.form_factor,
-            'User agent': request.user_agent,
-            Page: request.url,
-            Referrer: request.referrer,
-          }}
-        />
-      </Part>
-      <Part title="Visitor">
-        {visitor ? (
-          <Facts
-            facts={{
-              Visitor: (
-                <a
-                  href={hrefOf({ page: 'sessions', query: new URLSearchParams({ visitor_id: visitor.id }) })}
-                >
-                  {visitor.id}
-                </a>
-              ),
-              'Known by': [visitor.resolution.method, visitor.resolution.basis].filter(Boolean).join(', '),
-              Confidence: visitor.confidence === null ? null : `${visitor.confidence} %`,
-              Sessions: visitor.lifecycle.seen_count,
-              'First seen': visitor.lifecycle.first_seen_at && exact(visitor.lifecycle.first_seen_at),
-            }}
-          />
-        ) : (
-          <p class="hint">The session was linked to no visitor.</p>
-        )}
-      </Part>
-      {agent && agent.status !== 'none' && (
-        <Part title="Agent">
-          <Facts
-            facts={{
-              Status: agent.status,
-              Operator: agent.provider,
-              Product: agent.product,
-              Purpose: agent.purpose,
-              By: agent.method,
-            }}
-          />
-        </Part>
+    <header class="part">
+      <h1>
+        <VerdictBadge verdict={verdictOf[decision.automation_status]} score={decision.risk_score} />
+      </h1>
+      <p class="mono">{id}</p>
+      <p>
+        {decision.decision_status} decision, <Time at={decision.evaluated_at} />,{' '}
+        {visitor ? `${visitor.resolution.method?.endsWith('new') ? 'new' : 'known'} visitor` : 'no visitor'}
+        {user ? `, user ${user}` : ', no user'}
+        {mark && `, marked as ${inWords(mark.label)}`}
+      </p>
+      {highlights.length > 0 && (
+        <ul>
+          {highlights.map(({ key, summary }) => (
+            <li key={key}>{summary}</li>
+          ))}
+        </ul>
       )}
-    </div>
+      <Mark sessionId={id} marked={mark?.label ?? null} done={reload} />
+      <AttachUser sessionId={id} user={user} done={reload} />
+    </header>
   )
 }
 
 function Decisions({ decisions }: { decisions: ApiDecision[] }) {
   return (
-    <Part title="Decisions">
-      <table>
-        <Head columns={['When', 'Verdict', 'Status', 'Phase']} />
-        <tbody>
-          {decisions.map((one) => (
-            <tr key={one.event_id}>
-              <td>{exact(one.evaluated_at)}</td>
-              <td>
-                <VerdictBadge verdict={verdictOf[one.automation_status]} score={one.risk_score} />
-              </td>
-              <td>{one.decision_status}</td>
-              <td>{one.evaluation_phase}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Part>
-  )
-}
-
-function Unchecked({ session: { evidence, analysis_coverage: coverage } }: { session: ApiSession }) {
-  const not = Object.entries(coverage).flatMap(([name, seen]) => (seen === false ? [inWords(name)] : []))
-  return (
-    <Part title="What was not looked at">
-      <Facts
-        facts={{
-          'No data of': not.join(', '),
-          'Nothing consulted for': evidence.unchecked.join(', '),
-          'Not sent': evidence.missing.join(', '),
-          Withheld: evidence.withheld.map(({ group, reason }) => `${group} (${reason})`).join(', '),
-          'No browser has': evidence.impossible.join(', '),
-        }}
-      />
+    <Part title="Decisions, newest first">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too */}
+      <section class="scroll" aria-label="Decisions" tabIndex={0}>
+        <table class="decisions">
+          <Head columns={['When', 'Verdict', 'Status', 'Phase']} />
+          <tbody>
+            {decisions.map((one) => (
+              <tr key={one.event_id}>
+                <td>{exact(one.evaluated_at)}</td>
+                <td>
+                  <VerdictBadge verdict={verdictOf[one.automation_status]} score={one.risk_score} />
+                </td>
+                <td>{one.decision_status}</td>
+                <td>{one.evaluation_phase}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
     </Part>
   )
 }

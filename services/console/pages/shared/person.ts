@@ -13,3 +13,7 @@ export interface LoggedInPerson {
 
 /** Who is logged in: undefined before that is known, null where nobody is. */
 export const person = signal<LoggedInPerson | null | undefined>(undefined)
+
+/** Whether the server lets the person do what needs the scope. */
+export const may = (scope: string): boolean =>
+  person.value?.scopes.some((one) => one === scope || one === '*') ?? false

@@ -56,6 +56,40 @@ export interface ApiSignal {
   signal_score: number
 }
 
+export interface ApiScoreStep {
+  kind: string
+  signal: string | null
+  bound: number | null
+  change: number
+  total: number
+}
+
+export interface ApiScore {
+  /** Null where the points of the model that decided are not known. */
+  steps: ApiScoreStep[] | null
+  without_effect: string[]
+  signals: SignalMeaning[]
+}
+
+export interface SignalMeaning {
+  signal: string
+  name: string
+  looks_at: string
+  false_positives: string
+}
+
+interface Candidate {
+  visitor_id: string
+  bits: number | null
+}
+
+export interface ApiIdentification {
+  decided_by: string
+  bits_needed: number | null
+  chosen: Candidate | null
+  next: (Candidate & { lost_because: string }) | null
+}
+
 export interface ApiSession {
   id: string
   created_at: string
@@ -63,7 +97,7 @@ export interface ApiSession {
   mark: { label: string; reason: string | null; marked_at: string } | null
   decision: ApiDecision
   previous_decisions: ApiDecision[]
-  highlights: { key: string; effect: string; importance: string; summary: string }[]
+  highlights: { key: string; summary: string; evidence?: { signal: string; name: string }[] }[]
   attribution: { labels: { kind: string; value: string; label: string; confidence: number }[] } | null
   agent: {
     status: string
@@ -90,6 +124,8 @@ export interface ApiSession {
   device: { form_factor: string; operating_system: { name: string | null; version: string | null } }
   analysis_coverage: Record<string, boolean | null>
   evidence: {
+    sources: string[]
+    claimed: string[]
     unchecked: string[]
     missing: string[]
     withheld: { group: string; reason: string }[]
@@ -98,6 +134,8 @@ export interface ApiSession {
   scoring: { version: string; model: string | null }
   repeats: Record<string, { five_minutes: number; hour: number; day: number }> | null
   signals_fired: ApiSignal[]
+  score: ApiScore
+  log: { topic: string; partition: number; offset: number }
 }
 
 export interface CountedGroup {

@@ -1,0 +1,27 @@
+import { hrefOf } from '../shared/address.ts'
+import { Facts, Part } from '../shared/parts.tsx'
+import type { ApiSession } from '../shared/types.ts'
+
+/** Lists of other sessions that have something in common with this one. */
+export function Alike({ session }: { session: ApiSession }) {
+  const { network, browser, agent, visitor_fingerprint: visitor, client_user_id: user } = session
+  const shared = {
+    Visitor: link('visitor_id', visitor?.id),
+    User: link('client_user_id', user),
+    Address: link('ip', network.ip_address),
+    Network: link('asn', network.routing?.asn, network.routing?.organization),
+    Browser: link('browser', browser.name),
+    Agent: link('agent_provider', agent?.provider),
+  }
+  return (
+    <Part title="Sessions like this, within 30 days">
+      <Facts facts={shared} />
+    </Part>
+  )
+}
+
+function link(filter: string, value: string | number | null | undefined, text?: string | null) {
+  if (value === null || value === undefined) return null
+  const query = new URLSearchParams({ [filter]: String(value), last: '30d' })
+  return <a href={hrefOf({ page: 'sessions', query })}>{text ?? value}</a>
+}

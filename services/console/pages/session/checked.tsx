@@ -1,0 +1,35 @@
+import { inWords } from '../shared/format.ts'
+import { Facts, Part } from '../shared/parts.tsx'
+import type { ApiSession } from '../shared/types.ts'
+
+/** What was looked at, and beside it what was not. */
+export function Checked({ session: { evidence, analysis_coverage: coverage } }: { session: ApiSession }) {
+  const areas = (wanted: boolean) =>
+    Object.entries(coverage).flatMap(([name, seen]) => (seen === wanted ? [inWords(name)] : []))
+  return (
+    <div class="columns">
+      <Part title="What was looked at">
+        <Facts
+          facts={{
+            'Data of': areas(true).join(', '),
+            Consulted: evidence.sources.map(inWords).join(', '),
+            'Said by the app alone': evidence.claimed.join(', '),
+          }}
+        />
+      </Part>
+      <Part title="What was not looked at">
+        <Facts
+          facts={{
+            'No data of': areas(false).join(', '),
+            'Nothing consulted for': evidence.unchecked.map(inWords).join(', '),
+            'Not sent': evidence.missing.join(', '),
+            Withheld: evidence.withheld
+              .map(({ group, reason }) => `${group} (${inWords(reason)})`)
+              .join(', '),
+            'No browser has': evidence.impossible.join(', '),
+          }}
+        />
+      </Part>
+    </div>
+  )
+}
