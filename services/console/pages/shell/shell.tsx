@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { goTo, hrefOf, type PageName, place } from '../shared/address.ts'
-import { send } from '../shared/api.ts'
+import { RequestFailure, send } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
 
@@ -73,9 +73,17 @@ function Environments() {
 
 function Account() {
   const { name = '', role, organization } = person.value ?? {}
+  const [failure, setFailure] = useState<RequestFailure>()
   const leave = async (path: string) => {
-    await send(path, { method: 'POST' }).catch(() => undefined)
-    person.value = null
+    setFailure(undefined)
+    try {
+      await send(path, { method: 'POST' })
+      person.value = null
+    } catch (error) {
+      if (!(error instanceof RequestFailure)) throw error
+      // Somebody whose session was over already is signed out.
+      if (error.status !== 401) setFailure(error)
+    }
   }
   return (
     <details class="menu">
@@ -91,6 +99,11 @@ function Account() {
         <button type="button" onClick={() => leave('/logout-everywhere')}>
           Sign out everywhere
         </button>
+        {failure && (
+          <p class="note bad" role="alert">
+            You are still signed in. {failure.message}
+          </p>
+        )}
       </div>
     </details>
   )

@@ -1,0 +1,50 @@
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { needs } from '../support/needs.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { test } = needs('chromium')
+
+let tidegate: RunningTidegate
+let profile: Profile
+let context: BrowserContext
+let page: Page
+
+beforeAll(async () => {
+  tidegate = await startTidegate()
+  profile = await createProfile()
+  context = await openHeadless(profile)
+  page = await context.newPage()
+  await page.goto(/http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+})
+afterAll(async () => {
+  await context?.close()
+  await profile?.remove()
+  await tidegate?.stop()
+})
+
+const signOut = async () => {
+  await page.goto(`${tidegate.baseUrl}/console/live/overview`)
+  await page.locator('summary', { hasText: /\S/ }).first().click()
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+}
+
+test('another site cannot frame the console', async () => {
+  const html = `<iframe src="${tidegate.baseUrl}/console"></iframe>`
+  await page.route('http://evil.localhost/', (route) =>
+    route.fulfill({ contentType: 'text/html', body: html }),
+  )
+  await page.goto('http://evil.localhost/')
+  await expect.poll(() => page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/')
+})
+
+test('who could not be signed out is told so, and stays where they are', async () => {
+  await page.route('**/console/api/logout', (route) => route.abort())
+  await signOut()
+  await page.getByRole('alert').getByText('You are still signed in. The server did not answer.').waitFor()
+  await page.unroute('**/console/api/logout')
+  await signOut()
+  await page.getByLabel(/secret key/).waitFor()
+})
