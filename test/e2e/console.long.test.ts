@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
@@ -92,10 +93,39 @@ describe('sessions', () => {
   })
 })
 
-test.each(['overview', 'sessions', 'sessions?group=browser', 'settings'])(
+test.each(['overview', 'sessions', 'sessions?group=browser', 'webhooks', 'settings'])(
   '%s has nothing that hinders people, in light, in dark and on a phone',
   (path) => checkLooks(page, `${tidegate.baseUrl}/console/live/${path}`),
 )
+
+test('an endpoint is added, tested, given a new secret and disabled', async () => {
+  const receiver = createServer((_request, response) => response.writeHead(204).end())
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  const address = receiver.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  page.on('dialog', (dialog) => void dialog.accept())
+  try {
+    await open('live/overview')
+    await page.getByRole('link', { name: /^A webhook/ }).click()
+    await page.getByText('Add an endpoint').click()
+    await page.getByLabel('Name').fill('<b>Shop</b>')
+    await page.getByLabel('Address').fill(`http://127.0.0.1:${port}/hook`)
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('It is shown this once').waitFor()
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    const test = page.locator('tr', { hasText: 'webhook.test' })
+    await test.getByText('succeeded').waitFor()
+    await test.getByRole('link', { name: 'webhook.test' }).click()
+    await page.getByRole('region', { name: 'Delivery to <b>Shop</b>' }).getByText('204').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'New secret' }).click()
+    await page.getByText(/^two, the previous one until in /).waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByText('disabled (manual)').waitFor()
+  } finally {
+    receiver.close()
+  }
+})
 
 test('the environment is in the address, and the other one has none of its sessions', async () => {
   await open('live/sessions')

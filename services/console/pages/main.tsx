@@ -10,6 +10,7 @@ import { SettingsPage } from './settings/settings.tsx'
 import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
 import { type LoggedInPerson, person } from './shared/person.ts'
 import { Shell } from './shell/shell.tsx'
+import { WebhooksPage } from './webhooks/webhooks.tsx'
 
 function Console() {
   const here = place.value
@@ -30,6 +31,8 @@ function pageOf(here: PageAddress) {
   switch (here.page) {
     case 'sessions':
       return here.id ? <SessionPage id={here.id} /> : <SessionsPage query={here.query} />
+    case 'webhooks':
+      return <WebhooksPage query={here.query} />
     case 'settings':
       return <SettingsPage />
     default:

@@ -216,9 +216,12 @@ async function revealedAnswer(db: Db, path: EndpointPath, signingSecret: string)
 
 function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?: string } = {}) {
   const { id, name, url, status, disabled_reason, flagged_reason, event_types } = endpoint
+  // The newest is the first.
+  const previousEnd = endpoint.secrets[1]?.expires_at ?? null
   return {
     ...{ object: 'webhook_endpoint', id, name, url, status, disabled_reason, flagged_reason, event_types },
     ...(signingSecret !== undefined && { signing_secret: signingSecret }),
+    previous_secret_ends_at: previousEnd === null ? null : iso(previousEnd),
     created_at: iso(endpoint.created_at),
     updated_at: iso(endpoint.updated_at),
   }

@@ -34,6 +34,11 @@ export const endpointSchema = z
       .string()
       .optional()
       .describe('Returned only when the endpoint is created or its secret is rotated.'),
+    previous_secret_ends_at: timestamp
+      .nullable()
+      .describe(
+        'Until when the secret before the last rotation signs, too, or did; null if the secret was never rotated.',
+      ),
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -1,3 +1,4 @@
+import './overview.css'
 import { Chart } from '../sessions/chart.tsx'
 import { type Field, filterTitles } from '../sessions/fields.ts'
 import { hrefOf } from '../shared/address.ts'
@@ -9,6 +10,7 @@ import { SpanChoice } from '../shared/span-choice.tsx'
 import { type Counts, verdictOrder } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
+import { GettingStarted } from './getting-started.tsx'
 
 /** Verdicts over time, and what bots have in common. */
 export function OverviewPage({ query }: { query: URLSearchParams }) {
@@ -19,6 +21,7 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
         <h1>Overview</h1>
         <SpanChoice span={span} />
       </div>
+      <GettingStarted />
       <OverTime span={span} />
       <div class="columns">
         <Top field="signal" title="Why (signals of bots)" {...{ span }} only={{ verdict: 'bot' }} />

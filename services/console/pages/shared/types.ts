@@ -189,3 +189,36 @@ export interface ApiModel {
   is_standard: boolean
   effective_at: string | null
 }
+
+export interface ApiEndpoint {
+  id: string
+  name: string
+  url: string
+  status: 'active' | 'disabled'
+  disabled_reason: string | null
+  flagged_reason: string | null
+  event_types: string[]
+  signing_secret?: string
+  previous_secret_ends_at: string | null
+}
+
+export interface ApiDelivery {
+  id: string
+  endpoint_id: string
+  status: 'pending' | 'delivering' | 'succeeded' | 'failed' | 'skipped'
+  attempts: number
+  next_attempt_at: string | null
+  response_status: number | null
+  response_body: string | null
+  error: string | null
+  updated_at: string
+}
+
+export interface ApiEvent {
+  id: string
+  type: string
+  subject: { type: string; id: string }
+  data: object
+  webhook_deliveries: ApiDelivery[]
+  created_at: string
+}

@@ -6,14 +6,16 @@ import { RequestFailure, send } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
 
-const icons: Record<'overview' | 'sessions' | 'settings', string> = {
+const icons: Record<PageName, string> = {
   overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
   settings: 'M4 6h10v2H4zm12-2h2v6h-2zM4 16h4v2H4zm6-2h2v6h-2zm4 2h6v2h-6zm6-10h0v2h0z',
   sessions: 'M4 5h16v3H4zm0 5.5h16v3H4zM4 16h16v3H4z',
+  webhooks: 'M4 11h10V7l6 5-6 5v-4H4z',
 }
 const entries = [
   { page: 'overview', title: 'Overview' },
   { page: 'sessions', title: 'Sessions' },
+  { page: 'webhooks', title: 'Webhooks' },
   { page: 'settings', title: 'Settings' },
 ] as const satisfies { page: PageName; title: string }[]
 
@@ -114,7 +116,7 @@ const keys = [
   ['j, k', 'Next or previous row'],
   ['Enter', 'Open the row'],
   ['Esc', 'Close what was opened last'],
-  ['g s, g o', 'Go to sessions, to the overview'],
+  ['g s, g o, g w', 'Go to sessions, to the overview, to webhooks'],
   ['?', 'This help'],
 ]
 
@@ -146,6 +148,7 @@ function usePageLinks(): void {
   usePageKeys(({ key }) => {
     if (before.current === 'g' && key === 's') goTo(hrefOf({ page: 'sessions' }))
     if (before.current === 'g' && key === 'o') goTo(hrefOf({ page: 'overview' }))
+    if (before.current === 'g' && key === 'w') goTo(hrefOf({ page: 'webhooks' }))
     before.current = key
   }, [])
 }

@@ -182,6 +182,8 @@ describe('rotating', () => {
     const { signing_secret: next } = body.data
     expect(next).toMatch(/^whsec_[A-Za-z0-9+/]{44}$/)
     expect(next).not.toBe(endpoint.signing_secret)
+    const overlapMs = 24 * 3_600_000
+    expect(Date.parse(body.data.previous_secret_ends_at)).toBe(world.now.ms + overlapMs)
     expect(await secretsNow()).toEqual([next, endpoint.signing_secret])
     world.now.ms += overlapMs - 1
     expect(await secretsNow()).toEqual([next, endpoint.signing_secret])

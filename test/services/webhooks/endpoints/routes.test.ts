@@ -48,11 +48,12 @@ test('a new endpoint is active, and its signing secret is shown this once', asyn
     disabled_reason: null,
     flagged_reason: null,
     event_types: ['session.fingerprint.calculated', 'session.result.persisted'],
+    previous_secret_ends_at: null,
     created_at: at,
     updated_at: at,
   })
   expect(Object.keys(body.data).join()).toBe(
-    'object,id,name,url,status,disabled_reason,flagged_reason,event_types,signing_secret,created_at,updated_at',
+    'object,id,name,url,status,disabled_reason,flagged_reason,event_types,signing_secret,previous_secret_ends_at,created_at,updated_at',
   )
   const listed = await list()
   expect(listed.body.data).toEqual([data])
@@ -89,7 +90,9 @@ test('an environment has its own list: newest first, complete, disabled ones too
   expect(body.pagination).toEqual({ limit: 200, has_more: false })
   expect((await list({ key: testKey })).body.data).toMatchObject([{ id: other.id }])
   const known = JSON.parse(
-    JSON.stringify(body, (name, value) => (/^(disabled|flagged)_reason$/.test(name) ? undefined : value)),
+    JSON.stringify(body, (name, value) =>
+      /^(disabled|flagged)_reason$|^previous_secret_ends_at$/.test(name) ? undefined : value,
+    ),
   )
   expect(published.safeParse(known).error).toBeUndefined()
 })

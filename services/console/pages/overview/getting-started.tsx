@@ -1,0 +1,55 @@
+import { hrefOf, place } from '../shared/address.ts'
+import { useAnswer } from '../shared/api.ts'
+import { Part } from '../shared/parts.tsx'
+import { person } from '../shared/person.ts'
+import type { ApiEndpoint, ApiKey, SessionList } from '../shared/types.ts'
+
+const minute = { everyMs: 60_000 }
+// A user among the newest sessions is enough.
+const newest = '/v1/sessions?limit=50'
+
+/** What is left to set up in the environment; nothing once all is there, or while it is not known. */
+export function GettingStarted() {
+  const path = `/v1/organizations/${person.value?.organization.id ?? ''}`
+  const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, minute).data?.data
+  const endpoints = useAnswer<{ data: ApiEndpoint[] }>(`${path}/webhooks/endpoints`, minute).data?.data
+  const sessions = useAnswer<SessionList>(newest, minute).data?.data
+  if (!keys || !endpoints || !sessions) return null
+  const isUsable = ({ type, status, environment }: ApiKey) =>
+    type === 'publishable' && status === 'active' && environment === place.value?.environment
+  const steps = [
+    {
+      title: 'A publishable key, with a snippet for your pages',
+      page: 'settings',
+      isDone: keys.some(isUsable),
+    },
+    { title: 'A first session', page: 'settings', isDone: sessions.length > 0 },
+    {
+      title: 'A user id, attached to a session by your back end',
+      page: 'sessions',
+      isDone: sessions.some(({ client_user_id }) => client_user_id !== null),
+    },
+    {
+      title: 'A webhook, so that your back end is told of verdicts',
+      page: 'webhooks',
+      isDone: endpoints.some(({ status }) => status === 'active'),
+    },
+  ] as const
+  if (steps.every(({ isDone }) => isDone)) return null
+  return (
+    <Part title="Getting started">
+      <ul class="steps">
+        {steps.map(({ title, page, isDone }) => (
+          <li key={title}>
+            <span aria-hidden="true">{isDone ? '☑' : '☐'}</span>{' '}
+            {isDone ? <s>{title}</s> : <a href={hrefOf({ page })}>{title}</a>}
+            <span class="hidden">{isDone ? ', done' : ', to do'}</span>
+          </li>
+        ))}
+      </ul>
+      <p class="hint">
+        Try it on the <a href="/demo">demo page</a>, or read the <a href="/docs/guide/browser-sdk">guide</a>.
+      </p>
+    </Part>
+  )
+}

@@ -1,0 +1,144 @@
+import { useState } from 'preact/hooks'
+import { hrefWith } from '../shared/address.ts'
+import { RequestFailure, send } from '../shared/api.ts'
+import { CodeBlock } from '../shared/code-block.tsx'
+import { inWords } from '../shared/format.ts'
+import { Head } from '../shared/head.tsx'
+import { Part } from '../shared/parts.tsx'
+import { may } from '../shared/person.ts'
+import { now } from '../shared/span.ts'
+import { Time } from '../shared/time.tsx'
+import type { ApiEndpoint, One } from '../shared/types.ts'
+import { NewEndpoint } from './new-endpoint.tsx'
+
+interface EndpointsProps {
+  endpoints: ApiEndpoint[]
+  /** Of the list, in the API. */
+  path: string
+  changed: () => void
+}
+
+/** Endpoints with their health, and what the person may do with them. */
+export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
+  const [said, setSaid] = useState<{ text: string; secret?: string | undefined; isBad?: boolean } | null>(
+    null,
+  )
+  const run: RunAction = async (request, text) => {
+    setSaid(null)
+    try {
+      const answer = await send<One<{ signing_secret?: string }>>(`${path}${request.path}`, request)
+      setSaid({ text, secret: answer.data.signing_secret })
+      changed()
+      return true
+    } catch (error) {
+      if (!(error instanceof RequestFailure)) throw error
+      setSaid({ text: error.message, isBad: true })
+      return false
+    }
+  }
+  return (
+    <Part title="Endpoints">
+      {endpoints.length === 0 && (
+        <p class="hint">
+          Nothing is sent anywhere yet. An endpoint of yours is told of each verdict as it is made.
+        </p>
+      )}
+      {endpoints.length > 0 && <EndpointTable endpoints={endpoints} run={run} />}
+      {said && (
+        <div class={said.isBad ? 'note bad' : 'note'} role={said.isBad ? 'alert' : 'status'}>
+          <p>{said.text}</p>
+          {said.secret && (
+            <>
+              <p>This is its signing secret. It is shown this once.</p>
+              <CodeBlock code={said.secret} />
+            </>
+          )}
+        </div>
+      )}
+      {may('webhooks:manage') && <NewEndpoint run={run} />}
+    </Part>
+  )
+}
+
+interface ActionRequest {
+  /** Behind that of the list. */
+  path: string
+  method: 'POST' | 'PATCH'
+  body?: object
+}
+
+/** Makes a change, says `text` once it is made, and whether it was. */
+export type RunAction = (request: ActionRequest, text: string) => Promise<boolean>
+
+function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunAction }) {
+  const mayManage = may('webhooks:manage')
+  const columns = ['Name', 'Address', 'Status', 'Told of', 'Secret', ...(mayManage ? ['Actions'] : [])]
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too
+    <section class="scroll" aria-label="Endpoints" tabIndex={0}>
+      <table>
+        <Head columns={columns} />
+        <tbody>
+          {endpoints.map((endpoint) => (
+            <tr key={endpoint.id}>
+              <td>
+                <a href={hrefWith({ endpoint: endpoint.id, open: null })}>{endpoint.name}</a>
+              </td>
+              <td class="mono">{endpoint.url}</td>
+              <td>{healthOf(endpoint)}</td>
+              <td>{endpoint.event_types.join(', ')}</td>
+              <td>
+                <Overlap end={endpoint.previous_secret_ends_at} />
+              </td>
+              {mayManage && (
+                <td>
+                  <Actions endpoint={endpoint} run={run} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function healthOf({ status, disabled_reason, flagged_reason }: ApiEndpoint): string {
+  if (status === 'disabled') return disabled_reason ? `disabled (${inWords(disabled_reason)})` : 'disabled'
+  return flagged_reason ? `active, but ${inWords(flagged_reason)}` : 'active'
+}
+
+function Overlap({ end }: { end: string | null }) {
+  if (!end || Date.parse(end) <= now.value) return <>one</>
+  return (
+    <>
+      two, the previous one until <Time at={end} />
+    </>
+  )
+}
+
+function Actions({ endpoint: { id, name, status }, run }: { endpoint: ApiEndpoint; run: RunAction }) {
+  const other = status === 'active' ? 'disabled' : 'active'
+  const turn = { path: `/${id}`, method: 'PATCH', body: { status: other } } as const
+  const rotate = () =>
+    window.confirm(`Make a new secret for ${name}? The one that it has signs for 24 more hours.`) &&
+    run({ path: `/${id}/rotations`, method: 'POST' }, `${name} has a new secret.`)
+  return (
+    <div class="actions">
+      {status === 'active' && (
+        <button
+          type="button"
+          onClick={() => run({ path: `/${id}/test`, method: 'POST' }, `A test is on its way to ${name}.`)}
+        >
+          Send a test
+        </button>
+      )}
+      <button type="button" onClick={rotate}>
+        New secret
+      </button>
+      <button type="button" onClick={() => run(turn, `${name} is ${other} now.`)}>
+        {status === 'active' ? 'Disable' : 'Enable'}
+      </button>
+    </div>
+  )
+}
