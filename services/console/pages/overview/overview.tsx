@@ -1,16 +1,18 @@
-import './overview.css'
 import { Chart } from '../sessions/chart.tsx'
 import { type Field, filterTitles } from '../sessions/fields.ts'
-import { hrefOf } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, inWords, share } from '../shared/format.ts'
-import { intervalOf, isoTime, now, spanOf, type TimeSpan } from '../shared/span.ts'
+import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { type Counts, verdictOrder } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
+import { earlier, handOffsOf } from './compare.ts'
+import { listOf, timesOf } from './links.ts'
+import './overview.css'
 import { GettingStarted } from './getting-started.tsx'
+import { Unusual } from './unusual.tsx'
 
 /** Verdicts over time, and what bots have in common. */
 export function OverviewPage({ query }: { query: URLSearchParams }) {
@@ -23,21 +25,18 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
       </div>
       <GettingStarted />
       <OverTime span={span} />
+      <Unusual span={span} />
       <div class="columns">
         <Top field="signal" title="Why (signals of bots)" {...{ span }} only={{ verdict: 'bot' }} />
         <Top field="asn" title="Networks of bots" {...{ span }} only={{ verdict: 'bot' }} />
         <Top field="country" title="Countries" {...{ span }} only={{}} />
         <Top field="page_host" title="Pages" {...{ span }} only={{}} />
-        <Top field="agent_provider" title="Agents" {...{ span }} only={{}} />
-        <Top field="handed_off" title="Handed off" {...{ span }} only={{}} />
+        <Top field="agent_provider" and="agent_status" title="Agents" {...{ span }} only={{}} />
+        <NotHandedOff span={span} />
       </div>
     </>
   )
 }
-
-const timesOf = ({ since, until }: TimeSpan) => ({ since: isoTime(since), until: isoTime(until) })
-/** Of a link to the list: relative where the address is. */
-const spanQuery = (span: TimeSpan) => (span.last ? { last: span.last } : timesOf(span))
 
 function OverTime({ span }: { span: TimeSpan }) {
   const parameters = new URLSearchParams({
@@ -46,6 +45,8 @@ function OverTime({ span }: { span: TimeSpan }) {
     group_by: 'verdict',
   })
   const answer = useCounts(parameters)
+  const before = earlier(span)
+  const then = useCounts(new URLSearchParams({ ...timesOf(before), group_by: 'verdict' }))
   return (
     <Loaded answer={answer}>
       {({ data }) => (
@@ -53,16 +54,16 @@ function OverTime({ span }: { span: TimeSpan }) {
           <ul class="totals">
             {verdictOrder.map((verdict) => (
               <li key={verdict}>
-                <a
-                  href={hrefOf({
-                    page: 'sessions',
-                    query: new URLSearchParams({ ...spanQuery(span), verdict }),
-                  })}
-                >
+                <a href={listOf(span, { verdict })}>
                   <VerdictBadge verdict={verdict} />
                   <b>{formatNumber(sumOf(data, verdict))}</b>
                   <span>{share(sumOf(data, verdict), data.sessions)}</span>
                 </a>
+                {then.data && (
+                  <a class="before" href={listOf(before, { verdict })}>
+                    {formatNumber(sumOf(then.data.data, verdict))} before
+                  </a>
+                )}
               </li>
             ))}
           </ul>
@@ -79,13 +80,21 @@ const sumOf = ({ groups }: Counts, verdict: string): number =>
 
 interface TopProps {
   field: Field
+  /** Another field to tell them apart by. */
+  and?: Field
   title: string
   span: TimeSpan
   only: Record<string, string>
 }
 
-function Top({ field, title, span, only }: TopProps) {
-  const parameters = new URLSearchParams({ ...timesOf(span), ...only, group_by: field, top: '6' })
+function Top({ field, and, title, span, only }: TopProps) {
+  const fields = and ? [field, and] : [field]
+  const parameters = new URLSearchParams({
+    ...timesOf(span),
+    ...only,
+    group_by: fields.join(),
+    top: and ? '20' : '6',
+  })
   const answer = useCounts(parameters)
   return (
     <section class="part">
@@ -97,17 +106,47 @@ function Top({ field, title, span, only }: TopProps) {
           return (
             <ul class="top-list" aria-label={filterTitles[field]}>
               {named.map(({ values, sessions }) => {
-                const value = values[field] ?? ''
-                const query = new URLSearchParams({ ...spanQuery(span), ...only, [field]: value })
+                const named = Object.fromEntries(fields.map((one) => [one, values[one] ?? '']))
+                const value = Object.values(named).map(inWords).join(' · ')
                 return (
                   <li key={value}>
-                    <a href={hrefOf({ page: 'sessions', query })}>
-                      <span>{inWords(value)}</span>
+                    <a href={listOf(span, { ...only, ...named })}>
+                      <span>{value}</span>
                       <span class="number">{formatNumber(sessions)}</span>
                     </a>
                   </li>
                 )
               })}
+            </ul>
+          )
+        }}
+      </Loaded>
+    </section>
+  )
+}
+
+function NotHandedOff({ span }: { span: TimeSpan }) {
+  const group_by = 'page_host,handed_off'
+  const answer = useCounts(new URLSearchParams({ ...timesOf(span), group_by, top: '100' }))
+  return (
+    <section class="part">
+      <h2>Hand-offs that never came</h2>
+      <Loaded answer={answer}>
+        {({ data }) => {
+          const pages = handOffsOf(data).slice(0, 6)
+          if (pages.length === 0) return <p class="hint">None within this time.</p>
+          return (
+            <ul class="top-list">
+              {pages.map(({ host, sessions, missing }) => (
+                <li key={host}>
+                  <a href={listOf(span, { page_host: host, handed_off: 'false' })}>
+                    <span>{host}</span>
+                    <span class="number">
+                      {formatNumber(missing)} ({share(missing, sessions)})
+                    </span>
+                  </a>
+                </li>
+              ))}
             </ul>
           )
         }}

@@ -1,0 +1,65 @@
+import { type Field, filterTitles } from '../sessions/fields.ts'
+import { useCounts } from '../shared/counts.ts'
+import { formatNumber, inWords } from '../shared/format.ts'
+import { Part } from '../shared/parts.tsx'
+import { isoTime, type TimeSpan } from '../shared/span.ts'
+import { Loaded } from '../shell/states.tsx'
+import { earlier, lastDay, risesOf } from './compare.ts'
+import { listOf } from './links.ts'
+
+/** Values that many more sessions have than at the same hours of the day before. */
+export function Unusual({ span }: { span: TimeSpan }) {
+  const day = lastDay(span)
+  return (
+    <Part title="Unusual now">
+      <p class="hint">At least 50 sessions, and three times those of the same hours of the day before.</p>
+      <div class="unusual">
+        {(['signal', 'country', 'asn', 'page_host'] as const).map((field) => (
+          <Rises key={field} field={field} span={day} />
+        ))}
+      </div>
+    </Part>
+  )
+}
+
+const countsBy = (field: Field, { since, until }: TimeSpan) =>
+  useCounts(
+    new URLSearchParams({ since: isoTime(since), until: isoTime(until), group_by: field, top: '100' }),
+  )
+
+function Rises({ field, span }: { field: Field; span: TimeSpan }) {
+  const dayBefore = earlier(span)
+  const now = countsBy(field, span)
+  const before = countsBy(field, dayBefore)
+  return (
+    <div>
+      <h3>{filterTitles[field]}</h3>
+      <Loaded answer={now}>
+        {({ data }) => (
+          <Loaded answer={before}>
+            {({ data: then }) => {
+              if (!data.is_complete || !then.is_complete)
+                return <p class="hint">There are too many sessions to compare.</p>
+              const rises = risesOf(field, data, then)
+              if (rises.length === 0) return <p class="hint">Nothing.</p>
+              return (
+                <ul class="rises">
+                  {rises.map(({ value, sessions, before }) => (
+                    <li key={value}>
+                      <a href={listOf(span, { [field]: value })}>
+                        {inWords(value)} <b>{formatNumber(sessions)}</b>
+                      </a>{' '}
+                      <a class="hint" href={listOf(dayBefore, { [field]: value })}>
+                        {formatNumber(before)} before
+                      </a>
+                    </li>
+                  ))}
+                </ul>
+              )
+            }}
+          </Loaded>
+        )}
+      </Loaded>
+    </div>
+  )
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { earlier, handOffsOf, lastDay, risesOf } from '../../../services/console/pages/overview/compare.ts'
+import type { Counts } from '../../../services/console/pages/shared/types.ts'
+
+const hour = 3_600_000
+const span = (since: number, until: number) => ({ since, until, last: undefined })
+
+const counts = (sessions: Record<string, number>, { other = 0, is_complete = true } = {}): Counts => ({
+  ...{ since: '', until: '', is_complete, sessions: 0, ended: 0, visitors: null },
+  groups: [
+    ...Object.entries(sessions).map(([country, sessions]) => ({
+      ...{ start: null, kind: 'value' as const, values: { country }, sessions },
+    })),
+    ...(other > 0 ? [{ start: null, kind: 'other' as const, values: {}, sessions: other }] : []),
+  ],
+})
+
+const rises = (now: Counts, before: Counts) => risesOf('country', now, before)
+
+describe('unusual is', () => {
+  test('what has at least 50 sessions and three times those before', () => {
+    const now = counts({ DE: 300, FR: 299, NL: 150, IT: 50, ES: 49 })
+    const before = counts({ DE: 100, FR: 100, NL: 51 })
+    expect(rises(now, before)).toEqual([
+      { value: 'DE', sessions: 300, before: 100 },
+      { value: 'IT', sessions: 50, before: 0 },
+    ])
+  })
+
+  test('what the day before did not count by itself only if it was few at most', () => {
+    const before = counts({ FR: 900, NL: 40 }, { other: 500 })
+    expect(rises(counts({ DE: 119, IT: 120 }), before)).toEqual([{ value: 'IT', sessions: 120, before: 40 }])
+  })
+
+  test('nothing where not all sessions could be read, or where there is no value', () => {
+    const now = counts({ DE: 300 })
+    expect(rises(now, counts({}, { is_complete: false }))).toEqual([])
+    expect(rises({ ...now, is_complete: false }, counts({}))).toEqual([])
+    const none = { start: null, kind: 'value' as const, values: { country: null }, sessions: 300 }
+    expect(rises({ ...now, groups: [none] }, counts({}))).toEqual([])
+  })
+})
+
+describe('the time before', () => {
+  test('begins and ends at the same time of day', () => {
+    expect(earlier(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
+    expect(earlier(span(24 * hour, 48 * hour))).toEqual(span(0, 24 * hour))
+    expect(earlier(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
+  })
+
+  test('is compared with the last day of a longer one', () => {
+    expect(lastDay(span(0, 72 * hour))).toEqual(span(48 * hour, 72 * hour))
+    expect(lastDay(span(0, hour))).toEqual(span(0, hour))
+  })
+})
+
+test('pages are in the order of their hand-offs that never came', () => {
+  const group = (page_host: string | null, handed_off: string, sessions: number) => ({
+    ...{ start: null, kind: 'value' as const, values: { page_host, handed_off }, sessions },
+  })
+  const groups = [
+    group('a.example', 'true', 90),
+    group('b.example', 'false', 20),
+    group('a.example', 'false', 10),
+    group('c.example', 'true', 5),
+    group(null, 'false', 7),
+  ]
+  expect(handOffsOf({ groups })).toEqual([
+    { host: 'b.example', sessions: 20, missing: 20 },
+    { host: 'a.example', sessions: 100, missing: 10 },
+  ])
+})
