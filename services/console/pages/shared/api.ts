@@ -64,6 +64,8 @@ function failureOf(
 export interface AnswerState<T> {
   /** The newest answer. It stays while another one is on its way. */
   data: T | undefined
+  /** Of the request that was answered last. */
+  path: string
   failure: RequestFailure | undefined
   isLoading: boolean
   /** Asks again. */
@@ -82,7 +84,7 @@ export function useAnswer<T>(
   { everyMs, mayRepeat = () => true }: Repeating = {},
 ): AnswerState<T> {
   const environment = place.value?.environment
-  const [state, setState] = useState<Omit<AnswerState<T>, 'reload'> & { path: string }>({
+  const [state, setState] = useState<Omit<AnswerState<T>, 'reload'>>({
     path,
     data: undefined,
     failure: undefined,

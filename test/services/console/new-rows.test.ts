@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest'
+import { withNewest } from '../../../services/console/pages/sessions/new-rows.ts'
+import type { ListedSessionRow } from '../../../services/console/pages/shared/types.ts'
+
+const row = (id: string, evaluated_at: string, label?: string): ListedSessionRow => ({
+  ...{ id, created_at: evaluated_at, client_user_id: null, visitor_fingerprint: null, facts: null },
+  latest_decision: { verdict: 'bot', risk_score: 98, is_provisional: false, evaluated_at },
+  mark: label ? { label, reason: null } : null,
+})
+
+describe('rows that come', () => {
+  test('are announced, and those that are there stay where they are', () => {
+    const before = [row('b', '2'), row('a', '1')]
+    const { rows, added } = withNewest(before, [row('c', '3'), ...before])
+    expect(rows).toEqual(before)
+    expect(added).toBe(1)
+  })
+
+  test('are announced when they are there with another decision', () => {
+    const before = [row('b', '2'), row('a', '1')]
+    expect(withNewest(before, [row('a', '3'), row('b', '2')])).toEqual({ rows: before, added: 1 })
+  })
+
+  test('show a new mark at once', () => {
+    const marked = row('a', '1', 'bot')
+    expect(withNewest([row('b', '2'), row('a', '1')], [row('b', '2'), marked])).toEqual({
+      ...{ rows: [row('b', '2'), marked], added: 0 },
+    })
+  })
+})
