@@ -9,7 +9,7 @@ import { type Counts, verdictOrder } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { earlier, handOffsOf } from './compare.ts'
-import { listOf, timesOf } from './links.ts'
+import { sessionsHref, timesOf } from './links.ts'
 import './overview.css'
 import { GettingStarted } from './getting-started.tsx'
 import { Unusual } from './unusual.tsx'
@@ -54,13 +54,13 @@ function OverTime({ span }: { span: TimeSpan }) {
           <ul class="totals">
             {verdictOrder.map((verdict) => (
               <li key={verdict}>
-                <a href={listOf(span, { verdict })}>
+                <a href={sessionsHref(span, { verdict })}>
                   <VerdictBadge verdict={verdict} />
                   <b>{formatNumber(sumOf(data, verdict))}</b>
                   <span>{share(sumOf(data, verdict), data.sessions)}</span>
                 </a>
                 {then.data && (
-                  <a class="before" href={listOf(before, { verdict })}>
+                  <a class="before" href={sessionsHref(before, { verdict })}>
                     {formatNumber(sumOf(then.data.data, verdict))} before
                   </a>
                 )}
@@ -110,7 +110,7 @@ function Top({ field, and, title, span, only }: TopProps) {
                 const value = Object.values(named).map(inWords).join(' · ')
                 return (
                   <li key={value}>
-                    <a href={listOf(span, { ...only, ...named })}>
+                    <a href={sessionsHref(span, { ...only, ...named })}>
                       <span>{value}</span>
                       <span class="number">{formatNumber(sessions)}</span>
                     </a>
@@ -139,7 +139,7 @@ function NotHandedOff({ span }: { span: TimeSpan }) {
             <ul class="top-list">
               {pages.map(({ host, sessions, missing }) => (
                 <li key={host}>
-                  <a href={listOf(span, { page_host: host, handed_off: 'false' })}>
+                  <a href={sessionsHref(span, { page_host: host, handed_off: 'false' })}>
                     <span>{host}</span>
                     <span class="number">
                       {formatNumber(missing)} ({share(missing, sessions)})

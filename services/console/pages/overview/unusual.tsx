@@ -5,7 +5,7 @@ import { Part } from '../shared/parts.tsx'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
 import { earlier, lastDay, risesOf } from './compare.ts'
-import { listOf } from './links.ts'
+import { sessionsHref } from './links.ts'
 
 /** Values that many more sessions have than at the same hours of the day before. */
 export function Unusual({ span }: { span: TimeSpan }) {
@@ -46,10 +46,10 @@ function Rises({ field, span }: { field: Field; span: TimeSpan }) {
                 <ul class="rises">
                   {rises.map(({ value, sessions, before }) => (
                     <li key={value}>
-                      <a href={listOf(span, { [field]: value })}>
+                      <a href={sessionsHref(span, { [field]: value })}>
                         {inWords(value)} <b>{formatNumber(sessions)}</b>
                       </a>{' '}
-                      <a class="hint" href={listOf(dayBefore, { [field]: value })}>
+                      <a class="hint" href={sessionsHref(dayBefore, { [field]: value })}>
                         {formatNumber(before)} before
                       </a>
                     </li>
