@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
@@ -33,11 +35,13 @@ const signOut = async () => {
 
 test('another site cannot frame the console', async () => {
   const html = `<iframe src="${tidegate.baseUrl}/console"></iframe>`
-  await page.route('http://evil.localhost/', (route) =>
-    route.fulfill({ contentType: 'text/html', body: html }),
-  )
-  await page.goto('http://evil.localhost/')
+  const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html))
+  site.listen(0, '127.0.0.1')
+  await once(site, 'listening')
+  const address = site.address()
+  await page.goto(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`)
   await expect.poll(() => page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/')
+  site.close()
 })
 
 test('who could not be signed out is told so, and stays where they are', async () => {
