@@ -30,6 +30,14 @@ export async function send<T>(
   path: string,
   { method = 'GET', body, signal: ending }: Sending = {},
 ): Promise<T> {
+  const unanswered = (error: unknown): never => {
+    if (ending?.aborted) throw error
+    throw new RequestFailure('The server did not answer.', {
+      status: 0,
+      code: 'unreachable',
+      requestId: null,
+    })
+  }
   const response = await fetch(`/console/api${path}`, {
     method,
     headers: {
@@ -39,15 +47,10 @@ export async function send<T>(
     },
     ...(body && { body: JSON.stringify(body) }),
     ...(ending && { signal: ending }),
-  }).catch((error: unknown) => {
-    if (ending?.aborted) throw error
-    throw new RequestFailure('The server did not answer.', {
-      status: 0,
-      code: 'unreachable',
-      requestId: null,
-    })
-  })
-  const answer = response.status === 204 ? null : await response.json().catch(() => null)
+  }).catch(unanswered)
+  // A body may break off. What refuses needs none.
+  const noBody = response.ok ? unanswered : () => null
+  const answer = response.status === 204 ? null : await response.json().catch(noBody)
   if (response.ok) return answer
   if (response.status === 401 && path !== '/login') person.value = null
   throw failureOf(response, answer)
