@@ -1,7 +1,7 @@
 import { hrefOf, place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { Part } from '../shared/parts.tsx'
-import { person } from '../shared/person.ts'
+import { organizationPath } from '../shared/person.ts'
 import type { ApiEndpoint, ApiKey, SessionList } from '../shared/types.ts'
 
 const minute = { everyMs: 60_000 }
@@ -10,7 +10,7 @@ const newest = '/v1/sessions?limit=50'
 
 /** What is left to set up in the environment; nothing once all is there, or while it is not known. */
 export function GettingStarted() {
-  const path = `/v1/organizations/${person.value?.organization.id ?? ''}`
+  const path = organizationPath()
   const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, minute).data?.data
   const endpoints = useAnswer<{ data: ApiEndpoint[] }>(`${path}/webhooks/endpoints`, minute).data?.data
   const sessions = useAnswer<SessionList>(newest, minute).data?.data

@@ -100,26 +100,21 @@ function Top({ field, and, title, span, only }: TopProps) {
     <section class="part">
       <h2>{title}</h2>
       <Loaded answer={answer}>
-        {({ data: { groups } }) => {
-          const named = groups.filter(({ values }) => values[field])
-          if (named.length === 0) return <p class="hint">None within this time.</p>
-          return (
-            <ul class="top-list" aria-label={filterTitles[field]}>
-              {named.map(({ values, sessions }) => {
+        {({ data: { groups } }) => (
+          <TopList
+            label={filterTitles[field]}
+            entries={groups
+              .filter(({ values }) => values[field])
+              .map(({ values, sessions }) => {
                 const named = Object.fromEntries(fields.map((one) => [one, values[one] ?? '']))
-                const value = Object.values(named).map(inWords).join(' · ')
-                return (
-                  <li key={value}>
-                    <a href={sessionsHref(span, { ...only, ...named })}>
-                      <span>{value}</span>
-                      <span class="number">{formatNumber(sessions)}</span>
-                    </a>
-                  </li>
-                )
+                return {
+                  text: Object.values(named).map(inWords).join(' · '),
+                  href: sessionsHref(span, { ...only, ...named }),
+                  count: formatNumber(sessions),
+                }
               })}
-            </ul>
-          )
-        }}
+          />
+        )}
       </Loaded>
     </section>
   )
@@ -132,25 +127,41 @@ function NotHandedOff({ span }: { span: TimeSpan }) {
     <section class="part">
       <h2>Hand-offs that never came</h2>
       <Loaded answer={answer}>
-        {({ data }) => {
-          const pages = handOffsOf(data).slice(0, 6)
-          if (pages.length === 0) return <p class="hint">None within this time.</p>
-          return (
-            <ul class="top-list">
-              {pages.map(({ host, sessions, missing }) => (
-                <li key={host}>
-                  <a href={sessionsHref(span, { page_host: host, handed_off: 'false' })}>
-                    <span>{host}</span>
-                    <span class="number">
-                      {formatNumber(missing)} ({share(missing, sessions)})
-                    </span>
-                  </a>
-                </li>
-              ))}
-            </ul>
-          )
-        }}
+        {({ data }) => (
+          <TopList
+            entries={handOffsOf(data)
+              .slice(0, 6)
+              .map(({ host, sessions, missing }) => ({
+                text: host,
+                href: sessionsHref(span, { page_host: host, handed_off: 'false' }),
+                count: `${formatNumber(missing)} (${share(missing, sessions)})`,
+              }))}
+          />
+        )}
       </Loaded>
     </section>
+  )
+}
+
+interface TopEntry {
+  text: string
+  /** Of the sessions that are counted. */
+  href: string
+  count: string
+}
+
+function TopList({ label, entries }: { label?: string; entries: TopEntry[] }) {
+  if (entries.length === 0) return <p class="hint">None within this time.</p>
+  return (
+    <ul class="top-list" aria-label={label}>
+      {entries.map(({ text, href, count }) => (
+        <li key={text}>
+          <a href={href}>
+            <span>{text}</span>
+            <span class="number">{count}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks'
-import { RequestFailure, send } from '../shared/api.ts'
+import { send } from '../shared/api.ts'
+import { Refusal, useChange } from '../shared/change.tsx'
 import { inWords } from '../shared/format.ts'
 import { may } from '../shared/person.ts'
 
@@ -15,17 +15,13 @@ export function Mark({
   marked: string | null
   done: () => void
 }) {
-  const [failure, setFailure] = useState<string | null>(null)
+  const { run, failure } = useChange()
   if (!may('sessions:mark')) return null
-  const mark = async (label: string) => {
-    setFailure(null)
-    try {
+  const mark = (label: string) =>
+    run(async () => {
       await send('/v1/marks', { method: 'POST', body: { session_ids: [sessionId], label } })
       done()
-    } catch (error) {
-      if (error instanceof RequestFailure) setFailure(error.message)
-    }
-  }
+    })
   return (
     <fieldset class="marks">
       <legend>This really was</legend>
@@ -34,11 +30,7 @@ export function Mark({
           {inWords(label)}
         </button>
       ))}
-      {failure && (
-        <p class="note bad" role="alert">
-          {failure}
-        </p>
-      )}
+      <Refusal failure={failure} />
     </fieldset>
   )
 }

@@ -5,6 +5,7 @@ import { CodeBlock } from '../shared/code-block.tsx'
 import { exact, inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
+import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiDecision, ApiSession, One, VerdictName } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
@@ -108,8 +109,7 @@ function Top({ session, reload }: { session: ApiSession; reload: () => void }) {
 function Decisions({ decisions }: { decisions: ApiDecision[] }) {
   return (
     <Part title="Decisions, newest first">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too */}
-      <section class="scroll" aria-label="Decisions" tabIndex={0}>
+      <Scroll label="Decisions">
         <table class="decisions">
           <Head columns={['When', 'Verdict', 'Status', 'Phase']} />
           <tbody>
@@ -125,7 +125,7 @@ function Decisions({ decisions }: { decisions: ApiDecision[] }) {
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </Part>
   )
 }

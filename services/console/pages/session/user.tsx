@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks'
-import { RequestFailure, send } from '../shared/api.ts'
+import { send } from '../shared/api.ts'
+import { Refusal, useChange } from '../shared/change.tsx'
 import { may } from '../shared/person.ts'
 
 /** Says whose session it is. An empty field takes the user away. */
@@ -12,17 +12,13 @@ export function AttachUser({
   user: string | null
   done: () => void
 }) {
-  const [failure, setFailure] = useState<string | null>(null)
+  const { run, failure } = useChange()
   if (!may('sessions:update')) return null
-  const attach = async (text: string) => {
-    setFailure(null)
-    try {
+  const attach = (text: string) =>
+    run(async () => {
       await send(`/v1/sessions/${sessionId}`, { method: 'PATCH', body: { client_user_id: text || null } })
       done()
-    } catch (error) {
-      if (error instanceof RequestFailure) setFailure(error.message)
-    }
-  }
+    })
   return (
     <form
       class="attach-user"
@@ -35,11 +31,7 @@ export function AttachUser({
         Your id of the user <input name="user" defaultValue={user ?? ''} autocomplete="off" />
       </label>
       <button type="submit">Attach</button>
-      {failure && (
-        <p class="note bad" role="alert">
-          {failure}
-        </p>
-      )}
+      <Refusal failure={failure} />
     </form>
   )
 }

@@ -18,6 +18,11 @@ export function csvCell(value: CsvValue): string {
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
+const factColumns = [
+  ...(['page_host', 'page_path', 'country', 'asn', 'network_holder', 'network', 'browser'] as const),
+  ...(['browser_version', 'os', 'agent_status', 'agent_provider', 'handed_off_at'] as const),
+]
+
 const columns: Record<string, (row: ListedSessionRow) => CsvValue> = {
   id: ({ id }) => id,
   evaluated_at: ({ latest_decision }) => latest_decision.evaluated_at,
@@ -28,18 +33,7 @@ const columns: Record<string, (row: ListedSessionRow) => CsvValue> = {
   mark: ({ mark }) => mark?.label,
   client_user_id: ({ client_user_id }) => client_user_id,
   visitor_id: ({ visitor_fingerprint }) => visitor_fingerprint?.id,
-  page_host: ({ facts }) => facts?.page_host,
-  page_path: ({ facts }) => facts?.page_path,
-  country: ({ facts }) => facts?.country,
-  asn: ({ facts }) => facts?.asn,
-  network_holder: ({ facts }) => facts?.network_holder,
-  network: ({ facts }) => facts?.network,
-  browser: ({ facts }) => facts?.browser,
-  browser_version: ({ facts }) => facts?.browser_version,
-  os: ({ facts }) => facts?.os,
-  agent_status: ({ facts }) => facts?.agent_status,
-  agent_provider: ({ facts }) => facts?.agent_provider,
-  handed_off_at: ({ facts }) => facts?.handed_off_at,
+  ...Object.fromEntries(factColumns.map((name) => [name, ({ facts }: ListedSessionRow) => facts?.[name]])),
   signals: ({ facts }) => facts?.signals.join(' '),
 }
 

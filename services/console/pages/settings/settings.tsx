@@ -3,7 +3,8 @@ import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
-import { person } from '../shared/person.ts'
+import { organizationPath } from '../shared/person.ts'
+import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiKey, ApiModel, One, Organization } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
@@ -11,8 +12,7 @@ import { Snippet } from './snippet.tsx'
 
 /** Keys of the environment, what is recorded and for how long, and the model that scores. */
 export function SettingsPage() {
-  const organizationId = person.value?.organization.id ?? ''
-  const path = `/v1/organizations/${organizationId}`
+  const path = organizationPath()
   const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`)
   const organization = useAnswer<One<Organization>>(path)
   const model = useAnswer<One<ApiModel>>('/v1/scoring/model')
@@ -54,8 +54,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
   return (
     <>
       <Part title="Keys">
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too */}
-        <section class="scroll" aria-label="Keys" tabIndex={0}>
+        <Scroll label="Keys">
           <table>
             <Head columns={['Name', 'Kind', 'Key', 'Status', 'May', 'Last used']} />
             <tbody>
@@ -71,7 +70,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
               ))}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       </Part>
       {publishable?.display_key && <Snippet publishableKey={publishable.display_key} />}
     </>

@@ -6,6 +6,7 @@ import { inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { Part } from '../shared/parts.tsx'
 import { may } from '../shared/person.ts'
+import { Scroll } from '../shared/scroll.tsx'
 import { now } from '../shared/span.ts'
 import { Time } from '../shared/time.tsx'
 import type { ApiEndpoint, One } from '../shared/types.ts'
@@ -74,8 +75,7 @@ function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunA
   const mayManage = may('webhooks:manage')
   const columns = ['Name', 'Address', 'Status', 'Told of', 'Secret', ...(mayManage ? ['Actions'] : [])]
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too
-    <section class="scroll" aria-label="Endpoints" tabIndex={0}>
+    <Scroll label="Endpoints">
       <table>
         <Head columns={columns} />
         <tbody>
@@ -99,7 +99,7 @@ function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunA
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }
 

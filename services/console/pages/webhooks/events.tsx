@@ -4,6 +4,7 @@ import { formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { useKeys } from '../shared/keys.ts'
 import { Facts, Part } from '../shared/parts.tsx'
+import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiDelivery, ApiEndpoint, ApiEvent } from '../shared/types.ts'
 
@@ -64,8 +65,7 @@ function Came({ events }: { events: ApiEvent[] }) {
 
 function EventTable({ events, open }: { events: ApiEvent[]; open: string | null }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keyboard, too
-    <section class="scroll" aria-label="Events" tabIndex={0}>
+    <Scroll label="Events">
       <table class="rows">
         <Head columns={['When', 'Event', 'About', 'Deliveries']} />
         <tbody>
@@ -89,7 +89,7 @@ function EventTable({ events, open }: { events: ApiEvent[]; open: string | null 
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   )
 }
 

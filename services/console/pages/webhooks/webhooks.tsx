@@ -1,7 +1,7 @@
 import './webhooks.css'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { person } from '../shared/person.ts'
+import { organizationPath } from '../shared/person.ts'
 import type { ApiEndpoint, ApiEvent } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Endpoints } from './endpoints.tsx'
@@ -11,7 +11,7 @@ const listedEvents = 50
 
 /** Where events are sent, what was sent, and what came back. */
 export function WebhooksPage({ query }: { query: URLSearchParams }) {
-  const path = `/v1/organizations/${person.value?.organization.id ?? ''}`
+  const path = organizationPath()
   const chosen = query.get('endpoint')
   const parameters = new URLSearchParams({ limit: String(listedEvents) })
   if (chosen) parameters.set('endpoint_id', chosen)

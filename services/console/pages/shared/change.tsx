@@ -1,0 +1,25 @@
+import { useState } from 'preact/hooks'
+import { RequestFailure } from './api.ts'
+
+/** Runs a change, and says why the newest one was refused. */
+export function useChange() {
+  const [failure, setFailure] = useState<string | null>(null)
+  const run = async (change: () => Promise<void>): Promise<void> => {
+    setFailure(null)
+    try {
+      await change()
+    } catch (error) {
+      if (!(error instanceof RequestFailure)) throw error
+      setFailure(error.message)
+    }
+  }
+  return { run, failure }
+}
+
+export function Refusal({ failure }: { failure: string | null }) {
+  return failure === null ? null : (
+    <p class="note bad" role="alert">
+      {failure}
+    </p>
+  )
+}
