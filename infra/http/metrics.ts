@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
 import type { LookupOutcome } from '../access/key-cache.ts'
 import type { Principal } from '../access/principal.ts'
+import { createCounter } from '../counter.ts'
 import { seldom } from '../timing.ts'
 
 export interface Reading {
@@ -58,20 +59,16 @@ export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): Au
 }
 
 function countAuth(registry: Registry): AuthCounters {
-  const limited = new Counter({
+  const limited = createCounter(registry, {
     name: 'tidegate_rate_limited_total',
     help: 'Requests refused because the bucket of their organization and key type, of their console session, or of their source, was empty.',
-    labelNames: ['key_type'],
-    registers: [registry],
+    labels: { key_type: callerTypes },
   })
-  const lookups = new Counter({
+  const lookups = createCounter(registry, {
     name: 'tidegate_key_lookups_total',
     help: 'API keys looked up in the database: found, unknown, or refused because their source asked too often.',
-    labelNames: ['outcome'],
-    registers: [registry],
+    labels: { outcome: lookupOutcomes },
   })
-  for (const key_type of callerTypes) limited.inc({ key_type }, 0)
-  for (const outcome of lookupOutcomes) lookups.inc({ outcome }, 0)
   return {
     onRateLimited: (keyType) => limited.inc({ key_type: keyType }),
     onKeyLookup: (outcome) => lookups.inc({ outcome }),

@@ -1,17 +1,15 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
+import { createCounter } from '../../infra/counter.ts'
 import type { Shed } from './admission.ts'
 
 const allShed: Shed[] = ['session', 'request']
 
 export function countShed(registry: Registry): (what: Shed) => void {
-  const shed = new Counter({
+  const shed = createCounter(registry, {
     name: 'tidegate_collect_shed_total',
     help: 'Requests answered 503 because of overload: new sessions, and requests over the limit in flight.',
-    labelNames: ['what'],
-    registers: [registry],
+    labels: { what: allShed },
   })
-  // A series that is not there yet hides its first counts from queries for the rate.
-  for (const what of allShed) shed.inc({ what }, 0)
   return (what) => shed.inc({ what })
 }
 

@@ -1,4 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
+import { Histogram, type Registry } from 'prom-client'
+import { createCounter } from '../../infra/counter.ts'
 import type { DirectAnswer, DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
 
 const attemptOutcomes = ['accepted', 'retrying', 'failed', 'not_sent'] as const
@@ -12,11 +13,10 @@ const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 
 export function measureGate(registry: Registry) {
   const registers = [registry]
-  const attempts = new Counter({
+  const attempts = createCounter(registry, {
     name: 'tidegate_gate_approval_attempts_total',
     help: 'Attempts to have a service make an account: accepted, retrying (another follows), failed (none does) or not_sent.',
-    labelNames: ['outcome'],
-    registers,
+    labels: { outcome: attemptOutcomes },
   })
   const approvals = new Histogram({
     name: 'tidegate_gate_approval_duration_seconds',
@@ -25,7 +25,6 @@ export function measureGate(registry: Registry) {
     buckets,
     registers,
   })
-  for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0)
   for (const outcome of approvalOutcomes) approvals.zero({ outcome })
   return {
     attempted: (outcome: GateAttemptOutcome) => attempts.inc({ outcome }),

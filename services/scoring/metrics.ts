@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { createCounter } from '../../infra/counter.ts'
 import type {
   AttestationStatus,
   DecisionReason,
@@ -18,28 +19,21 @@ const reasons: DecisionReason[] = ['first', 'changed', 'hand_off', 'idle', 'look
 export type CountDecision = (decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>) => void
 
 export function countDecisions(registry: Registry): CountDecision {
-  const decisions = new Counter({
+  const decisions = createCounter(registry, {
     name: 'tidegate_decisions_total',
     help: 'Decisions by what asked for them: the first snapshot, a changed verdict, a hand-off, the end of the session, or what was looked up of its agent.',
-    labelNames: ['environment', 'verdict', 'reason'],
-    registers: [registry],
+    labels: { environment: environments, verdict: verdicts, reason: reasons },
   })
-  // A series that is not there yet hides its first counts from queries for the rate.
-  for (const environment of environments)
-    for (const verdict of verdicts)
-      for (const reason of reasons) decisions.inc({ environment, verdict, reason }, 0)
   return ({ environment, verdict, reason }) => reason && decisions.inc({ environment, verdict, reason })
 }
 
 export type CountAttestation = (found: Pick<SessionAttestation, 'method' | 'status'>) => void
 
 export function countAttestations(registry: Registry): CountAttestation {
-  const attestations = new Counter({
+  const attestations = createCounter(registry, {
     name: 'tidegate_attestations_total',
     help: 'Attestations of apps that were looked at, by kind and result.',
-    labelNames: ['method', 'status'],
-    registers: [registry],
+    labels: { method: methods, status: statuses },
   })
-  for (const method of methods) for (const status of statuses) attestations.inc({ method, status }, 0)
   return ({ method, status }) => attestations.inc({ method, status })
 }

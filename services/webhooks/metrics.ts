@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Gauge, Histogram, type Registry } from 'prom-client'
+import { createCounter } from '../../infra/counter.ts'
 import type { QueueReadings } from '../../projections/webhooks/queries.ts'
 import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
 
@@ -23,11 +24,10 @@ const deliveryBuckets = [
 /** Measures webhooks in the registry; `queue` is read at each scrape. */
 export function measureWebhooks(registry: Registry, queue: () => Promise<QueueReading>): WebhookMeter {
   const registers = [registry]
-  const attempts = new Counter({
+  const attempts = createCounter(registry, {
     name: 'tidegate_webhook_attempts_total',
     help: 'Attempts to deliver a webhook: succeeded, retrying (another follows) or failed (none does).',
-    labelNames: ['outcome'],
-    registers,
+    labels: { outcome: attemptOutcomes },
   })
   const durations = new Histogram({
     name: 'tidegate_webhook_attempt_duration_seconds',
@@ -46,7 +46,6 @@ export function measureWebhooks(registry: Registry, queue: () => Promise<QueueRe
     help: 'Webhook requests that this process is making.',
     registers,
   })
-  for (const outcome of attemptOutcomes) attempts.inc({ outcome }, 0)
   measureQueue(registry, queue)
   return {
     onAttempt({ outcome, durationMs }) {

@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { createCounter } from '../../../infra/counter.ts'
 import type { AgentStatus } from '../../../schemas/events.ts'
 import type { RequestDecision } from './decide.ts'
 
@@ -9,13 +10,10 @@ const statuses: AgentStatus[] = ['none', 'declared', 'signed', 'verified', 'spoo
 
 /** All that stays of a request that was scored. */
 export function countRequests(registry: Registry): CountRequest {
-  const requests = new Counter({
+  const requests = createCounter(registry, {
     name: 'tidegate_requests_scored_total',
     help: 'Requests that edges had scored, by verdict and by whether their agent is who it says.',
-    labelNames: ['verdict', 'agent'],
-    registers: [registry],
+    labels: { verdict: verdicts, agent: statuses },
   })
-  // A series that is not there yet hides its first counts from queries for the rate.
-  for (const verdict of verdicts) for (const agent of statuses) requests.inc({ verdict, agent }, 0)
   return ({ verdict, agent }) => requests.inc({ verdict, agent: agent.status })
 }
