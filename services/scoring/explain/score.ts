@@ -3,7 +3,6 @@ import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { modelId, type ScoringModel, standardModel } from '../model/model.ts'
 import { storedModel } from '../model/own-model.ts'
-import { scoreOf } from '../model/score.ts'
 import { type ScoreSteps, stepsToScore } from '../model/steps.ts'
 import { signalCatalogue } from '../signals/catalogue.ts'
 
@@ -23,10 +22,10 @@ export function createScoreExplainer(db: Db): (decision: SessionScored) => Promi
 export function explainScore(decision: SessionScored, model: ScoringModel | undefined): ExplainedScore {
   const { signals_fired, has_snapshot: hasSnapshot, risk_score } = decision
   const signals = signals_fired.map(({ signal }) => signal)
-  const scored = hasSnapshot === null ? undefined : { signals, hasSnapshot }
+  const explained = model && hasSnapshot !== null ? stepsToScore(model, { signals, hasSnapshot }) : undefined
   // The rule may have changed since an earlier release decided, so the score says whether this one is the same.
-  const isSame = model && scored && scoreOf(model, scored).risk === risk_score
-  const { steps, without_effect } = isSame ? stepsToScore(model, scored) : { steps: null, without_effect: [] }
+  const isSame = (explained?.steps.at(-1)?.total ?? 0) === risk_score
+  const { steps, without_effect } = explained && isSame ? explained : { steps: null, without_effect: [] }
   const fired = signalCatalogue.filter(({ slug }) => signals.includes(slug))
   return {
     steps,

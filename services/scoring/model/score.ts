@@ -51,11 +51,8 @@ export function judgedIn(model: ScoringModel, signals: readonly string[]): Judge
   })
 }
 
-/**
- * The least score of each verdict but human: human 0-39, inconclusive 40-69, bot 70-100. They are no part of a model, so
- * that a verdict means the same everywhere.
- */
-export const bands = { inconclusive: 40, bot: 70 }
+// human 0-39, inconclusive 40-69, bot 70-100. They are no part of a model, so that a verdict means the same everywhere.
+const bands = { inconclusive: 40, bot: 70 }
 /** The highest score that is no bot. */
 export const belowBot = bands.bot - 1
 
