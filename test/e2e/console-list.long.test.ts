@@ -1,57 +1,43 @@
 import { readFile } from 'node:fs/promises'
-import axe from 'axe-core'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
-import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { openHeadless } from '../support/chromium.ts'
+import {
+  type ConsoleServer,
+  checkLooks,
+  complaintsOf,
+  startConsoleServer,
+  visitByProgram,
+} from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
-import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
-let tidegate: RunningTidegate
-let profile: Profile
+let server: ConsoleServer
 let context: BrowserContext
 let page: Page
-const complaints: string[] = []
-
-/** A session of a program; resolves to its id. */
-async function visit(url = 'https://shop.example/'): Promise<string> {
-  const client = createCollectClient({
-    endpoint: tidegate.baseUrl,
-    publishableKey: tidegate.credentials.live.publishable_key,
-    sdk: { name: 'test', version: '1', platform: 'web' },
-    page: { url },
-    fetch,
-  })
-  const { sessionId } = await client.open()
-  await client.requestResult({ version: 1, elapsed_ms: 5 })
-  return sessionId
-}
+let complaints: string[]
 
 beforeAll(async () => {
-  tidegate = await startTidegate()
-  await visit()
-  await visit('https://blog.example/=1+1,"x"')
-  profile = await createProfile()
-  context = await openHeadless(profile)
+  server = await startConsoleServer(async (tidegate) => {
+    await visitByProgram(tidegate)
+    await visitByProgram(tidegate, { url: 'https://blog.example/=1+1,"x"' })
+  })
+  context = await openHeadless(server.profile)
   page = await context.newPage()
-  await page.goto(/http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  page.on('console', (message) => complaints.push(message.text()))
-  page.on('pageerror', (error) => complaints.push(error.message))
+  complaints = complaintsOf(page)
 })
 afterAll(async () => {
   await context?.close()
-  await profile?.remove()
-  await tidegate?.stop()
+  await server?.stop()
   expect(complaints).toEqual([])
 })
 
+const urlOf = (path: string) => `${server.tidegate.baseUrl}/console/live/${path}`
 const rows = () => page.locator('table.rows tbody tr')
 
 beforeEach(async () => {
-  await page.goto(`${tidegate.baseUrl}/console/live/sessions`)
+  await page.goto(urlOf('sessions'))
   await rows().first().waitFor()
 })
 
@@ -78,7 +64,7 @@ test('columns are in the address', async () => {
 })
 
 test('new sessions are announced, and inserted when they are wanted', async () => {
-  const id = await visit()
+  const id = await visitByProgram(server.tidegate)
   const button = page.getByRole('button', { name: '1 new' })
   await button.waitFor()
   expect(await page.getByTitle(id).count()).toBe(0)
@@ -96,17 +82,5 @@ test.each([
     },
   ],
 ] as const)('%s hinders nobody, in light, in dark and on a phone', async (path, prepare) => {
-  for (const colorScheme of ['light', 'dark'] as const)
-    for (const width of [1280, 360]) {
-      await page.emulateMedia({ colorScheme })
-      await page.setViewportSize({ width, height: 800 })
-      await page.goto(`${tidegate.baseUrl}/console/live/${path}`)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await prepare()
-      await expect.poll(() => page.locator('.waiting, [aria-busy="true"]').count()).toBe(0)
-      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
-      await page.evaluate(axe.source)
-      const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
-      expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
-    }
+  await checkLooks(page, urlOf(path), prepare)
 })

@@ -2,39 +2,34 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { openHeadless } from '../support/chromium.ts'
+import { type ConsoleServer, startConsoleServer } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
-import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
-let tidegate: RunningTidegate
-let profile: Profile
+let server: ConsoleServer
 let context: BrowserContext
 let page: Page
 
 beforeAll(async () => {
-  tidegate = await startTidegate()
-  profile = await createProfile()
-  context = await openHeadless(profile)
+  server = await startConsoleServer(async () => {})
+  context = await openHeadless(server.profile)
   page = await context.newPage()
-  await page.goto(/http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
 })
 afterAll(async () => {
   await context?.close()
-  await profile?.remove()
-  await tidegate?.stop()
+  await server?.stop()
 })
 
 const signOut = async () => {
-  await page.goto(`${tidegate.baseUrl}/console/live/overview`)
+  await page.goto(`${server.tidegate.baseUrl}/console/live/overview`)
   await page.locator('summary', { hasText: /\S/ }).first().click()
   await page.getByRole('button', { name: 'Sign out', exact: true }).click()
 }
 
 test('another site cannot frame the console', async () => {
-  const html = `<iframe src="${tidegate.baseUrl}/console"></iframe>`
+  const html = `<iframe src="${server.tidegate.baseUrl}/console"></iframe>`
   const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html))
   site.listen(0, '127.0.0.1')
   await once(site, 'listening')

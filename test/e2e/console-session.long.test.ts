@@ -1,7 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { z } from 'zod'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { openHeadless } from '../support/chromium.ts'
 import {
   type ConsoleServer,
@@ -9,6 +8,7 @@ import {
   checkReach,
   complaintsOf,
   startConsoleServer,
+  visitByProgram,
 } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
@@ -25,16 +25,10 @@ let bare: string
 beforeAll(async () => {
   server = await startConsoleServer()
   const { baseUrl, credentials } = server.tidegate
-  const { publishable_key: publishableKey, secret_key } = credentials.live
+  const { secret_key } = credentials.live
   const { data } = listed.parse(await answerTo(`${baseUrl}/v1/sessions?limit=1`, secret_key))
   driven = data[0]?.id ?? ''
-  const client = createCollectClient({
-    ...{ endpoint: baseUrl, publishableKey, page: { url: 'https://shop.example/' } },
-    sdk: { name: 'test', version: '1', platform: 'web' },
-    fetch,
-  })
-  bare = (await client.open()).sessionId
-  await client.requestResult({ version: 1, elapsed_ms: 5 })
+  bare = await visitByProgram(server.tidegate)
 })
 afterAll(() => server?.stop())
 beforeEach(async () => {

@@ -1,9 +1,14 @@
 import { createServer } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { openHeadless } from '../support/chromium.ts'
-import { type ConsoleServer, checkLooks, complaintsOf, startConsoleServer } from '../support/console-page.ts'
+import {
+  type ConsoleServer,
+  checkLooks,
+  complaintsOf,
+  startConsoleServer,
+  visitByProgram,
+} from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 import type { RunningTidegate } from '../support/tidegate.ts'
 
@@ -76,16 +81,7 @@ describe('sessions', () => {
   test('text of visitors is shown as text', async () => {
     const url =
       'https://shop.example/<img src=x onerror=document.title="owned">?q=<script>document.title="owned"</script>'
-    const client = createCollectClient({
-      endpoint: tidegate.baseUrl,
-      publishableKey: tidegate.credentials.live.publishable_key,
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url },
-      fetch: (target, { headers, ...init }) =>
-        fetch(target, { ...init, headers: { ...headers, 'user-agent': '<b>agent</b>' } }),
-    })
-    const { sessionId } = await client.open()
-    await client.requestResult({ version: 1, elapsed_ms: 5 })
+    const sessionId = await visitByProgram(tidegate, { url, headers: { 'user-agent': '<b>agent</b>' } })
     await open(`live/sessions/${sessionId}`)
     await page.getByText('<b>agent</b>').first().waitFor()
     expect(await page.title()).not.toBe('owned')

@@ -1,6 +1,7 @@
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { createProfile, openHeadless, type Profile } from './chromium.ts'
 import { type RunningTidegate, startTidegate } from './tidegate.ts'
 
@@ -11,14 +12,15 @@ export interface ConsoleServer {
   stop(): Promise<void>
 }
 
-/** A server with one session, of the demo page, and a browser that came in by the link that the start prints. */
-export async function startConsoleServer(): Promise<ConsoleServer> {
+/** A server, what `prepare` does there, and a browser that came in by the link that the start prints. */
+export async function startConsoleServer(
+  prepare: (tidegate: RunningTidegate, page: Page) => Promise<unknown> = visitDemo,
+): Promise<ConsoleServer> {
   const tidegate = await startTidegate()
   const profile = await createProfile()
   const first = await openHeadless(profile)
   const page = await first.newPage()
-  await page.goto(`${tidegate.baseUrl}/demo?auto=1`)
-  await page.waitForSelector('#result[data-state="done"]')
+  await prepare(tidegate, page)
   await page.goto(/http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   expect(page.url()).not.toContain('code')
@@ -32,6 +34,25 @@ export async function startConsoleServer(): Promise<ConsoleServer> {
   }
 }
 
+async function visitDemo({ baseUrl }: RunningTidegate, page: Page): Promise<void> {
+  await page.goto(`${baseUrl}/demo?auto=1`)
+  await page.waitForSelector('#result[data-state="done"]')
+}
+
+/** A session of a program that sends no snapshot; resolves to its id. */
+export async function visitByProgram(
+  { baseUrl, credentials }: RunningTidegate,
+  { url = 'https://shop.example/', headers = {} }: { url?: string; headers?: Record<string, string> } = {},
+): Promise<string> {
+  const client = createCollectClient({
+    ...{ endpoint: baseUrl, publishableKey: credentials.live.publishable_key, page: { url } },
+    ...{ sdk: { name: 'test', version: '1', platform: 'web' }, headers, fetch },
+  })
+  const { sessionId } = await client.open()
+  await client.requestResult({ version: 1, elapsed_ms: 5 })
+  return sessionId
+}
+
 /** What the page says when something is wrong: messages of its console, and errors that nothing caught. */
 export function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
@@ -40,14 +61,18 @@ export function complaintsOf(page: Page): string[] {
   return complaints
 }
 
-/** Looks at a page of the console in light, in dark and on a phone: nothing hinders people, and nothing is too wide. */
-export async function checkLooks(page: Page, url: string): Promise<void> {
+/**
+ * Looks at a page of the console in light, in dark and on a phone: nothing hinders people, and nothing is too wide.
+ * `prepare` is done each time on the page.
+ */
+export async function checkLooks(page: Page, url: string, prepare = async () => {}): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [1280, 360]) {
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize({ width, height: 800 })
       await page.goto(url)
       await page.getByRole('heading', { level: 1 }).waitFor()
+      await prepare()
       await expect.poll(() => page.locator('.waiting').count()).toBe(0)
       await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
       await checkReach(page, width)
