@@ -82,6 +82,8 @@ export async function checkLooks(page: Page, url: string, prepare = async () => 
 /** Nothing of what is there now hinders people, and nothing is wider than the window. */
 export async function checkReach(page: Page, width: number): Promise<void> {
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+  const cut = `[...document.querySelectorAll('nav a')].filter((one) => one.getBoundingClientRect().right > ${width})`
+  expect(await page.evaluate<string[]>(`${cut}.map((one) => one.textContent)`)).toEqual([])
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
   expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])

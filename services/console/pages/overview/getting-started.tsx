@@ -38,7 +38,7 @@ export function GettingStarted() {
   if (steps.every(({ isDone }) => isDone)) return null
   return (
     <Part title="Getting started">
-      <ul class="steps">
+      <ul class="to-do">
         {steps.map(({ title, page, isDone }) => (
           <li key={title}>
             <span aria-hidden="true">{isDone ? '☑' : '☐'}</span>{' '}

@@ -143,12 +143,13 @@ function Help() {
   )
 }
 
+const pagesByKey: Record<string, PageName> = { s: 'sessions', o: 'overview', w: 'webhooks' }
+
 function usePageLinks(): void {
   const before = useRef('')
   usePageKeys(({ key }) => {
-    if (before.current === 'g' && key === 's') goTo(hrefOf({ page: 'sessions' }))
-    if (before.current === 'g' && key === 'o') goTo(hrefOf({ page: 'overview' }))
-    if (before.current === 'g' && key === 'w') goTo(hrefOf({ page: 'webhooks' }))
+    const page = before.current === 'g' && pagesByKey[key]
+    if (page) goTo(hrefOf({ page }))
     before.current = key
   }, [])
 }
