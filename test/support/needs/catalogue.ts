@@ -124,8 +124,8 @@ export const catalogue = {
   },
   helm: {
     tests: 'the chart',
-    isHere: () => works('go', 'version'),
-    packages: ['golang-go'],
+    isHere: async () => (await works('go', 'version')) && works('python3', '-m', 'venv', '--help'),
+    packages: ['golang-go', 'python3', 'python3-venv'],
     async make() {
       await findHelm()
       await createManifestCheck()
