@@ -107,9 +107,10 @@ function compared(schema: string, { rows = {}, ended = [] }: CompareOptions): st
 
 async function columns(db: Db, { schema }: Build, table: string): Promise<string> {
   const { rows } = await db.query<{ columns: string | null }>(
-    `select string_agg(column_name || ' ' || data_type, ', ' order by ordinal_position) as columns
-     from information_schema.columns where table_schema = $1 and table_name = $2`,
-    [schema, table],
+    // information_schema.columns joins ten catalogues for the same, which takes a hundred times as long.
+    `select string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' order by attnum) as columns
+     from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
+    [`${schema}.${table}`],
   )
   return rows[0]?.columns ?? ''
 }

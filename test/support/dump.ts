@@ -55,7 +55,7 @@ const codec = createCodec()
 function inside({ name, bytes }: Place): Place[] {
   const parts = [bytes, ...bytesOfEvent(bytes)]
   return parts.flatMap((part) =>
-    [gunzipSync, inflateSync, inflateRawSync].flatMap((unpack) => {
+    unpackersFor(part).flatMap((unpack) => {
       try {
         return [{ name: `${name} inflated`, bytes: unpack(part) }]
       } catch {
@@ -63,6 +63,18 @@ function inside({ name, bytes }: Place): Place[] {
       }
     }),
   )
+}
+
+// By the first bytes of each form (RFC 1952 and RFC 1950), because each unpacker that fails throws an error, and most
+// do. Deflated data without a header may begin with any byte.
+function unpackersFor(bytes: Buffer): ((bytes: Buffer) => Buffer)[] {
+  const [first = 0, second = 0] = bytes
+  const isZlib = (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0
+  return [
+    ...(first === 0x1f && second === 0x8b ? [gunzipSync] : []),
+    ...(isZlib ? [inflateSync] : []),
+    inflateRawSync,
+  ]
 }
 
 /** The binary fields of an event in the log; none of anything else. */
