@@ -143,6 +143,20 @@ describe('a secret key', () => {
   })
 })
 
+test('a key in the Authorization header opens nothing and ends nothing', async () => {
+  const publishable = await world.issue({ organizationId, type: 'publishable' })
+  const secret = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  for (const { revealedKey } of [publishable, secret]) {
+    const headers = { ...here, authorization: `Bearer ${revealedKey}` }
+    const answers = [
+      await world.app.inject({ url: '/console/api/session', headers }),
+      await world.app.inject({ method: 'POST', url: '/console/api/logout', headers }),
+      await world.app.inject({ method: 'POST', url: '/console/api/logout-everywhere', headers }),
+    ]
+    expect(answers.map((one) => [one.statusCode, one.json().error.code])).toEqual([over, over, over])
+  }
+})
+
 describe('a session', () => {
   test('ends when it was idle for twelve hours, and after seven days', async () => {
     world.now.ms += 12 * hour - 1

@@ -52,7 +52,8 @@ export async function send<T>(
   const noBody = response.ok ? unanswered : () => null
   const answer = response.status === 204 ? null : await response.json().catch(noBody)
   if (response.ok) return answer
-  if (response.status === 401 && path !== '/login') person.value = null
+  // Before it is known who is logged in, a link may still do that.
+  if (response.status === 401 && path !== '/login' && person.value) person.value = null
   throw failureOf(response, answer)
 }
 
