@@ -42,8 +42,10 @@ afterEach(async () => {
   expect(complaints).toEqual([])
 })
 
-async function answerTo(url: string, key: string): Promise<unknown> {
-  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+async function answerTo(url: string, key: string, init: RequestInit = {}): Promise<unknown> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const response = await fetch(url, { ...init, headers })
+  expect([url, response.status]).toEqual([url, 200])
   return response.json()
 }
 
@@ -90,6 +92,22 @@ test('whose session it is can be said, and taken back', async () => {
   await field.fill('')
   await page.getByRole('button', { name: 'Attach' }).click()
   await page.getByText(', no user').waitFor()
+})
+
+test('text that would turn or hide what stands beside it is shown by the codes of its characters', async () => {
+  const id = await visitByProgram(server.tidegate, { url: 'https://shop.example/\u2069\u202egpj.exe' })
+  const { baseUrl, credentials } = server.tidegate
+  const user = '\u2069\u202enna\u200b'
+  const body = JSON.stringify({ client_user_id: user })
+  await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, { method: 'PATCH', body })
+  await page.goto(urlOf(id))
+  await page.getByText(', user \\u2069\\u202enna\\u200b').waitFor()
+  expect(await page.getByLabel('Your id of the user').inputValue()).toBe(user)
+  await page.goto(`${baseUrl}/console/live/sessions?columns=session,page,user`)
+  await page.getByRole('link', { name: '\\u2069\\u202enna\\u200b' }).click()
+  await expect.poll(() => new URL(page.url()).searchParams.get('client_user_id')).toBe(user)
+  await page.getByTitle(id).waitFor()
+  expect(await page.locator('body').innerText()).not.toMatch(/\p{Bidi_Control}/u)
 })
 
 test('why it is of its visitor is answered when that is opened', async () => {

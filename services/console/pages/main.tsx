@@ -9,13 +9,14 @@ import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
 import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
 import { type LoggedInPerson, person } from './shared/person.ts'
+import { showAllText, visible } from './shared/visible.ts'
 import { Shell } from './shell/shell.tsx'
 import { WebhooksPage } from './webhooks/webhooks.tsx'
 
 function Console() {
   const here = place.value
   useEffect(() => {
-    document.title = here ? `${here.id ?? here.page} · Tidegate` : 'Tidegate'
+    document.title = here ? `${visible(here.id ?? here.page)} · Tidegate` : 'Tidegate'
   }, [here])
   if (person.value === undefined) return <p class="waiting">Loading …</p>
   if (person.value === null) return <Login />
@@ -66,5 +67,6 @@ function NotGiven({ environment }: { environment: string }) {
 }
 
 followLinks()
+showAllText()
 render(<Console />, document.body)
 await arrive()

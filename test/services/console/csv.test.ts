@@ -17,9 +17,10 @@ describe('a cell', () => {
     expect(csvCell('=HYPERLINK("x")')).toBe('"\'=HYPERLINK(""x"")"')
   })
 
-  test('shows characters that turn text around', () => {
+  test('shows characters that turn text around, or hide', () => {
     expect(csvCell('shop\u202emoc.live\u2066')).toBe('shop\\u202emoc.live\\u2066')
     expect(csvCell('\u061c=1')).toBe('\\u061c=1')
+    expect(csvCell('\u200b=1')).toBe('\\u200b=1')
   })
 
   test('is empty without a value, and a number stays one', () => {

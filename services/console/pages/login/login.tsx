@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { RequestFailure, send } from '../shared/api.ts'
 import { type LoggedInPerson, person } from '../shared/person.ts'
+import { visible } from '../shared/visible.ts'
 
 /**
  * Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once.
@@ -11,7 +12,10 @@ export async function arrive(): Promise<void> {
   const code = new URLSearchParams(window.location.hash.slice(1)).get('code')
   if (code) window.history.replaceState(null, '', window.location.pathname + window.location.search)
   const known = await whoIsLoggedIn()
-  if (code && (!known || window.confirm(`You are logged in as ${known.name}. Log in by this link instead?`)))
+  if (
+    code &&
+    (!known || window.confirm(`You are logged in as ${visible(known.name)}. Log in by this link instead?`))
+  )
     await logIn({ code })
   person.value = code ? await whoIsLoggedIn() : known
 }

@@ -90,7 +90,13 @@ function Top({ session, reload }: { session: ApiSession; reload: () => void }) {
       <p>
         {decision.decision_status} decision, <Time at={decision.evaluated_at} />,{' '}
         {visitor ? `${visitor.resolution.method?.endsWith('new') ? 'new' : 'known'} visitor` : 'no visitor'}
-        {user ? `, user ${user}` : ', no user'}
+        {user ? (
+          <>
+            , user <bdi>{user}</bdi>
+          </>
+        ) : (
+          ', no user'
+        )}
         {mark && `, marked as ${inWords(mark.label)}`}
       </p>
       {highlights.length > 0 && (

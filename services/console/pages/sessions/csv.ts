@@ -1,4 +1,5 @@
 import type { ListedSessionRow } from '../shared/types.ts'
+import { visible } from '../shared/visible.ts'
 
 /** More are what `tidegate export sessions` is for. */
 export const maxCsvRows = 10_000
@@ -7,13 +8,11 @@ type CsvValue = string | number | boolean | null | undefined
 
 // Spreadsheets take what begins like this for a formula, and some of them its wide forms, too.
 const formula = /^[=+\-@＝＋－＠\t\r\n]/
-// Within a cell they would show its text, and what follows, in another order than it has.
-const turning = /\p{Bidi_Control}/gu
 
 /** Text of visitors as a spreadsheet shows it and does not run it: a formula begins with an apostrophe. */
 export function csvCell(value: CsvValue): string {
   if (typeof value !== 'string') return String(value ?? '')
-  const text = value.replace(turning, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const text = visible(value)
   const harmless = formula.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }

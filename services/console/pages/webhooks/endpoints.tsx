@@ -10,6 +10,7 @@ import { Scroll } from '../shared/scroll.tsx'
 import { now } from '../shared/span.ts'
 import { Time } from '../shared/time.tsx'
 import type { ApiEndpoint, One } from '../shared/types.ts'
+import { visible } from '../shared/visible.ts'
 import { NewEndpoint } from './new-endpoint.tsx'
 
 interface EndpointsProps {
@@ -121,7 +122,7 @@ function Actions({ endpoint: { id, name, status }, run }: { endpoint: ApiEndpoin
   const other = status === 'active' ? 'disabled' : 'active'
   const turn = { path: `/${id}`, method: 'PATCH', body: { status: other } } as const
   const rotate = () =>
-    window.confirm(`Make a new secret for ${name}? The one that it has signs for 24 more hours.`) &&
+    window.confirm(`Make a new secret for ${visible(name)}? The one that it has signs for 24 more hours.`) &&
     run({ path: `/${id}/rotations`, method: 'POST' }, `${name} has a new secret.`)
   return (
     <div class="actions">

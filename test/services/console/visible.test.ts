@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { visible } from '../../../services/console/pages/shared/visible.ts'
+
+test.each([
+  ['shop\u202emoc.live', 'shop\\u202emoc.live'],
+  ['\u2069\u2066\u200f\u061c', '\\u2069\\u2066\\u200f\\u061c'],
+  ['a\u200bb\u00adc\ufeffd\u3164', 'a\\u200bb\\u00adc\\ufeffd\\u3164'],
+  ['\0\u001b[2J\u0085\u2028', '\\u0000\\u001b[2J\\u0085\\u2028'],
+  ['\u{e0041}', '\\u{e0041}'],
+])('%j is shown as %s', (text, shown) => {
+  expect(visible(text)).toBe(shown)
+})
+
+test('what is seen stays, and so does space', () => {
+  const text = 'Zoë שלום 8\u2009412 「日本」 a\tb\r\nc 🙂 …×'
+  expect(visible(text)).toBe(text)
+})
