@@ -6,7 +6,7 @@ import type {
   VisitorDetailRow,
   VisitorRow,
 } from '../../projections/sessions/queries.ts'
-import type { DecisionSummary } from '../../projections/sessions/tables.ts'
+import type { DecisionSummary, LinkedVisitor } from '../../projections/sessions/tables.ts'
 import { eventTopics, type Network, type SessionScored, type Verdict } from '../../schemas/events.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
@@ -88,10 +88,9 @@ function detailNetwork(network: Network): SessionDetail['network'] {
 
 function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
   if (!visitor) return null
-  const { method, basis } = visitor
   return {
     ...visitorLinkOf(visitor),
-    resolution: { method, basis },
+    resolution: resolutionOf(visitor),
     // A visitor may end before its sessions do.
     lifecycle: {
       first_seen_at: lifecycle && iso(lifecycle.first_seen_at),
@@ -101,20 +100,28 @@ function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
   }
 }
 
+const resolutionOf = ({ method, basis }: LinkedVisitor) => ({ method, basis })
+
 // Members that the SDK could not see are null in the event and left out here.
 function withoutNulls(integrity: SessionScored['native_runtime_integrity']): unknown {
   return integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
 }
 
 /** A list row. */
-export function sessionSummary(row: SessionRow): SessionSummary {
+export function sessionSummary(
+  { visitor, ...row }: SessionRow,
+  { withResolution = false } = {},
+): SessionSummary {
   return {
     object: 'session',
     id: row.id,
     created_at: iso(row.created_at),
     client_user_id: row.client_user_id,
     latest_decision: decisionOf(row.latest_decision),
-    visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
+    visitor_fingerprint: visitor && {
+      ...visitorLinkOf(visitor),
+      ...(withResolution && { resolution: resolutionOf(visitor) }),
+    },
     mark: markOf(row),
     facts: row.facts && factsOf(row.facts),
   }

@@ -6,6 +6,7 @@ import { list, meta, timestamp } from '../../infra/http/schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { listSessions, type SessionsPage } from '../../projections/sessions/list-sessions.ts'
 import { sessionSummary } from './answers.ts'
+import { includeParameter, isIncluded } from './include.ts'
 import type { ReadbackOptions } from './options.ts'
 import { sessionSummarySchema } from './schemas/sessions.ts'
 import { appliedFilters, type FilterQuery, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
@@ -46,12 +47,13 @@ export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock
         .describe(
           'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL (also as people read it), user agent and IP address.',
         ),
+      include: includeParameter('`resolution`: how each session was tied to its visitor.'),
     }),
     before: refuseOffset,
     answers: { 200: list(sessionSummarySchema).extend({ meta: listMeta }) },
     errors: [422],
     async run(request, { reply }) {
-      const { limit, cursor, search, ...sent } = request.query
+      const { limit, cursor, search, include, ...sent } = request.query
       const scope = auth.scope(request)
       const filters = filtersOf(sent)
       const { rows, pagination, meta } = await loadPage({
@@ -65,7 +67,8 @@ export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock
         positionOf: (row) => ({ value: row.latest_decision.evaluated_at, id: row.id }),
       })
       reply.header(filtersHeader, appliedFilters({ ...sent, search }))
-      return { data: rows.map(sessionSummary), pagination, meta }
+      const withResolution = isIncluded(include, 'resolution')
+      return { data: rows.map((row) => sessionSummary(row, { withResolution })), pagination, meta }
     },
   })
 }

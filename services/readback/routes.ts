@@ -18,6 +18,7 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 import { aggregatesRoute } from './aggregates-route.ts'
 import { sessionDetail, visitorDetail, visitorSummary } from './answers.ts'
 import { clientUserIdInput, updateClientUser } from './client-user.ts'
+import { includeParameter, isIncluded } from './include.ts'
 import { sessionsRoute } from './list-route.ts'
 import type { ReadbackOptions } from './options.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
@@ -40,19 +41,14 @@ const sessionParams = z.object({
     .transform((id) => (isLegacyId(id) ? id.toLowerCase() : id))
     .meta({ pattern: `${idPattern('sid')}|${legacyIdPattern}` }),
 })
-const includeQuery = (does: string) =>
-  z.object({
-    include: z
-      .union([z.string(), z.array(z.string())])
-      .optional()
-      .describe(`${does} Anything else adds nothing.`),
-  })
-const sessionQuery = includeQuery(
-  '`identification`: why the session is of its visitor. `score`: how its score came about. `log`: where its decision is on the log.',
-)
-const visitorQuery = includeQuery('`identification`: why the visitor’s newest session is of it.')
-
-const includes = ({ include }: z.output<typeof sessionQuery>, name: string) => [include].flat().includes(name)
+const sessionQuery = z.object({
+  include: includeParameter(
+    '`identification`: why the session is of its visitor. `score`: how its score came about. `log`: where its decision is on the log.',
+  ),
+})
+const visitorQuery = z.object({
+  include: includeParameter('`identification`: why the visitor’s newest session is of it.'),
+})
 
 function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
   const { pool, auth, identify, explainScore } = options
@@ -69,13 +65,13 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
     errors: [404],
     async run(request) {
       const row = await sessionOr404(pool, auth.scope(request), request.params.sessionId)
-      const { query } = request
+      const { include } = request.query
       // It changes as visitors come and go, and takes as long as the rest.
-      const identification = includes(query, 'identification')
+      const identification = isIncluded(include, 'identification')
         ? row.visitor && (await identify(row.id))
         : undefined
-      const score = includes(query, 'score') ? await explainScore(row.detail) : undefined
-      return { data: sessionDetail(row, { identification, score, withLog: includes(query, 'log') }) }
+      const score = isIncluded(include, 'score') ? await explainScore(row.detail) : undefined
+      return { data: sessionDetail(row, { identification, score, withLog: isIncluded(include, 'log') }) }
     },
   })
 }
@@ -176,7 +172,7 @@ function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify }: Rea
       const row = isId('vid', visitorId) ? await findVisitor(pool, scope, visitorId) : undefined
       if (!row) throw await noSuchVisitor(pool, scope, visitorId)
       const [newest] = row.activity
-      const why = includes(request.query, 'identification') && {
+      const why = isIncluded(request.query.include, 'identification') && {
         identification: newest ? await identify(newest.session_id) : null,
       }
       return { data: { ...visitorDetail(row), ...why } }

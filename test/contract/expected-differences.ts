@@ -48,7 +48,7 @@ export const expectedDifferences: Expected[] = [
   {
     reason:
       'Sessions are filtered by much more than their verdict, each parameter may come several times, and a page says how far it read.',
-    lines: /^GET \/v1\/sessions (query (?!limit|cursor|search)|200 application\/json > meta\.read_)/,
+    lines: /^GET \/v1\/sessions (query (?!limit|cursor|search|include)|200 application\/json > meta\.read_)/,
     count: 27,
   },
   {
@@ -226,8 +226,14 @@ export const expectedDifferences: Expected[] = [
   },
   {
     reason: 'Details of sessions and visitors say why a session is of its visitor, when asked.',
-    lines: /^(SessionDetail|VisitorFingerprintDetail) > identification: added$|^GET .* query include: added$/,
+    lines:
+      /^(SessionDetail|VisitorFingerprintDetail) > identification: added$|^GET .*Id\} query include: added$/,
     count: 4,
+  },
+  {
+    reason: 'A list says how its sessions were tied to their visitors, when asked.',
+    lines: /^GET \/v1\/sessions query include: added$|^VisitorFingerprintLink > resolution: added$/,
+    count: 2,
   },
   {
     reason: 'A session says how its score came about, and where its decision is on the log, when asked.',

@@ -28,12 +28,33 @@ export const decision = z
   })
   .meta({ id: 'Decision' })
 
+export const resolution = z
+  .strictObject({
+    method: z
+      .enum([
+        'continuity',
+        'fingerprint',
+        'fingerprint_evolution',
+        'new',
+        'native_persistent',
+        'native_new',
+        'existing',
+        'unknown',
+      ])
+      .nullable(),
+    basis: z.enum(['deterministic', 'probabilistic']).nullable(),
+  })
+  .describe('How this session was tied to the visitor id.')
+
 export const visitorLink = z
   .strictObject({
     object: z.literal('visitor_fingerprint'),
     id: visitorId,
     confidence: percent.nullable(),
     identified_at: timestamp.nullable(),
+    resolution: resolution
+      .optional()
+      .describe('How this session was tied to the visitor id. Present where `include` asks for it.'),
   })
   .meta({ id: 'VisitorFingerprintLink' })
 

@@ -14,7 +14,7 @@ import {
 import { networkKinds } from '../../../projections/sessions/facts.ts'
 import { withheldReasons } from '../../../schemas/observations.ts'
 import { browser, clientTelemetry, device } from './client.ts'
-import { decision, nullableText, visitorLink } from './fingerprints.ts'
+import { decision, nullableText, resolution, visitorLink } from './fingerprints.ts'
 import { identificationSchema } from './identification.ts'
 import {
   deviceIdentity,
@@ -119,23 +119,7 @@ const webBotAuth = z
 
 const detailVisitor = visitorLink
   .extend({
-    resolution: z
-      .strictObject({
-        method: z
-          .enum([
-            'continuity',
-            'fingerprint',
-            'fingerprint_evolution',
-            'new',
-            'native_persistent',
-            'native_new',
-            'existing',
-            'unknown',
-          ])
-          .nullable(),
-        basis: z.enum(['deterministic', 'probabilistic']).nullable(),
-      })
-      .describe('How this session was tied to the visitor id.'),
+    resolution,
     lifecycle: z.strictObject({
       first_seen_at: timestamp.nullable(),
       last_seen_at: timestamp.nullable(),

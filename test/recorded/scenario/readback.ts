@@ -56,6 +56,7 @@ async function sessions({ record, live, test }: World, { robin, bot, test: sam }
   for (const verdict of ['bot', 'human', 'inconclusive', 'cat', ''])
     await list(`verdict ${verdict}`, `?verdict=${verdict}`)
   await list('of the other environment', '', test)
+  await list('all, with how each was tied to its visitor', '?include=resolution')
   await list('by id', `?search=${robin.opened.sessionId}`)
   await list('by a part of an id', '?search=sid_')
   await list('by nothing', '?search=')

@@ -63,6 +63,10 @@ beforeAll(async () => {
 })
 afterAll(() => readback.stop())
 
+interface Listed {
+  visitor_fingerprint: { resolution?: unknown } | null
+}
+
 async function listed(query = ''): Promise<string[]> {
   const { status, body } = await readback.send({ url: `/v1/sessions${query}` })
   expect(status).toBe(200)
@@ -108,6 +112,21 @@ describe('GET /v1/sessions', () => {
       pagination: { limit: 1, has_more: true, next_cursor: expect.any(String) },
       meta: { request_id: expect.stringMatching(/^req_[0-9a-f]{32}$/) },
     })
+  })
+
+  test('a row says how the session was tied to its visitor, where that is asked for', async () => {
+    const plain = await readback.send({ url: '/v1/sessions' })
+    const { status, headers, body } = await readback.send({ url: '/v1/sessions?include=resolution' })
+    expect([status, headers['x-filters-applied']]).toEqual([200, ''])
+    const asked = body.data.map(({ visitor_fingerprint: visitor, ...row }: Listed) => {
+      const { resolution, ...link } = visitor ?? {}
+      expect(resolution).toEqual(visitor ? { method: 'continuity', basis: 'deterministic' } : undefined)
+      return { ...row, visitor_fingerprint: visitor && link }
+    })
+    expect(asked).toEqual(plain.body.data)
+    const { next_cursor } = (await readback.send({ url: '/v1/sessions?limit=1' })).body.pagination
+    const next = await readback.send({ url: `/v1/sessions?limit=1&include=resolution&cursor=${next_cursor}` })
+    expect(next.status).toBe(200)
   })
 
   test('the test environment is another list', async () => {
