@@ -157,6 +157,8 @@ const settings = z.object({
   RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
   /** Requests of an organization that are scored in 60 seconds. One call has up to 50. */
   RATE_LIMIT_REQUESTS: z.coerce.number().int().min(50).default(12_000),
+  /** Units in 60 seconds of each console session. Its overview takes about 80. */
+  RATE_LIMIT_CONSOLE: z.coerce.number().int().min(100).default(600),
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
     error: 'expected CIDRs such as 10.0.0.0/8',
   }),

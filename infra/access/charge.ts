@@ -17,8 +17,8 @@ export interface ChargeOptions {
   clock: Clock
   limiter?: RateLimiter | undefined
   /**
-   * Units in 60 seconds for organizations without limits of their own (default 600 and 3000), and of requests that are
-   * scored for every organization (12,000).
+   * Units in 60 seconds for organizations without limits of their own (default 600 and 3000), of requests that are
+   * scored for every organization (12,000), and of each console session (600).
    */
   defaultLimits?: (Record<KeyType, number> & Partial<Record<BucketName, number>>) | undefined
   /**

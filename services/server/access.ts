@@ -25,15 +25,17 @@ export function createAccessControl(
   undo.defer(() => usage.close())
   const ofConsentPages = createBudget({ clock: core.clock, ...consentPages })
   const limiter = createLimiter(core, undo)
+  const defaultLimits = {
+    secret: config.RATE_LIMIT_SECRET,
+    publishable: config.RATE_LIMIT_PUBLISHABLE,
+    requests: config.RATE_LIMIT_REQUESTS,
+    person: config.RATE_LIMIT_CONSOLE,
+  }
   const auth = createAuth({
     ...core,
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),
     limiter,
-    defaultLimits: {
-      secret: config.RATE_LIMIT_SECRET,
-      publishable: config.RATE_LIMIT_PUBLISHABLE,
-      requests: config.RATE_LIMIT_REQUESTS,
-    },
+    defaultLimits,
     perSource: (principal) => (isConsentPageKey(principal) ? ofConsentPages : undefined),
     onKeyUsed: usage.note,
     ...counters,
@@ -41,7 +43,7 @@ export function createAccessControl(
   // Where this arrives, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
   undo.defer(applied.onChange('organizations', auth.invalidate))
   undo.defer(applied.onChange('policies', auth.invalidate))
-  const personCharges = createCharges({ clock: core.clock, limiter, ...counters })
+  const personCharges = createCharges({ clock: core.clock, limiter, defaultLimits, ...counters })
   return { auth, idempotency: createIdempotency(core), personCharges }
 }
 

@@ -25,6 +25,11 @@ describe('settings', () => {
     expect(() => readConfig({ RATE_LIMIT_PUBLISHABLE: '0' })).toThrow(/RATE_LIMIT_PUBLISHABLE/)
   })
 
+  it('let a console session open its overview', () => {
+    expect(readConfig({})).toMatchObject({ RATE_LIMIT_CONSOLE: 600 })
+    expect(() => readConfig({ RATE_LIMIT_CONSOLE: '99' })).toThrow(/RATE_LIMIT_CONSOLE/)
+  })
+
   it.each([
     ['https://tidegate.example', 'https://tidegate.example'],
     ['https://tidegate.example/', 'https://tidegate.example'],
