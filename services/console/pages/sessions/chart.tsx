@@ -1,154 +1,120 @@
-import { useEffect, useRef } from 'preact/hooks'
-import type uPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
-import { goTo, hrefWith } from '../shared/address.ts'
-import { exact, formatNumber } from '../shared/format.ts'
+import { type Signal, useSignal } from '@preact/signals'
+import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
+import { formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
-import { intervalOf, isoTime, lengths, type TimeSpan } from '../shared/span.ts'
-import { type Counts, type VerdictName, verdictOrder } from '../shared/types.ts'
-
-interface Bucket {
-  at: number
-  sessions: Record<VerdictName, number>
-}
-
-/** An interval without sessions is a zero and no gap. */
-export function bucketsOf({ groups }: Counts, span: TimeSpan): Bucket[] {
-  const { length } = intervalOf(span)
-  const first = Math.floor(span.since / length) * length
-  const count = Math.ceil((span.until - first) / length)
-  const buckets = Array.from({ length: count }, (_, i) => ({
-    at: first + i * length,
-    sessions: { human: 0, inconclusive: 0, bot: 0 },
-  }))
-  for (const { start, values, sessions } of groups) {
-    const bucket = start && buckets[Math.round((Date.parse(start) - first) / length)]
-    const verdict = verdictOrder.find((one) => one === values.verdict)
-    if (bucket && verdict) bucket.sessions[verdict] += sessions
-  }
-  return buckets
-}
+import {
+  type ChartInterval,
+  intervalOf,
+  isoTime,
+  now,
+  type TimeSpan,
+  timeParameters,
+} from '../shared/span.ts'
+import { type Counts, verdictOrder } from '../shared/types.ts'
+import { VerdictBadge } from '../shared/verdict.tsx'
+import { type Bucket, bucketsOf, isUnfinished, sumOf, timesOfBuckets } from './buckets.ts'
+import './chart.css'
+import { Plot } from './plot.tsx'
+import { rememberZoom, zoomedOut } from './zoom.ts'
 
 /** Sessions over time, stacked by verdict. Dragging over it narrows the time. */
 export function Chart({ counts, span }: { counts: Counts; span: TimeSpan }) {
-  const buckets = bucketsOf(counts, span)
+  const interval = intervalOf(span)
+  const buckets = bucketsOf(counts, span, interval)
+  const countedTo = Math.min(span.until, Date.now())
+  const last = buckets.at(-1)
+  const endsUnfinished = last !== undefined && isUnfinished(last, interval, countedTo)
+  const pointed = useSignal<number | null>(null)
+  const narrow = (since: number, until: number) => {
+    const zoom = { since, until, last: undefined }
+    rememberZoom(zoom, span)
+    goTo(hrefWith(timeParameters(zoom)))
+  }
   return (
     <figure class="chart">
-      <Plot buckets={buckets} span={span} />
+      <Plot {...{ buckets, span, interval, endsUnfinished, pointed, narrow }} />
       <figcaption>
+        <Pointed {...{ buckets, interval, pointed }} />
+        <Notes {...{ buckets, interval }} countedTo={endsUnfinished ? countedTo : null} />
         <details>
           <summary>As a table</summary>
-          <Table buckets={buckets} />
+          <Table {...{ buckets, interval }} />
         </details>
-        {!span.last && <a href={hrefWith({ since: null, until: null })}>Zoom out</a>}
+        {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
       </figcaption>
     </figure>
   )
 }
 
-const colors: Record<VerdictName, string> = { human: '--human', inconclusive: '--inconclusive', bot: '--bot' }
-const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-
-function Plot({ buckets, span }: { buckets: Bucket[]; span: TimeSpan }) {
-  const holder = useRef<HTMLDivElement>(null)
-  const data = JSON.stringify(buckets)
-  useEffect(() => {
-    const shown = { ended: false, plot: undefined as uPlot | undefined }
-    const draw = async () => {
-      const { default: Plotter } = await import('uplot')
-      if (shown.ended || !holder.current) return
-      shown.plot = new Plotter(
-        optionsOf(Plotter, { span, width: holder.current.clientWidth }),
-        stacked(buckets),
-        holder.current,
-      )
-    }
-    void draw()
-    const resized = new ResizeObserver(([entry]) => {
-      if (entry) shown.plot?.setSize({ width: entry.contentRect.width, height })
-    })
-    if (holder.current) resized.observe(holder.current)
-    return () => {
-      shown.ended = true
-      resized.disconnect()
-      shown.plot?.destroy()
-    }
-  }, [data])
-  return <div class="plot" ref={holder} aria-hidden="true" />
+/** The numbers below the pointer. Nothing else reads where it is, so that moving it draws one line anew. */
+function Pointed({
+  buckets,
+  interval,
+  pointed,
+}: {
+  buckets: Bucket[]
+  interval: ChartInterval
+  pointed: Signal<number | null>
+}) {
+  const bucket = pointed.value === null ? undefined : buckets[pointed.value]
+  if (!bucket) return <p class="pointed">Point at a bar to read it, or drag to narrow the time.</p>
+  return (
+    <p class="pointed">
+      {timesOfBuckets(interval).range(bucket)}:
+      {verdictOrder.map((verdict) => (
+        <span key={verdict}>
+          <VerdictBadge verdict={verdict} /> {formatNumber(bucket.sessions[verdict])}
+        </span>
+      ))}
+      <span>
+        together <b>{formatNumber(sumOf(bucket))}</b>
+      </span>
+    </p>
+  )
 }
 
-const height = 150
-
-// It does not stack by itself: a series is drawn over those that it stands on, the highest one first.
-function stacked(buckets: Bucket[]): uPlot.AlignedData {
-  const sums = (last: VerdictName) =>
-    buckets.map(({ sessions }) =>
-      verdictOrder.slice(0, verdictOrder.indexOf(last) + 1).reduce((sum, one) => sum + sessions[one], 0),
-    )
-  return [buckets.map(({ at }) => at / 1000), sums('bot'), sums('inconclusive'), sums('human')]
+interface NotesProps {
+  buckets: Bucket[]
+  interval: ChartInterval
+  /** Of the last bar; null where that is whole. */
+  countedTo: number | null
 }
 
-function optionsOf(Plotter: typeof uPlot, { span, width }: { span: TimeSpan; width: number }): uPlot.Options {
-  const bars = Plotter.paths.bars?.({ size: [0.85, 60], align: 1 })
-  const series = (verdict: VerdictName): uPlot.Series => ({
-    label: verdict,
-    fill: color(colors[verdict]),
-    width: 0,
-    points: { show: false },
-    ...(bars && { paths: bars }),
-  })
-  const labels = new Intl.DateTimeFormat('en-GB', timeLabel(span))
-  const axis = {
-    stroke: color('--muted'),
-    grid: { stroke: color('--line'), width: 1 },
-    ticks: { show: false },
-  }
-  return {
-    width,
-    height,
-    legend: { show: false },
-    cursor: { y: false, drag: { x: true, y: false, setScale: false } },
-    axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => labels.format(tick * 1000)) },
-      {
-        ...axis,
-        size: 44,
-        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? formatNumber(tick) : '')),
-      },
-    ],
-    scales: {
-      x: { range: () => [span.since / 1000, span.until / 1000] },
-      y: { range: (_, __, most) => [0, Math.max(most, 1)] },
-    },
-    series: [{}, series('bot'), series('inconclusive'), series('human')],
-    hooks: { setSelect: [narrow] },
-  }
+function Notes({ buckets, interval, countedTo }: NotesProps) {
+  const ended = buckets.filter((bucket) => bucket.ended > 0)
+  const lastEnded = ended.at(-1)
+  const exactly = timesOfBuckets({ name: 'minute', length: 60_000 }).exact
+  return (
+    <>
+      {interval.name === 'day' && <p>Days are UTC.</p>}
+      {countedTo !== null && (
+        <p>The last bar is not a whole one: it is counted until {exactly(countedTo)}.</p>
+      )}
+      {lastEnded && (
+        <p>
+          {formatNumber(ended.reduce((sum, bucket) => sum + bucket.ended, 0))} sessions until{' '}
+          {exactly(lastEnded.until)} are not drawn: what the filters ask has ended by retention.
+        </p>
+      )}
+    </>
+  )
 }
 
-const timeLabel = ({ since, until }: TimeSpan): Intl.DateTimeFormatOptions =>
-  until - since > 2 * lengths['24h']
-    ? { day: 'numeric', month: 'short' }
-    : { hour: '2-digit', minute: '2-digit' }
-
-function narrow(plot: uPlot): void {
-  const { left, width } = plot.select
-  if (width < 4) return
-  const [since, until] = [left, left + width].map((x) => isoTime(Math.round(plot.posToVal(x, 'x')) * 1000))
-  if (since && until) goTo(hrefWith({ since, until, last: null }))
-}
-
-function Table({ buckets }: { buckets: Bucket[] }) {
+function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterval }) {
+  const { exact } = timesOfBuckets(interval)
   return (
     <div class="scroll">
       <table>
         <Head columns={['From', ...verdictOrder]} numbers={verdictOrder} />
         <tbody>
-          {buckets.map(({ at, sessions }) => (
-            <tr key={at}>
-              <td>{exact(isoTime(at))}</td>
+          {buckets.map((bucket) => (
+            <tr key={bucket.at}>
+              <td>
+                <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>
+              </td>
               {verdictOrder.map((verdict) => (
                 <td class="number" key={verdict}>
-                  {formatNumber(sessions[verdict])}
+                  <a href={hrefOfBucket(bucket, verdict)}>{formatNumber(bucket.sessions[verdict])}</a>
                 </td>
               ))}
             </tr>
@@ -157,4 +123,14 @@ function Table({ buckets }: { buckets: Bucket[] }) {
       </table>
     </div>
   )
+}
+
+/** The sessions of a bar, with the filters of the page. */
+function hrefOfBucket({ since, until }: Bucket, verdict?: string): string {
+  const query = new URLSearchParams(place.value?.query)
+  for (const name of ['last', 'open']) query.delete(name)
+  query.set('since', isoTime(since))
+  query.set('until', isoTime(until))
+  if (verdict) query.set('verdict', verdict)
+  return hrefOf({ page: 'sessions', query })
 }

@@ -25,7 +25,8 @@ export interface TimeSpan {
   last: Length | undefined
 }
 
-const isLength = (text: string | null): text is Length => text !== null && Object.hasOwn(lengths, text)
+const usualLengths: readonly Length[] = ['1h', '24h', '7d', '30d']
+const isLength = (text: string | null): text is Length => usualLengths.some((name) => name === text)
 
 /** The time that an address asks for: `since` and `until`, or `last` up to now. */
 export function spanOf(query: URLSearchParams, until: number): TimeSpan {
@@ -38,8 +39,54 @@ export function spanOf(query: URLSearchParams, until: number): TimeSpan {
 
 export const isoTime = (time: number): string => new Date(time).toISOString()
 
+/** As the address has it: a relative time stays relative. */
+export const timeParameters = ({
+  since,
+  until,
+  last,
+}: TimeSpan): Record<'since' | 'until' | 'last', string | null> =>
+  last ? { since: null, until: null, last } : { since: isoTime(since), until: isoTime(until), last: null }
+
+/** Twice as long around the same middle, but not beyond now. */
+export function widened({ since, until }: TimeSpan, now: number): TimeSpan {
+  const half = (until - since) / 2
+  return { since: since - half, until: Math.max(until, Math.min(until + half, now)), last: undefined }
+}
+
+/** The time as long, before or after this one. One that would go beyond now is the relative one that ends there. */
+export function stepped(span: TimeSpan, step: 'earlier' | 'later', now: number): TimeSpan {
+  const length = span.until - span.since
+  const shift = step === 'earlier' ? -length : length
+  const [since, until] = [span.since + shift, span.until + shift]
+  if (until < now) return { since, until, last: undefined }
+  const last = usualLengths.find((name) => lengths[name] === length)
+  return { since: now - length, until: now, last }
+}
+
+/** As a field of date and time has it, in the person's zone: `2026-11-27T14:30`. */
+export function fieldTime(time: number, timeZone?: string): string {
+  const format = { dateStyle: 'short', timeStyle: 'short', ...(timeZone && { timeZone }) } as const
+  // Swedish is written as ISO 8601, but for the letter in between.
+  return new Intl.DateTimeFormat('sv-SE', format).format(time).replace(' ', 'T')
+}
+
+/** The time between two fields, or why there is none. */
+export function fieldSpan(since: string, until: string): TimeSpan | string {
+  const [from, to] = [Date.parse(since), Date.parse(until)]
+  if (Number.isNaN(from) || Number.isNaN(to)) return 'Both times are needed.'
+  return from < to
+    ? { since: from, until: to, last: undefined }
+    : 'The end has to be later than the beginning.'
+}
+
+export interface ChartInterval {
+  name: 'minute' | 'hour' | 'day'
+  /** Milliseconds. */
+  length: number
+}
+
 /** The smallest interval that gives at most 200 of them. */
-export function intervalOf({ since, until }: TimeSpan): { name: 'minute' | 'hour' | 'day'; length: number } {
+export function intervalOf({ since, until }: TimeSpan): ChartInterval {
   const span = until - since
   if (span <= 200 * minute) return { name: 'minute', length: minute }
   if (span <= 200 * 60 * minute) return { name: 'hour', length: 60 * minute }

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import {
+  bucketsOf,
+  isUnfinished,
+  sumOf,
+  ticksOf,
+  timesOfBuckets,
+} from '../../../services/console/pages/sessions/buckets.ts'
+import { intervalOf, type TimeSpan } from '../../../services/console/pages/shared/span.ts'
+import type { CountedGroup } from '../../../services/console/pages/shared/types.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+const timeSpan = (since: string, until: string): TimeSpan => ({
+  ...{ since: Date.parse(since), until: Date.parse(until), last: undefined },
+})
+const group = (start: string, verdict: string, sessions: number): CountedGroup => ({
+  ...{ start, kind: 'value', values: { verdict }, sessions },
+})
+const bucketsIn = (span: TimeSpan, groups: CountedGroup[] = []) =>
+  bucketsOf({ groups }, span, intervalOf(span))
+
+const afternoon = timeSpan('2026-11-27T12:20:00Z', '2026-11-27T16:40:00Z')
+
+describe('bars', () => {
+  test('are all of the time, with zeros where there are no sessions', () => {
+    const buckets = bucketsOf(
+      { groups: [group('2026-11-27T13:00:00Z', 'bot', 3), group('2026-11-27T13:00:00Z', 'human', 2)] },
+      afternoon,
+      { name: 'hour', length: hour },
+    )
+    expect(buckets.map(sumOf)).toEqual([0, 5, 0, 0, 0])
+    expect(buckets[1]?.sessions).toEqual({ human: 2, inconclusive: 0, bot: 3 })
+  })
+
+  test('are cut where the time begins and ends', () => {
+    const buckets = bucketsOf({ groups: [] }, afternoon, { name: 'hour', length: hour })
+    expect(buckets[0]).toMatchObject({ at: Date.parse('2026-11-27T12:00:00Z'), since: afternoon.since })
+    expect(buckets.at(-1)).toMatchObject({ at: Date.parse('2026-11-27T16:00:00Z'), until: afternoon.until })
+  })
+
+  test('know what has ended by retention, and draw it under no verdict', () => {
+    const ended: CountedGroup = { start: '2026-11-27T13:00:00Z', kind: 'ended', values: {}, sessions: 7 }
+    const [, second] = bucketsOf({ groups: [ended] }, afternoon, { name: 'hour', length: hour })
+    expect(second).toMatchObject({ ended: 7, sessions: { human: 0, inconclusive: 0, bot: 0 } })
+  })
+
+  test('are unfinished where they end later than what was counted', () => {
+    const interval = { name: 'hour', length: hour } as const
+    const buckets = bucketsOf({ groups: [] }, afternoon, interval)
+    const unfinished = (until: number) => buckets.map((bucket) => isUnfinished(bucket, interval, until))
+    expect(unfinished(afternoon.until)).toEqual([false, false, false, false, true])
+    expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([false, false, false, false, false])
+  })
+})
+
+describe('labels', () => {
+  const inZone = (timeZone: string, span: TimeSpan, most: number) => {
+    const interval = intervalOf(span)
+    const { tick } = timesOfBuckets(interval, timeZone)
+    return ticksOf(bucketsIn(span), interval, { most, timeZone }).map(tick)
+  }
+
+  test('of days are the UTC days that are counted, wherever one is', () => {
+    const span = timeSpan('2026-11-01T00:00:00Z', '2026-11-15T00:00:00Z')
+    const labels = ['1 Nov', '3 Nov', '5 Nov', '7 Nov', '9 Nov', '11 Nov', '13 Nov']
+    for (const zone of ['UTC', 'Asia/Kolkata', 'America/Los_Angeles', 'Pacific/Kiritimati']) {
+      expect(inZone(zone, span, 8)).toEqual(labels)
+      const times = timesOfBuckets(intervalOf(span), zone)
+      expect(bucketsIn(span).slice(0, 2).map(times.range)).toEqual(['1 Nov 2026', '2 Nov 2026'])
+    }
+  })
+
+  test('of hours are where bars begin, also in a zone with half an hour', () => {
+    const span = timeSpan('2026-11-26T12:00:00Z', '2026-11-27T12:00:00Z')
+    expect(inZone('Asia/Kolkata', span, 4)).toEqual(['18:30', '27 Nov', '06:30', '12:30'])
+    expect(inZone('UTC', span, 4)).toEqual(['12:00', '18:00', '27 Nov', '06:00'])
+    const [first] = bucketsIn(span)
+    expect(first && timesOfBuckets(intervalOf(span), 'Asia/Kolkata').range(first)).toBe(
+      '26 Nov 2026, 17:30 GMT+5:30 to 18:30 GMT+5:30',
+    )
+  })
+
+  test('of hours keep to the clock when it changes', () => {
+    const back = timeSpan('2026-10-24T22:00:00Z', '2026-10-25T10:00:00Z')
+    expect(inZone('Europe/Berlin', back, 6)).toEqual(['25 Oct', '03:00', '06:00', '09:00'])
+    const { range } = timesOfBuckets({ name: 'hour', length: hour }, 'Europe/Berlin')
+    const hours = bucketsOf({ groups: [] }, back, { name: 'hour', length: hour })
+    expect(hours.slice(2, 4).map(range)).toEqual([
+      '25 Oct 2026, 02:00 CEST to 02:00 CET',
+      '25 Oct 2026, 02:00 CET to 03:00 CET',
+    ])
+    const forward = timeSpan('2026-03-28T23:00:00Z', '2026-03-29T09:00:00Z')
+    expect(inZone('Europe/Berlin', forward, 4)).toEqual(['29 Mar', '03:00', '06:00', '09:00'])
+  })
+
+  test('are never more than there is room for', () => {
+    for (const length of [hour, 3 * hour, day, 7 * day, 30 * day, 199 * day])
+      for (const most of [1, 3, 12]) {
+        const until = Date.parse('2026-11-27T12:34:00Z')
+        expect(
+          inZone('Europe/Berlin', { since: until - length, until, last: undefined }, most).length,
+        ).toBeLessThanOrEqual(most)
+      }
+  })
+})

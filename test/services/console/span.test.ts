@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import {
+  fieldSpan,
+  fieldTime,
+  spanOf,
+  stepped,
+  type TimeSpan,
+  timeParameters,
+  widened,
+} from '../../../services/console/pages/shared/span.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+const now = Date.parse('2026-11-27T14:30:00Z')
+const absolute = (since: number, until: number): TimeSpan => ({ since, until, last: undefined })
+const lastDay: TimeSpan = { since: now - day, until: now, last: '24h' }
+
+describe('a step', () => {
+  test('is as long as the time is, and leads back to the relative one at its end', () => {
+    const before = stepped(lastDay, 'earlier', now)
+    expect(before).toEqual(absolute(now - 2 * day, now - day))
+    expect(stepped(before, 'later', now)).toEqual(lastDay)
+    expect(stepped(stepped(before, 'earlier', now), 'later', now)).toEqual(before)
+  })
+
+  test('never goes beyond now', () => {
+    expect(stepped(lastDay, 'later', now)).toEqual(lastDay)
+    const twoHours = absolute(now - 3 * hour, now - hour)
+    expect(stepped(twoHours, 'later', now)).toEqual(absolute(now - 2 * hour, now))
+  })
+
+  test('is as many hours where the clock changes', () => {
+    const changed = absolute(Date.parse('2026-10-25T00:00:00+02:00'), Date.parse('2026-10-26T00:00:00+01:00'))
+    expect(stepped(changed, 'earlier', now).since).toBe(changed.since - 25 * hour)
+  })
+})
+
+test('a wider time has the same middle, and ends now at the latest', () => {
+  expect(widened(absolute(now - 3 * day, now - 2 * day), now)).toEqual(
+    absolute(now - 3.5 * day, now - 1.5 * day),
+  )
+  expect(widened(absolute(now - day, now), now)).toEqual(absolute(now - 1.5 * day, now))
+})
+
+test('a relative time stays relative in the address, and others are in full', () => {
+  expect(timeParameters(lastDay)).toEqual({ last: '24h', since: null, until: null })
+  const parameters = timeParameters(absolute(now - hour, now))
+  expect(parameters).toMatchObject({ last: null, until: '2026-11-27T14:30:00.000Z' })
+  const query = new URLSearchParams({ since: parameters.since ?? '', until: parameters.until ?? '' })
+  expect(spanOf(query, now + day)).toEqual(absolute(now - hour, now))
+})
+
+describe('fields', () => {
+  test.each([
+    ['UTC', '2026-11-27T14:30'],
+    ['Asia/Kolkata', '2026-11-27T20:00'],
+    ['America/St_Johns', '2026-11-27T11:00'],
+    ['Pacific/Kiritimati', '2026-11-28T04:30'],
+  ])('have the time of %s', (zone, text) => expect(fieldTime(now, zone)).toBe(text))
+
+  test('follow a clock that changes', () => {
+    const at = Date.parse('2026-10-25T00:30:00Z')
+    const times = [at, at + hour, at + 2 * hour].map((time) => fieldTime(time, 'Europe/Berlin'))
+    expect(times).toEqual(['2026-10-25T02:30', '2026-10-25T02:30', '2026-10-25T03:30'])
+  })
+
+  test('give what they have, or say why not', () => {
+    const [since, until] = [fieldTime(now - day), fieldTime(now)]
+    expect(fieldSpan(since, until)).toEqual(absolute(now - day, now))
+    expect(fieldSpan(until, since)).toMatch(/end has to be later/)
+    expect(fieldSpan(until, until)).toMatch(/end has to be later/)
+    expect(fieldSpan('', until)).toMatch(/Both times/)
+  })
+})
