@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { openHeadless } from '../support/chromium.ts'
 import {
@@ -37,6 +37,17 @@ afterEach(async () => {
 
 const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/${path}`)
 const rows = () => page.locator('table.rows tbody tr')
+
+async function sizeOf(of: Locator) {
+  const box = await of.boundingBox()
+  if (!box) throw new Error('nothing is drawn')
+  return box
+}
+
+async function placeIn(of: Locator, x: number, y: number): Promise<[number, number]> {
+  const box = await sizeOf(of)
+  return [box.x + x, box.y + y]
+}
 
 describe('sessions', () => {
   test('the own one is found, filtered, opened beside the list and closed again, and the address says it', async () => {
@@ -76,6 +87,58 @@ describe('sessions', () => {
     await page.getByRole('button', { name: 'bot', exact: true }).click()
     await page.locator('button[aria-pressed="true"]', { hasText: 'bot' }).waitFor()
     await page.getByText('marked as bot').waitFor()
+  })
+
+  test('the chart says what a bar has, narrows the time, and goes back', async () => {
+    await open('live/sessions?last=7d')
+    const chart = page.locator('figure.chart')
+    await chart.getByText('Days are UTC').waitFor({ state: 'detached' })
+    await chart.getByText(/The last bar is not a whole one: it is counted until /).waitFor()
+    const plot = chart.locator('.plot .u-over')
+    const { width, height } = await sizeOf(plot)
+    await plot.hover({ position: { x: width - 2, y: height / 2 } })
+    await chart.getByText(/together/).waitFor()
+    await page.mouse.down()
+    await page.mouse.move(...(await placeIn(plot, width / 2, height / 2)), { steps: 3 })
+    await page.mouse.up()
+    await expect.poll(() => new URL(page.url()).searchParams.has('since')).toBe(true)
+    await chart.getByRole('link', { name: 'Zoom out' }).click()
+    await expect.poll(() => new URL(page.url()).search).toBe('?last=7d')
+    await chart.getByText('As a table').click()
+    await chart.getByRole('row').last().getByRole('link').first().click()
+    await page.waitForURL(/since=.*until=/)
+    await rows().first().waitFor()
+  })
+
+  test('any time can be chosen, and keys step through it', async () => {
+    const parameters = () => Object.fromEntries(new URL(page.url()).searchParams)
+    await open('live/sessions?last=1h&verdict=bot')
+    await page.getByText('other times').click()
+    const time = page.getByRole('navigation', { name: 'Time' })
+    const [since, until] = [time.getByLabel('From'), time.getByLabel('Until')]
+    const latest = await until.inputValue()
+    await until.fill('2026-03-01T10:30')
+    await since.fill(latest)
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('The end has to be later than the beginning').waitFor()
+    await since.fill('2026-03-01T10:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('No sessions meet these filters within this time').waitFor()
+    const span = (from: string, to: string) => ({
+      verdict: 'bot',
+      since: new Date(from).toISOString(),
+      until: new Date(to).toISOString(),
+    })
+    expect(parameters()).toEqual(span('2026-03-01T10:00', '2026-03-01T10:30'))
+    await page.keyboard.press('[')
+    await expect.poll(parameters).toEqual(span('2026-03-01T09:30', '2026-03-01T10:00'))
+    await page.keyboard.press(']')
+    await expect.poll(parameters).toEqual(span('2026-03-01T10:00', '2026-03-01T10:30'))
+    await page.goBack()
+    await page.goBack()
+    await page.goBack()
+    await expect.poll(parameters).toEqual({ last: '1h', verdict: 'bot' })
+    await rows().first().waitFor()
   })
 
   test('text of visitors is shown as text', async () => {

@@ -1,6 +1,8 @@
+import { useRef } from 'preact/hooks'
 import { send } from '../shared/api.ts'
 import { Refusal, useChange } from '../shared/change.tsx'
 import { inWords } from '../shared/format.ts'
+import { usePageKeys } from '../shared/keys.ts'
 import { may } from '../shared/person.ts'
 
 const labels = ['human', 'bot', 'fraud', 'legitimate']
@@ -16,6 +18,8 @@ export function Mark({
   done: () => void
 }) {
   const { run, failure } = useChange()
+  const marks = useRef<HTMLFieldSetElement>(null)
+  usePageKeys(({ key }) => key === 'm' && marks.current?.querySelector('button')?.focus(), [])
   if (!may('sessions:mark')) return null
   const mark = (label: string) =>
     run(async () => {
@@ -23,7 +27,7 @@ export function Mark({
       done()
     })
   return (
-    <fieldset class="marks">
+    <fieldset class="marks" ref={marks}>
       <legend>This really was</legend>
       {labels.map((label) => (
         <button key={label} type="button" aria-pressed={marked === label} onClick={() => mark(label)}>

@@ -1,16 +1,26 @@
-import { hrefWith } from './address.ts'
-import { exact } from './format.ts'
-import { isoTime, type lengths, type TimeSpan } from './span.ts'
+import { goTo, hrefWith } from './address.ts'
+import { CopyLink } from './copy-link.tsx'
+import { usePageKeys } from './keys.ts'
+import { type Length, now, stepped, type TimeSpan, timeParameters } from './span.ts'
+import { SpanFields } from './span-fields.tsx'
 
-const titles: Record<keyof typeof lengths, string> = {
+const titles: Record<Length, string> = {
   '1h': 'last hour',
   '24h': 'last 24 hours',
   '7d': 'last 7 days',
   '30d': 'last 30 days',
 }
 
-/** Links to the usual lengths of time. A relative one stays relative in the address. */
+/** The usual lengths of time, any time by two fields, and steps. A relative time stays relative in the address. */
 export function SpanChoice({ span }: { span: TimeSpan }) {
+  const hrefOfStep = (step: 'earlier' | 'later') => hrefWith(timeParameters(stepped(span, step, now.value)))
+  usePageKeys(
+    ({ key }) => {
+      if (key === '[') goTo(hrefOfStep('earlier'))
+      if (key === ']') goTo(hrefOfStep('later'))
+    },
+    [span.since, span.until],
+  )
   return (
     <nav class="spans" aria-label="Time">
       {Object.entries(titles).map(([length, title]) => (
@@ -22,11 +32,10 @@ export function SpanChoice({ span }: { span: TimeSpan }) {
           {title}
         </a>
       ))}
-      {!span.last && (
-        <span>
-          {exact(isoTime(span.since))} to {exact(isoTime(span.until))}
-        </span>
-      )}
+      <a href={hrefOfStep('earlier')}>earlier</a>
+      {!span.last && <a href={hrefOfStep('later')}>later</a>}
+      <SpanFields key={span.last ?? `${span.since} ${span.until}`} span={span} />
+      {span.last && <CopyLink href={() => hrefWith(timeParameters({ ...span, last: undefined }))} />}
     </nav>
   )
 }

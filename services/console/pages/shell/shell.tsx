@@ -116,6 +116,8 @@ const keys = [
   ['j, k', 'Next or previous row'],
   ['Enter', 'Open the row'],
   ['Esc', 'Close what was opened last'],
+  ['[, ]', 'Earlier or later in time'],
+  ['m', 'Go to the marks of the open session'],
   ['g s, g o, g w', 'Go to sessions, to the overview, to webhooks'],
   ['?', 'This help'],
 ]
