@@ -10,7 +10,7 @@ import {
   type Sources,
   type Span,
 } from './count-groups.ts'
-import { type Bind, conditionsOf, hasFacts, type SessionFilters } from './filters.ts'
+import { type Bind, conditionsOf, hasFacts, needsRows, type SessionFilters } from './filters.ts'
 import { hourMs, hourOf } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
@@ -39,9 +39,9 @@ export type Distinct =
   | { visitors: number; users: number; reason: null }
   | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
 
-// What can be read within the time that a statement has. Signals are not in the index, and a session has a dozen.
+// What can be read within the time that a statement has. Signals and persons are not in the index.
 const maxRowsRead = 4_000_000
-const maxRowsOfSignals = 500_000
+const maxRowsUnindexed = 500_000
 
 /** All numbers are of one moment. */
 export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessions): Promise<SessionCounts> {
@@ -117,8 +117,8 @@ export function placeOf(
   { since, until }: Span,
   counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,
 ): Place {
-  const readsRows = counting.groupBy.includes('signal')
-  const { usesHours = true, maxRows = readsRows ? maxRowsOfSignals : maxRowsRead } = counting
+  const readsRows = counting.groupBy.includes('signal') || needsRows(counting.filters)
+  const { usesHours = true, maxRows = readsRows ? maxRowsUnindexed : maxRowsRead } = counting
   const isRolled = usesHours && rolledBy(counting) !== undefined
   const readsHour = ({ hour, isRolledUp }: HourRead) =>
     isRolled && isRolledUp && hour >= since && hour + hourMs <= until

@@ -1,5 +1,5 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { type Bind, factConditions, lastingConditions, type SessionFilters } from './filters.ts'
+import { type Bind, factConditions, isNarrow, lastingConditions, type SessionFilters } from './filters.ts'
 import { hourMs, type RolledField, rolledFields } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
@@ -107,9 +107,7 @@ export function rolledBy({
   groupBy,
   asksFacts,
 }: Omit<Counting, 'top'>): RolledField | undefined {
-  const { since: _, until: __, verdict: ___, ...others } = filters
-  const isFiltered = Object.values(others).some((value) => value !== undefined)
-  if (isFiltered || interval === 'minute') return undefined
+  if (isNarrow(filters) || interval === 'minute') return undefined
   const fields = groupBy.filter((field) => field !== 'verdict')
   if (fields.length > 1) return undefined
   return fields.length === 0

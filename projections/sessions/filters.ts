@@ -4,44 +4,86 @@ import type { NetworkKind } from './facts.ts'
 import type { DataScope } from './scope.ts'
 import { signalCode } from './signal-codes.ts'
 
+/** What sessions have one of, by field. */
+export interface FilterValues {
+  verdict: Verdict[]
+  signal: string[]
+  /** `kind:value`, or the value of any kind. */
+  attribution: string[]
+  agent_status: AgentStatus[]
+  agent_provider: string[]
+  country: string[]
+  asn: number[]
+  network: NetworkKind[]
+  /** Addresses and CIDRs. */
+  ip: string[]
+  page_host: string[]
+  visitor_id: string[]
+  client_user_id: string[]
+  key_id: string[]
+  /** As `inLowerCase` has it, as `os` is. */
+  browser: string[]
+  os: string[]
+  mark: (MarkLabel | 'none')[]
+}
+export type FilterField = keyof FilterValues
+
+/** Fields of which sessions may have no value. */
+export const emptyFields = [
+  ...(['signal', 'attribution', 'agent_status', 'agent_provider', 'country', 'asn', 'network'] as const),
+  ...(['ip', 'page_host', 'visitor_id', 'client_user_id', 'key_id', 'browser', 'os'] as const),
+] as const satisfies FilterField[]
+export type EmptyField = (typeof emptyFields)[number]
+
+type SomeValues = { [Field in FilterField]?: FilterValues[Field] | undefined }
+
+interface Chosen extends SomeValues {
+  /** Fields of which sessions have no value. It is one more value of each: the values of the field may hold instead. */
+  without?: EmptyField[] | undefined
+}
+
 /** What sessions are searched for. Of several values of a member either may hold; all members must. */
-export interface SessionFilters {
+export interface SessionFilters extends Chosen {
   /** Epoch milliseconds of the newest decision; included. */
   since?: number | undefined
   /** Excluded. */
   until?: number | undefined
   score_min?: number | undefined
   score_max?: number | undefined
-  verdict?: Verdict[] | undefined
-  signal?: string[] | undefined
-  /** `kind:value`, or the value of any kind. */
-  attribution?: string[] | undefined
-  agent_status?: AgentStatus[] | undefined
-  agent_provider?: string[] | undefined
-  country?: string[] | undefined
-  asn?: number[] | undefined
-  network?: NetworkKind[] | undefined
-  /** Addresses and CIDRs. */
-  ip?: string[] | undefined
-  page_host?: string[] | undefined
-  visitor_id?: string[] | undefined
-  client_user_id?: string[] | undefined
-  key_id?: string[] | undefined
-  /** As `inLowerCase` has it, as `os` is. */
-  browser?: string[] | undefined
-  os?: string[] | undefined
   handed_off?: boolean[] | undefined
-  mark?: (MarkLabel | 'none')[] | undefined
+  /** None of it may hold. A session without a value has none of the values. */
+  not?: Chosen | undefined
 }
 
 /** Whether one is of what is null once decisions have ended. */
 export const hasFacts = (filters: SessionFilters): boolean => factConditions(filters, () => '').length > 0
 
-/** Whether an index finds all sessions that meet them. */
-export function isExact({ since: _, until: __, verdict: ___, ...others }: SessionFilters): boolean {
-  if (others.visitor_id || others.client_user_id) return true
-  return Object.values(others).every((value) => value === undefined)
+/** Whether they are of more than times and verdicts. */
+export function isNarrow({
+  since: _,
+  until: __,
+  verdict: ___,
+  not = {},
+  ...others
+}: SessionFilters): boolean {
+  return [...Object.values(others), ...Object.values(not)].some((value) => value !== undefined)
 }
+
+/** Whether an index finds all sessions that meet them. */
+export const isExact = (filters: SessionFilters): boolean => isPerson(filters) || !isNarrow(filters)
+
+/** Whether they are of one visitor or user, or few, whose sessions an index has. */
+export const isPerson = ({ without = [], ...filters }: SessionFilters): boolean =>
+  personFields.some((field) => filters[field] !== undefined && !without.includes(field))
+
+/** Whether they are of what no index has, so that rows are read. */
+export const needsRows = (filters: SessionFilters): boolean =>
+  !isPerson(filters) &&
+  personFields.some(
+    (field) => filters.not?.[field] || [filters, filters.not].some((one) => one?.without?.includes(field)),
+  )
+
+const personFields = ['visitor_id', 'client_user_id'] as const
 
 /** Adds a parameter to the statement, and returns its name. */
 export type Bind = (value: unknown) => string
@@ -64,33 +106,59 @@ export function timeConditions({ since, until }: SessionFilters, bind: Bind): st
 
 /** Of what a session's row has as long as it is there. */
 export function lastingConditions(scope: DataScope, filters: SessionFilters, bind: Bind): string[] {
+  const member = membersOf(filters)
   return [
-    ...where(filters.verdict, (verdicts) => anyOf('s.verdict', verdicts, bind)),
+    ...member('verdict', (verdicts) => anyOf('s.verdict', verdicts, bind)),
     ...where(filters.score_min, (score) => `s.risk_score >= ${bind(score)}`),
     ...where(filters.score_max, (score) => `s.risk_score <= ${bind(score)}`),
-    ...where(filters.visitor_id, (ids) => anyOf('s.visitor_id', ids, bind)),
-    ...where(filters.client_user_id, (ids) => ofUsers(scope, ids, bind)),
-    ...where(filters.key_id, (ids) => anyOf('s.key_id', ids, bind)),
-    ...where(filters.mark, (marks) => anyOf("coalesce(s.mark, 'none')", marks, bind)),
+    ...member('visitor_id', (ids) => anyOf('s.visitor_id', ids, bind)),
+    ...member('client_user_id', (ids) => ofUsers(scope, ids, bind)),
+    ...member('key_id', (ids) => anyOf('s.key_id', ids, bind)),
+    ...member('mark', (marks) => anyOf("coalesce(s.mark, 'none')", marks, bind)),
   ]
 }
 
-/** Of what is null once the session's decisions have ended: no such session meets one. */
+/** Of what is null once the session's decisions have ended: no such session meets one, not even one of what it is not. */
 export function factConditions(filters: SessionFilters, bind: Bind): string[] {
-  return [
-    ...where(filters.agent_status, (statuses) => anyOf('s.agent_status', statuses, bind)),
-    ...where(filters.agent_provider, (names) => anyOf('s.agent_provider', names, bind)),
-    ...where(filters.country, (codes) => anyOf('s.country', codes, bind)),
-    ...where(filters.asn, (numbers) => `s.asn = ${oneOf(numbers, 'bigint', bind)}`),
-    ...where(filters.network, (kinds) => anyOf('s.network', kinds, bind)),
-    ...where(filters.page_host, (hosts) => anyOf('s.page_host', hosts, bind)),
-    ...where(filters.browser, (names) => anyOf(lowerCase('s.browser'), names, bind)),
-    ...where(filters.os, (names) => anyOf(lowerCase('s.os'), names, bind)),
+  const member = membersOf(filters)
+  const conditions = [
+    ...member('agent_status', (statuses) => anyOf('s.agent_status', statuses, bind)),
+    ...member('agent_provider', (names) => anyOf('s.agent_provider', names, bind)),
+    ...member('country', (codes) => anyOf('s.country', codes, bind)),
+    ...member('asn', (numbers) => `s.asn = ${oneOf(numbers, 'bigint', bind)}`),
+    ...member('network', (kinds) => anyOf('s.network', kinds, bind)),
+    ...member('page_host', (hosts) => anyOf('s.page_host', hosts, bind)),
+    ...member('browser', (names) => anyOf(lowerCase('s.browser'), names, bind)),
+    ...member('os', (names) => anyOf(lowerCase('s.os'), names, bind)),
     ...where(filters.handed_off, (values) => handedOff(values)),
-    ...where(filters.ip, (networks) => `s.ip_address <<= ${oneOf(networks, 'inet', bind)}`),
-    ...where(filters.attribution, (values) => labelled(values.flatMap(ofAnyKind), bind)),
-    ...where(filters.signal, (slugs) => withSignals(slugs, bind)),
+    ...member('ip', (networks) => `s.ip_address <<= ${oneOf(networks, 'inet', bind)}`),
+    ...member('attribution', (values) => labelled(values.flatMap(ofAnyKind), bind)),
+    ...member('signal', (slugs) => withSignals(slugs, bind)),
   ]
+  return conditions.length > 0 ? [hasDecisions, ...conditions] : conditions
+}
+
+const hasDecisions = 's.scoring_version is not null'
+
+/** Of a member, by the condition that the session has one of the values. */
+function membersOf({ not = {}, without, ...filters }: SessionFilters) {
+  const some: SomeValues = filters
+  const others: SomeValues = not
+  return <Field extends FilterField>(field: Field, hasOne: (values: FilterValues[Field]) => string) => {
+    const empty = (fields: EmptyField[] = []) => (fields.some((one) => one === field) ? [isEmpty(field)] : [])
+    const either = [...where(some[field], hasOne), ...empty(without)]
+    const none = [...where(others[field], hasOne), ...empty(not.without)]
+    return [
+      ...(either.length > 1 ? [`(${either.join(' or ')})`] : either),
+      ...none.map((condition) => `(${condition}) is not true`),
+    ]
+  }
+}
+
+function isEmpty(field: FilterField): string {
+  if (field === 'signal') return `s.signal_codes = ''`
+  if (field === 'attribution') return `coalesce(s.attribution, '{}') = '{}'`
+  return `s.${field === 'ip' ? 'ip_address' : field} is null`
 }
 
 /** A name to search for, in whatever case it was written. */
@@ -126,9 +194,8 @@ function ofUsers(scope: DataScope, ids: string[], bind: Bind): string {
 }
 
 function handedOff(values: boolean[]): string {
-  const known = 's.scoring_version is not null'
-  if (new Set(values).size > 1) return known
-  return values[0] ? 's.handed_off_at is not null' : `s.handed_off_at is null and ${known}`
+  if (new Set(values).size > 1) return hasDecisions
+  return values[0] ? 's.handed_off_at is not null' : 's.handed_off_at is null'
 }
 
 export const attributionKinds = [

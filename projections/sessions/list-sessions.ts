@@ -1,7 +1,7 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
 import type { SessionFacts } from './facts.ts'
-import { type Bind, conditionsOf, isExact, type SessionFilters, timeConditions } from './filters.ts'
+import { type Bind, conditionsOf, isExact, isPerson, type SessionFilters, timeConditions } from './filters.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
 import { exactMatch, foundBy, hasText, inScope, newestFirst, newestSessions } from './search.ts'
@@ -110,8 +110,8 @@ const fromNewest = ({ after }: SessionsQuery, bind: Bind): string => newestSessi
 // Postgres reads the index by verdict in its order for one verdict only. A visitor or a user has an index that finds
 // few sessions, of which the newest by verdict alone may be none.
 function ofVerdicts({ after, filters }: SessionsQuery, bind: Bind): string {
-  const { verdict: verdicts = [], visitor_id, client_user_id } = filters
-  if (verdicts.length < 2 || visitor_id || client_user_id) return 'read.sessions'
+  const { verdict: verdicts = [] } = filters
+  if (verdicts.length < 2 || isPerson(filters)) return 'read.sessions'
   const place = [...before(after, bind), ...timeConditions(filters, bind)]
   const each = verdicts.map((verdict) => {
     const where = [inScope, `s.verdict = ${bind(verdict)}`, ...place]

@@ -37,7 +37,7 @@ export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock
     tag: 'Sessions',
     summary: 'List sessions, newest decision first',
     description:
-      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values, and different parameters mean all. `X-Filters-Applied` names those that were used.',
+      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values (with `[not]` none of them), and different parameters mean all. `X-Filters-Applied` names those that were used.',
     query: z.object({
       ...pageQuery,
       ...filterQuery,

@@ -7,6 +7,8 @@ import { agentStatus, verdict } from '../../projections/sessions/decision-schema
 import { networkKinds } from '../../projections/sessions/facts.ts'
 import {
   attributionKinds,
+  emptyFields,
+  type FilterField,
   inLowerCase,
   markFilters,
   type SessionFilters,
@@ -67,14 +69,9 @@ function hostOf(value: string): string | undefined {
 const kinds = attributionKinds.join('|')
 const label = new RegExp(`^(?:(?:${kinds}):)?[^\\s:]{1,100}$`)
 
-/** Parameters of lists and counts. Names and forms are those of `SessionFilters`. */
-export const filterQuery = {
-  since: either(time).describe('Sessions whose newest decision was then or later.'),
-  until: either(time).describe('Sessions whose newest decision was earlier.'),
+const values = {
   // Not the registered schema itself: the description would list it twice, as input and as output.
   verdict: either(z.enum(verdict.options)),
-  score_min: either(score),
-  score_max: either(score),
   signal: either(
     z.string().regex(/^[a-z0-9_]{1,100}$/, { error: 'a signal, as webdriver_detected' }),
   ).describe('A signal that fired.'),
@@ -112,21 +109,90 @@ export const filterQuery = {
     'By name without its maker, as `chrome`; A to Z in any case.',
   ),
   os: either(text('a name').transform(inLowerCase)).describe('By name; A to Z in any case.'),
-  handed_off: either(z.enum(['true', 'false']).transform((value) => value === 'true')),
   mark: either(z.enum(markFilters)).describe('The newest mark; `none` for sessions without one.'),
+} satisfies Record<FilterField, z.ZodType>
+
+const noneOf = <T extends z.ZodType>(some: T): T =>
+  some.describe('None of these values. Sessions without a value are among those that meet it.')
+
+const negatedValues = {
+  'verdict[not]': noneOf(values.verdict),
+  'signal[not]': noneOf(values.signal),
+  'attribution[not]': noneOf(values.attribution),
+  'agent_status[not]': noneOf(values.agent_status),
+  'agent_provider[not]': noneOf(values.agent_provider),
+  'country[not]': noneOf(values.country),
+  'asn[not]': noneOf(values.asn),
+  'network[not]': noneOf(values.network),
+  'ip[not]': noneOf(values.ip),
+  'page_host[not]': noneOf(values.page_host),
+  'visitor_id[not]': noneOf(values.visitor_id),
+  'client_user_id[not]': noneOf(values.client_user_id),
+  'key_id[not]': noneOf(values.key_id),
+  'browser[not]': noneOf(values.browser),
+  'os[not]': noneOf(values.os),
+  'mark[not]': noneOf(values.mark),
+} satisfies Record<`${FilterField}[not]`, z.ZodType>
+
+/** Parameters of lists and counts. Names and forms are those of `SessionFilters`, and `x[not]` is its `not.x`. */
+export const filterQuery = {
+  since: either(time).describe('Sessions whose newest decision was then or later.'),
+  until: either(time).describe('Sessions whose newest decision was earlier.'),
+  score_min: either(score),
+  score_max: either(score),
+  handed_off: either(z.enum(['true', 'false']).transform((value) => value === 'true')),
+  ...values,
+  ...negatedValues,
+  without: either(z.enum(emptyFields)).describe(
+    'Fields of which sessions have no value. With values of the same field, either of these or none.',
+  ),
+  'without[not]': either(z.enum(emptyFields)).describe('Fields of which sessions have a value.'),
 }
 
 export type FilterQuery = { [Name in keyof typeof filterQuery]?: z.output<(typeof filterQuery)[Name]> }
 
 /** Of several times or scores the widest holds: either of them is enough. */
-export function filtersOf({ since, until, score_min, score_max, ...others }: FilterQuery): SessionFilters {
+export function filtersOf(sent: FilterQuery): SessionFilters {
+  const { verdictNot, not, others } = negationsIn(sent)
+  const { since, until, score_min, score_max, verdict: verdicts } = others
   return {
     ...others,
     since: since && Math.min(...since),
     until: until && Math.max(...until),
     score_min: score_min && Math.min(...score_min),
     score_max: score_max && Math.max(...score_max),
+    // The other verdicts are what indexes and roll-ups know, and every session has one.
+    verdict: verdictNot ? (verdicts ?? verdict.options).filter((one) => !verdictNot.includes(one)) : verdicts,
+    not,
   }
+}
+
+function negationsIn(sent: FilterQuery) {
+  const {
+    'verdict[not]': verdictNot,
+    'signal[not]': signal,
+    'attribution[not]': attribution,
+    'agent_status[not]': agent_status,
+    'agent_provider[not]': agent_provider,
+    'country[not]': country,
+    'asn[not]': asn,
+    'network[not]': network,
+    'ip[not]': ip,
+    'page_host[not]': page_host,
+    'visitor_id[not]': visitor_id,
+    'client_user_id[not]': client_user_id,
+    'key_id[not]': key_id,
+    'browser[not]': browser,
+    'os[not]': os,
+    'mark[not]': mark,
+    'without[not]': without,
+    ...others
+  } = sent
+  const not = {
+    ...{ signal, attribution, agent_status, agent_provider, country, asn, network, ip, page_host },
+    ...{ visitor_id, client_user_id, key_id, browser, os, mark, without },
+  }
+  return { verdictNot, not, others }
 }
 
 /** The header that names the parameters that narrowed the answer down: those of a later version, or misspelt, are missing. */

@@ -8,6 +8,7 @@ import {
   createModel,
   facts,
   filters,
+  keyId,
   type Model,
   type ModelFacts,
   matches,
@@ -152,22 +153,28 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
   }
 })
 
-test('what has ended with decisions is neither handed off nor the opposite', async () => {
+test('what has ended with decisions is neither so nor the opposite', async () => {
   const model = createModel(world, `${seed} ended`)
   const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
-  for (let n = 0; n < 4; n++) await model.decide(n, n + 1, { ...common, handedOff: n % 2 === 1 })
-  await model.end(3, 0)
-  for (const [handed_off, ns] of [
-    [[false], [2]],
-    [[true], [3]],
-    [
-      [false, true],
-      [3, 2],
-    ],
-  ] satisfies [boolean[], number[]][]) {
-    const { rows } = await listSessions(world.database.pool, model.scope, {
-      ...{ limit: 10, filters: { handed_off } },
+  for (let n = 0; n < 4; n++)
+    await model.decide(n, n + 1, {
+      ...common,
+      handedOff: n % 2 === 1,
+      country: n === 2 ? 'DE' : null,
+      key: 1,
     })
+  await model.end(3, 0)
+  for (const [filters, ns] of [
+    [{ handed_off: [false] }, [2]],
+    [{ handed_off: [true] }, [3]],
+    [{ handed_off: [false, true] }, [3, 2]],
+    [{ not: { country: ['DE'] } }, [3]],
+    [{ without: ['country'] }, [3]],
+    [{ not: { without: ['country'] } }, [2]],
+    // A key is still there.
+    [{ not: { key_id: [keyId(2)] } }, [3, 2, 1, 0]],
+  ] satisfies [SessionFilters, number[]][]) {
+    const { rows } = await listSessions(world.database.pool, model.scope, { limit: 10, filters })
     expect(rows.map(({ id }) => id)).toEqual(ns.map((n) => model.sessionId(n)))
   }
 })

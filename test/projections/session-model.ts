@@ -4,7 +4,13 @@ import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
-import { attributionKinds, inLowerCase, type SessionFilters } from '../../projections/sessions/filters.ts'
+import {
+  attributionKinds,
+  emptyFields,
+  type FilterField,
+  inLowerCase,
+  type SessionFilters,
+} from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createSessionsPrune } from '../../projections/sessions/prune.ts'
 import type {
@@ -72,11 +78,7 @@ export type ModelFacts = typeof facts extends fc.Arbitrary<infer T> ? T : never
 export const keyId = (n: number) => derivedId('key', String(n))
 export const visitorId = (n: number) => derivedId('vid', String(n))
 
-const everyFilter = fc.record({
-  since: fc.integer({ min: 1, max: 8 }),
-  until: fc.integer({ min: 2, max: 1010 }),
-  score_min: fc.integer({ min: 0, max: 60 }),
-  score_max: fc.integer({ min: 40, max: 100 }),
+const everyValue = fc.record({
   verdict: some<Verdict>('human', 'bot', 'inconclusive'),
   signal: some('webdriver_detected', 'canvas_noise', 'nothing_has_it'),
   attribution: some('playwright', 'tool:playwright', 'tool:stealth', 'stealth'),
@@ -90,29 +92,109 @@ const everyFilter = fc.record({
   key_id: some(keyId(1), keyId(2)),
   browser: some('chrome', 'samsung internet', 'Über app'),
   os: some('ios', 'windows'),
-  handed_off: some(true, false),
   mark: some<'none' | 'bot'>('none', 'bot'),
   agent_status: some<AgentStatus>('none', 'verified', 'spoofed'),
   agent_provider: some('google', 'openai', 'nobody'),
+} satisfies Record<FilterField, unknown>)
+
+const everyBound = fc.record({
+  since: fc.integer({ min: 1, max: 8 }),
+  until: fc.integer({ min: 2, max: 1010 }),
+  score_min: fc.integer({ min: 0, max: 60 }),
+  score_max: fc.integer({ min: 40, max: 100 }),
+  handed_off: some(true, false),
 })
 
-const filterNames = fc.uniqueArray(fc.nat(20), { minLength: 1, maxLength: 3 })
+const without = some(...emptyFields)
 
 /** Few of them at once, so that sessions meet them; `matches` says without SQL whether they do. */
 export const filters: fc.Arbitrary<SessionFilters> = fc
-  .tuple(everyFilter, filterNames)
-  .map(([every, places]) =>
-    Object.fromEntries(Object.entries(every).filter((_, place) => places.includes(place))),
-  )
+  .record({
+    some: fewOf(
+      fc.tuple(everyValue, everyBound).map(([values, bounds]) => ({ ...bounds, ...values })),
+      3,
+    ),
+    not: fewOf(
+      fc.tuple(everyValue, without).map(([values, without]) => ({ ...values, without })),
+      2,
+    ),
+    without,
+    parts: fc.constantFrom<string[]>(
+      ['some'],
+      ['some'],
+      ['not'],
+      ['without'],
+      ['some', 'not'],
+      ['some', 'without'],
+    ),
+    isOfSame: fc.boolean(),
+  })
+  .map(({ some, not, without, parts, isOfSame }) => {
+    const empty = isOfSame ? emptyFields.filter((field) => some[field] !== undefined) : without
+    return {
+      ...(parts.includes('some') && some),
+      ...(parts.includes('not') && { not }),
+      ...(parts.includes('without') && empty.length > 0 && { without: empty }),
+    }
+  })
 
 function some<T>(...values: T[]): fc.Arbitrary<T[]> {
   return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 2 })
 }
 
+function fewOf<T extends object>(all: fc.Arbitrary<T>, most: number): fc.Arbitrary<Partial<T>> {
+  const places = fc.uniqueArray(fc.nat(20), { minLength: 1, maxLength: most })
+  return fc.tuple(all, places).map(([every, places]) => {
+    const few: Partial<T> = {}
+    let place = 0
+    for (const name in every) if (places.includes(place++)) few[name] = every[name]
+    return few
+  })
+}
+
 const prefixes: Record<string, string> = { '203.0.113.0/25': '203.0.113.9', '2001:db8::/32': '2001:db8::1' }
 
-const isAny = <T>(searched: T[] | undefined, ...has: (T | null)[]) =>
-  !searched || has.some((value) => value !== null && searched.includes(value))
+const present = <T>(value: T | null): T[] => (value === null ? [] : [value])
+
+/** What a session has of a field; empty = it has no value. */
+const valuesOf: Record<FilterField, (session: ModelSession) => (string | number)[]> = {
+  verdict: ({ verdict }) => [verdict],
+  signal: ({ signals }) => signals,
+  attribution: ({ labels }) => labels.flatMap((label) => [label, label.split(':')[1] ?? '']),
+  agent_status: ({ agent }) => present(agent?.status ?? null),
+  agent_provider: ({ agent }) => present(agent?.provider ?? null),
+  country: ({ country }) => present(country),
+  asn: ({ asn }) => present(asn),
+  network: ({ network }) => [network],
+  ip: ({ ip }) => [ip, ...Object.keys(prefixes).filter((prefix) => prefixes[prefix] === ip)],
+  page_host: ({ host }) => [host],
+  visitor_id: ({ visitor }) => present(visitor).map(visitorId),
+  client_user_id: ({ user }) => present(user).map((n) => `user ${n}`),
+  key_id: ({ key }) => [keyId(key)],
+  browser: ({ browser }) => present(browser).map(inLowerCase),
+  os: ({ os }) => [inLowerCase(os)],
+  mark: () => ['none'],
+}
+
+const lastingFields: FilterField[] = ['verdict', 'visitor_id', 'client_user_id', 'key_id', 'mark']
+const fields = Object.keys(valuesOf).filter((name): name is FilterField => Object.hasOwn(valuesOf, name))
+const factFields = fields.filter((field) => !lastingFields.includes(field))
+
+/** Whether the filters ask for the field: `null` stands for no value. */
+function asked({ without = [], ...filters }: SessionFilters, field: FilterField) {
+  const values: (string | number)[] | undefined = filters[field]
+  const isEmpty = without.some((one) => one === field)
+  return values || isEmpty ? [...(values ?? []), ...(isEmpty ? [null] : [])] : undefined
+}
+
+function matchesField(session: ModelSession, filters: SessionFilters, field: FilterField): boolean {
+  const has = valuesOf[field](session)
+  const hasOne = (values: (string | number | null)[]) =>
+    values.some((value) => (value === null ? has.length === 0 : has.includes(value)))
+  const values = asked(filters, field)
+  const others = asked(filters.not ?? {}, field)
+  return (!values || hasOne(values)) && !(others && hasOne(others))
+}
 
 export const matches = (session: ModelSession, filters: SessionFilters): boolean =>
   matchesLasting(session, filters) &&
@@ -125,49 +207,17 @@ export function matchesLasting(session: ModelSession, filters: SessionFilters): 
     session.time < until &&
     session.score >= score_min &&
     session.score <= score_max &&
-    isAny(filters.verdict, session.verdict) &&
-    isAny(filters.visitor_id, session.visitor === null ? null : visitorId(session.visitor)) &&
-    isAny(filters.client_user_id, session.user === null ? null : `user ${session.user}`) &&
-    isAny(filters.key_id, keyId(session.key)) &&
-    isAny<string>(filters.mark, 'none')
+    lastingFields.every((field) => matchesField(session, filters, field))
   )
 }
 
-export function asksFacts({
-  signal,
-  attribution,
-  country,
-  asn,
-  network,
-  ip,
-  ...others
-}: SessionFilters): boolean {
-  const { page_host, browser, os, handed_off, agent_status, agent_provider } = others
-  const facts = [signal, attribution, country, asn, network, ip, page_host, browser, os, handed_off]
-  facts.push(agent_status, agent_provider)
-  return facts.some((values) => values !== undefined)
-}
+export const asksFacts = (filters: SessionFilters): boolean =>
+  filters.handed_off !== undefined ||
+  factFields.some((field) => asked(filters, field) ?? asked(filters.not ?? {}, field))
 
 const matchesFacts = (session: ModelSession, filters: SessionFilters): boolean =>
-  isAny(filters.signal, ...session.signals) &&
-  isAny(
-    filters.attribution,
-    ...session.labels,
-    ...session.labels.map((label) => label.split(':')[1] ?? ''),
-  ) &&
-  isAny(filters.country, session.country) &&
-  isAny(filters.agent_status, session.agent?.status ?? null) &&
-  isAny(filters.agent_provider, session.agent?.provider ?? null) &&
-  isAny<string>(filters.network, session.network) &&
-  isAny(filters.asn, session.asn) &&
-  isAny(
-    filters.ip?.map((ip) => prefixes[ip] ?? ip),
-    session.ip,
-  ) &&
-  isAny(filters.page_host, session.host) &&
-  isAny(filters.browser, session.browser && inLowerCase(session.browser)) &&
-  isAny(filters.os, inLowerCase(session.os)) &&
-  isAny(filters.handed_off, session.handedOff)
+  (filters.handed_off?.includes(session.handedOff) ?? true) &&
+  factFields.every((field) => matchesField(session, filters, field))
 
 type ModelEvent = Extract<DomainEvent, { type: 'SessionScored' | 'ClientUserAttached' }>
 

@@ -55,6 +55,8 @@ async function sessions({ record, live, test }: World, { robin, bot, test: sam }
   await list('a cursor of the other environment', `?limit=2&cursor=${cursor}`, test)
   for (const verdict of ['bot', 'human', 'inconclusive', 'cat', ''])
     await list(`verdict ${verdict}`, `?verdict=${verdict}`)
+  await list('of which the filters say what they are not', '?verdict[not]=bot&without[not]=browser')
+  await list('without what every one has', '?without=verdict')
   await list('of the other environment', '', test)
   await list('all, with how each was tied to its visitor', '?include=resolution')
   await list('by id', `?search=${robin.opened.sessionId}`)

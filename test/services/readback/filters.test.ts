@@ -112,6 +112,25 @@ describe('filters of GET /v1/sessions', () => {
     ['verdict=bot&search=b%C3%BCcher', [2]],
     ['verdict=human&search=b%C3%BCcher', []],
     ['browser=chrome&search=example', [1]],
+    ['verdict[not]=human', [2]],
+    ['verdict=human&verdict=bot&verdict[not]=bot', [1]],
+    ['country[not]=de', [2]],
+    ['country[not]=FR&country[not]=DE', [2]],
+    ['asn%5Bnot%5D=AS64500', [2]],
+    ['network[not]=unknown', [1]],
+    ['ip[not]=203.0.113.0/24', [2]],
+    ['signal[not]=webdriver_detected', [1]],
+    ['attribution[not]=tool:playwright&browser[not]=firefox', [1]],
+    ['agent_provider[not]=openai', [1]],
+    ['mark[not]=none', []],
+    [`visitor_id[not]=${id('vid', 1)}`, [2]],
+    ['without=country', [2]],
+    ['without=country&without=attribution', []],
+    ['country=DE&without=country', [2, 1]],
+    ['country=DE&without=visitor_id', []],
+    [`visitor_id=${id('vid', 1)}&without=visitor_id`, [2, 1]],
+    ['without[not]=visitor_id', [1]],
+    ['without=country&country[not]=DE', [2]],
   ])('%s', async (query, expected) => {
     expect(await found(query)).toEqual(expected)
   })
@@ -124,6 +143,8 @@ describe('filters of GET /v1/sessions', () => {
     })
     expect(await found('client_user_id=User%201')).toEqual([1])
     expect(await found('client_user_id=user%201')).toEqual([])
+    expect(await found('client_user_id[not]=User%201')).toEqual([2])
+    expect(await found('without=client_user_id')).toEqual([2])
   })
 
   test.each([
@@ -156,6 +177,11 @@ describe('filters of GET /v1/sessions', () => {
     'os=',
     'handed_off=yes',
     'mark=good',
+    'country[not]=DEU',
+    'asn[not]=AS',
+    'without=contry',
+    'without=verdict',
+    'without[not]=mark',
   ])('%s is refused, naming the parameter', async (query) => {
     const response = await get(query)
     expectError(response, 'request.validation_failed')
@@ -168,6 +194,8 @@ describe('filters of GET /v1/sessions', () => {
       'country=DE&contry=FR&verdict=human&limit=5&since=2025-01-01T00:00:00Z&search=',
     )
     expect(headers['x-filters-applied']).toBe('country, since, verdict')
+    const { headers: negated } = await get('without[not]=country&country[not]=FR&score_min[not]=3')
+    expect(negated['x-filters-applied']).toBe('country[not], without[not]')
     expect((await get('contry=FR')).headers['x-filters-applied']).toBe('')
   })
 
