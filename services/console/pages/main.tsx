@@ -11,6 +11,8 @@ import { followLinks, hrefOf, type PageAddress, place } from './shared/address.t
 import { type LoggedInPerson, person } from './shared/person.ts'
 import { showAllText, visible } from './shared/visible.ts'
 import { Shell } from './shell/shell.tsx'
+import { VisitorPage } from './visitors/visitor.tsx'
+import { VisitorsPage } from './visitors/visitors.tsx'
 import { WebhooksPage } from './webhooks/webhooks.tsx'
 
 function Console() {
@@ -32,6 +34,8 @@ function pageOf(here: PageAddress) {
   switch (here.page) {
     case 'sessions':
       return here.id ? <SessionPage id={here.id} /> : <SessionsPage query={here.query} />
+    case 'visitors':
+      return here.id ? <VisitorPage key={here.id} id={here.id} /> : <VisitorsPage query={here.query} />
     case 'webhooks':
       return <WebhooksPage query={here.query} />
     case 'settings':

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { hrefWith } from '../shared/address.ts'
+import { hrefOf, hrefWith } from '../shared/address.ts'
 import { inWords, short } from '../shared/format.ts'
 import { Time } from '../shared/time.tsx'
 import type { ListedSessionRow } from '../shared/types.ts'
@@ -85,7 +85,7 @@ const columns: Record<string, Column> = {
     title: 'Visitor',
     cell: ({ visitor_fingerprint: visitor }) =>
       visitor && (
-        <a class="mono" href={hrefWith({ visitor_id: visitor.id })} title={visitor.id}>
+        <a class="mono" href={hrefOf({ page: 'visitors', id: visitor.id })} title={visitor.id}>
           {short(visitor.id)}
         </a>
       ),

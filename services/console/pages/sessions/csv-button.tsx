@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { RequestFailure, send } from '../shared/api.ts'
+import { download } from '../shared/download.ts'
 import { formatNumber } from '../shared/format.ts'
 import type { ListedSessionRow, SessionList } from '../shared/types.ts'
 import { maxCsvRows, sessionsCsv } from './csv.ts'
@@ -12,7 +13,8 @@ export function CsvButton({ path }: { path: string }) {
     setBusy(true)
     try {
       const { rows, isCut } = await readAll(path, (count) => setSaid(`${formatNumber(count)} read …`))
-      download(sessionsCsv(rows), `sessions${isCut ? `-first-${maxCsvRows}` : ''}.csv`)
+      const name = `sessions${isCut ? `-first-${maxCsvRows}` : ''}.csv`
+      download(sessionsCsv(rows), { name, type: 'text/csv' })
       setSaid(isCut ? cutNote : `${formatNumber(rows.length)} saved.`)
     } catch (failure) {
       if (!(failure instanceof RequestFailure)) throw failure
@@ -45,13 +47,4 @@ async function readAll(path: string, progress: (count: number) => void) {
     progress(rows.length)
   } while (cursor && rows.length < maxCsvRows)
   return { rows: rows.slice(0, maxCsvRows), isCut: cursor !== undefined || rows.length > maxCsvRows }
-}
-
-function download(text: string, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
-  link.download = name
-  link.click()
-  // Not at once, because browsers begin to read it later.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }

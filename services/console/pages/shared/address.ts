@@ -9,7 +9,7 @@ window.addEventListener('popstate', () => {
   address.value = new URL(window.location.href)
 })
 
-export const pageNames = ['overview', 'sessions', 'webhooks', 'settings'] as const
+export const pageNames = ['overview', 'sessions', 'visitors', 'webhooks', 'settings'] as const
 export type PageName = (typeof pageNames)[number]
 
 export interface PageAddress {

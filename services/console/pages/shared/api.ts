@@ -2,17 +2,24 @@ import { useEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
 import { person } from './person.ts'
 
+interface Refused {
+  status: number
+  code: string
+  requestId: string | null
+  mergedInto?: string | null
+}
+
 /** What the server answered instead, or that it did not answer (status 0). */
 export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
   readonly requestId: string | null
+  /** The visitor that the one asked for was merged into. */
+  readonly mergedInto: string | null
 
-  constructor(
-    message: string,
-    { status, code, requestId }: { status: number; code: string; requestId: string | null },
-  ) {
+  constructor(message: string, { status, code, requestId, mergedInto = null }: Refused) {
     super(message)
+    this.mergedInto = mergedInto
     this.status = status
     this.code = code
     this.requestId = requestId
@@ -59,10 +66,15 @@ export async function send<T>(
 
 function failureOf(
   { status, headers }: Response,
-  answer: { error?: { code?: string; message?: string } } | null,
+  answer: { error?: { code?: string; message?: string; details?: { merged_into?: string } } } | null,
 ) {
-  const { code = 'unknown', message = `The server answered with status ${status}.` } = answer?.error ?? {}
-  return new RequestFailure(message, { status, code, requestId: headers.get('x-request-id') })
+  const {
+    code = 'unknown',
+    message = `The server answered with status ${status}.`,
+    details,
+  } = answer?.error ?? {}
+  const mergedInto = details?.merged_into ?? null
+  return new RequestFailure(message, { status, code, requestId: headers.get('x-request-id'), mergedInto })
 }
 
 export interface AnswerState<T> {

@@ -25,6 +25,12 @@ export function ago(time: string, now: number): string {
   return Math.abs(ms) < 1000 ? 'now' : relative.format(Math.round(ms / length), unit)
 }
 
+/** `3 days`. */
+export function lasting(ms: number): string {
+  const [unit, length] = units.find(([, least]) => ms >= least) ?? ['second', 1000]
+  return Math.round(ms / length).toLocaleString('en', { style: 'unit', unit, unitDisplay: 'long' })
+}
+
 const exactly = new Intl.DateTimeFormat('en-GB', {
   dateStyle: 'medium',
   timeStyle: 'long',

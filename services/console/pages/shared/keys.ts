@@ -16,6 +16,19 @@ export function usePageKeys(act: (event: KeyboardEvent) => void, inputs: readonl
   }, inputs)
 }
 
+/** `j` and `k` go through the links that the selector finds. */
+export function useLinkKeys(selector: string): void {
+  usePageKeys(
+    ({ key }) => {
+      const step = { j: 1, k: -1 }[key]
+      const links = [...document.querySelectorAll<HTMLElement>(selector)]
+      const focused = links.findIndex((link) => link.matches(':focus'))
+      if (step) links[focused + step]?.focus()
+    },
+    [selector],
+  )
+}
+
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))

@@ -33,6 +33,22 @@ export interface ListedSessionRow {
   facts: ApiFacts | null
 }
 
+/** With `include=resolution`. */
+export interface LinkedSessionRow extends ListedSessionRow {
+  visitor_fingerprint: {
+    id: string
+    confidence: number | null
+    resolution: { method: string | null; basis: 'deterministic' | 'probabilistic' | null }
+  } | null
+}
+
+export interface ApiVisitor {
+  id: string
+  lifecycle: { first_seen_at: string; last_seen_at: string; seen_count: number }
+  latest_request: { user_agent: string; ip_address: string }
+  storage: Record<string, boolean>
+}
+
 export interface SessionList {
   data: ListedSessionRow[]
   pagination: { has_more: boolean; next_cursor?: string }
@@ -78,16 +94,17 @@ export interface SignalMeaning {
   false_positives: string
 }
 
-interface Candidate {
+export interface ApiCandidate {
   visitor_id: string
   bits: number | null
+  components: Record<'agreed' | 'changed' | 'unknown', { name: string }[]> | null
 }
 
 export interface ApiIdentification {
   decided_by: string
   bits_needed: number | null
-  chosen: Candidate | null
-  next: (Candidate & { lost_because: string }) | null
+  chosen: ApiCandidate | null
+  next: (ApiCandidate & { lost_because: string }) | null
 }
 
 export interface ApiSession {

@@ -10,11 +10,13 @@ const icons: Record<PageName, string> = {
   overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
   settings: 'M4 6h10v2H4zm12-2h2v6h-2zM4 16h4v2H4zm6-2h2v6h-2zm4 2h6v2h-6zm6-10h0v2h0z',
   sessions: 'M4 5h16v3H4zm0 5.5h16v3H4zM4 16h16v3H4z',
+  visitors: 'M12 3a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm0 11c5 0 8 2.5 8 7H4c0-4.5 3-7 8-7z',
   webhooks: 'M4 11h10V7l6 5-6 5v-4H4z',
 }
 const entries = [
   { page: 'overview', title: 'Overview' },
   { page: 'sessions', title: 'Sessions' },
+  { page: 'visitors', title: 'Visitors' },
   { page: 'webhooks', title: 'Webhooks' },
   { page: 'settings', title: 'Settings' },
 ] as const satisfies { page: PageName; title: string }[]
@@ -118,7 +120,7 @@ const keys = [
   ['Esc', 'Close what was opened last'],
   ['[, ]', 'Earlier or later in time'],
   ['m', 'Go to the marks of the open session'],
-  ['g s, g o, g w', 'Go to sessions, to the overview, to webhooks'],
+  ['g s, g o, g v, g w', 'Go to sessions, to the overview, to visitors, to webhooks'],
   ['?', 'This help'],
 ]
 
@@ -145,7 +147,7 @@ function Help() {
   )
 }
 
-const pagesByKey: Record<string, PageName> = { s: 'sessions', o: 'overview', w: 'webhooks' }
+const pagesByKey: Record<string, PageName> = { s: 'sessions', o: 'overview', v: 'visitors', w: 'webhooks' }
 
 function usePageLinks(): void {
   const before = useRef('')

@@ -1,0 +1,116 @@
+import { hrefOf } from '../shared/address.ts'
+import { send } from '../shared/api.ts'
+import { Refusal, useChange } from '../shared/change.tsx'
+import { downloadJson } from '../shared/download.ts'
+import { formatNumber } from '../shared/format.ts'
+import { Part } from '../shared/parts.tsx'
+import { may, organizationPath } from '../shared/person.ts'
+import type { ApiVisitor, One } from '../shared/types.ts'
+import { Correction } from './correction.tsx'
+import { Erase } from './erase.tsx'
+import type { Erasure } from './receipt.tsx'
+
+/** The checkboxes of the line belong to the form with this id. */
+export const splitForm = 'split'
+
+interface ActionsProps {
+  visitor: ApiVisitor
+  changed: () => void
+  erased: (erasure: Erasure) => void
+}
+
+/** What the person may do about a visitor. Nothing where that is nothing. */
+export function Actions({ visitor, changed, erased }: ActionsProps) {
+  const path = `${organizationPath()}/visitors/${visitor.id}`
+  const mayCorrect = may('visitors:manage')
+  const mayExport = may('visitors:export')
+  const mayErase = may('visitors:erase')
+  return (
+    <>
+      {mayCorrect && (
+        <Part title="Correct">
+          <div class="columns">
+            <Split path={path} changed={changed} />
+            <Merge path={path} changed={changed} />
+          </div>
+        </Part>
+      )}
+      {(mayExport || mayErase) && (
+        <Part title="Data of this person">
+          <div class="personal">
+            {mayExport && <Export id={visitor.id} path={path} />}
+            {mayErase && <Erase visitor={visitor} path={path} erased={erased} />}
+          </div>
+        </Part>
+      )}
+    </>
+  )
+}
+
+interface ChangeProps {
+  /** Of the visitor, in the API. */
+  path: string
+  changed: () => void
+}
+
+function Split({ path, changed }: ChangeProps) {
+  const correct = async (fields: FormData) => {
+    const body = { session_ids: fields.getAll('session'), reason: fields.get('reason') }
+    const { data } = await send<One<{ new_visitor_id: string; session_ids: string[] }>>(`${path}/splits`, {
+      method: 'POST',
+      body,
+    })
+    const { new_visitor_id: id, session_ids } = data
+    return (
+      <>
+        {sessions(session_ids.length)} of the visitor <a href={hrefOf({ page: 'visitors', id })}>{id}</a> now.
+      </>
+    )
+  }
+  return (
+    <Correction
+      name={splitForm}
+      title="Split off the chosen sessions"
+      about="Choose sessions above that are of somebody else. They get a visitor of their own; a merger takes that back."
+      correct={correct}
+      changed={changed}
+    />
+  )
+}
+
+function Merge({ path, changed }: ChangeProps) {
+  const correct = async (fields: FormData) => {
+    const body = { visitor_id: fields.get('visitor'), reason: fields.get('reason') }
+    const { data } = await send<One<{ session_ids: string[] }>>(`${path}/merges`, { method: 'POST', body })
+    return `${sessions(data.session_ids.length)} of this visitor now.`
+  }
+  return (
+    <Correction
+      name="merge"
+      title="Merge another visitor into this one"
+      about="All its sessions become those of this visitor, and its id leads here. A split takes that back."
+      correct={correct}
+      changed={changed}
+    >
+      <label>
+        Id of the other visitor
+        <input name="visitor" class="mono" required pattern="vid_[0-9a-z]{26}" autocomplete="off" />
+      </label>
+    </Correction>
+  )
+}
+
+const sessions = (count: number) => (count === 1 ? '1 session is' : `${formatNumber(count)} sessions are`)
+
+function Export({ id, path }: { id: string; path: string }) {
+  const { run, failure } = useChange()
+  const save = () => run(async () => downloadJson((await send<One<object>>(`${path}/export`)).data, id))
+  return (
+    <>
+      <button type="button" onClick={save}>
+        Export as JSON
+      </button>
+      <Refusal failure={failure} />
+    </>
+  )
+}

@@ -1,0 +1,41 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { downloadJson } from '../shared/download.ts'
+import { exact, formatNumber, inWords } from '../shared/format.ts'
+import { Facts, Part } from '../shared/parts.tsx'
+
+export interface Erasure {
+  id: string
+  visitor_id: string | null
+  session_ids: string[]
+  counts: Record<string, number>
+  erased_at: string
+}
+
+/** What was erased, to keep: nothing else here has it once the page is left. */
+export function Receipt({ erasure }: { erasure: Erasure }) {
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => title.current?.focus(), [])
+  const counts = Object.entries(erasure.counts).map(([kind, count]) => [inWords(kind), formatNumber(count)])
+  return (
+    <>
+      <h1 ref={title} class="erased" tabIndex={-1}>
+        Erased
+      </h1>
+      <Part title="Receipt">
+        <Facts
+          facts={{
+            Erasure: <code>{erasure.id}</code>,
+            Visitor: <code>{erasure.visitor_id}</code>,
+            At: exact(erasure.erased_at),
+            ...Object.fromEntries(counts),
+          }}
+        />
+      </Part>
+      <p>
+        <button type="button" onClick={() => downloadJson(erasure, erasure.id)}>
+          Save the receipt
+        </button>
+      </p>
+    </>
+  )
+}

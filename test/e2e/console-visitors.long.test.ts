@@ -1,0 +1,195 @@
+import { readFile } from 'node:fs/promises'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
+import { z } from 'zod'
+import { openHeadless } from '../support/chromium.ts'
+import {
+  type ConsoleServer,
+  checkLooks,
+  checkReach,
+  complaintsOf,
+  startConsoleServer,
+} from '../support/console-page.ts'
+import { needs } from '../support/needs.ts'
+
+const { test } = needs('chromium')
+
+let server: ConsoleServer
+let context: BrowserContext
+let page: Page
+let complaints: string[]
+/** Somebody who came three times. */
+let visitor: string
+
+beforeAll(async () => {
+  server = await startConsoleServer(async ({ baseUrl }, first) => {
+    // A tab goes on with its session, so each visit is another one.
+    for (const tab of [first, await first.context().newPage(), await first.context().newPage()]) {
+      await tab.goto(`${baseUrl}/demo?auto=1`)
+      await tab.waitForSelector('#result[data-state="done"]')
+    }
+  })
+  const [newest] = listed.parse(await ask('/v1/fingerprints')).data
+  visitor = newest?.id ?? ''
+  context = await openHeadless(server.profile)
+  page = await context.newPage()
+  complaints = complaintsOf(page)
+})
+afterAll(async () => {
+  await context?.close()
+  await server?.stop()
+  expect(complaints).toEqual([])
+})
+beforeEach(() => open(visitor))
+
+const listed = z.object({ data: z.array(z.object({ id: z.string() })) })
+
+async function ask(path: string, { method = 'GET', body }: { method?: string; body?: object } = {}) {
+  const { baseUrl, credentials } = server.tidegate
+  const headers = {
+    authorization: `Bearer ${credentials.live.secret_key}`,
+    'content-type': 'application/json',
+  }
+  const response = await fetch(`${baseUrl}${path}`, {
+    ...{ method, headers },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  expect(response.ok).toBe(true)
+  return response.json()
+}
+
+const urlOf = (path: string) => `${server.tidegate.baseUrl}/console/live/${path}`
+const entries = () => page.locator('.time-line > li')
+
+async function open(id: string): Promise<void> {
+  await page.goto(urlOf(`visitors/${id}`))
+  await page.getByRole('heading', { level: 1 }).waitFor()
+}
+
+/** By keyboard. */
+async function type(field: Locator, text: string): Promise<void> {
+  await field.focus()
+  await page.keyboard.type(text)
+}
+
+test('the line has all sessions, how each was linked, and why', async () => {
+  await expect.poll(() => entries().count()).toBe(3)
+  await entries().nth(2).getByText('Began as a new visitor').waitFor()
+  for (const i of [0, 1]) await entries().nth(i).getByText('Linked by an id that the browser kept').waitFor()
+  await entries().first().getByText('later, with no change').waitFor()
+  await page.locator('body').press('j')
+  expect(await page.locator(':focus').getAttribute('title')).toMatch(/^sid_/)
+  await entries().first().locator('summary').press('Enter')
+  await entries().first().getByText('The browser kept an id').waitFor()
+})
+
+test('a session leads to its visitor, and a user or an id finds one', async () => {
+  const { data } = listed.parse(await ask(`/v1/sessions?visitor_id=${visitor}`))
+  const [{ id = '' } = {}] = data
+  await ask(`/v1/sessions/${id}`, { method: 'PATCH', body: { client_user_id: '<b>ann</b>' } })
+  await page.goto(urlOf(`sessions/${id}`))
+  await page.getByRole('link', { name: visitor }).first().click()
+  await page.getByRole('link', { name: '<b>ann</b>' }).click()
+  await page.getByRole('row', { name: visitor }).waitFor()
+  await page.locator('body').press('g')
+  await page.locator('body').press('v')
+  await page.getByRole('heading', { name: 'Visitors', exact: true }).waitFor()
+  await page.locator('body').press('/')
+  await page.keyboard.type(` ${visitor.toUpperCase()} `)
+  await page.keyboard.press('Enter')
+  await expect.poll(() => entries().count()).toBe(3)
+})
+
+test('sessions that are chosen on the line get a visitor of their own, and a merger takes that back', async () => {
+  await entries().first().getByRole('checkbox').press('Space')
+  await type(page.locator('#split').getByLabel('Why, in your words'), 'Two people.')
+  await page.keyboard.press('Enter')
+  const said = page.getByRole('status').filter({ hasText: '1 session is of the visitor' })
+  const other = (await said.getByRole('link').textContent()) ?? ''
+  await expect.poll(() => entries().count()).toBe(2)
+  await said.getByRole('link').press('Enter')
+  await expect.poll(() => entries().count()).toBe(1)
+  await open(visitor)
+  const merging = page.locator('#merge')
+  await merging.getByLabel('Id of the other visitor').fill(other)
+  await merging.getByLabel('Why, in your words').fill('One person.')
+  await page.keyboard.press('Enter')
+  await page.getByText('1 session is of this visitor now.').waitFor()
+  await expect.poll(() => entries().count()).toBe(3)
+  await open(other)
+  await page.getByText('was merged into another one').waitFor()
+  complaints.splice(0)
+  await page.getByRole('link', { name: visitor }).click()
+  await expect.poll(() => entries().count()).toBe(3)
+})
+
+test('all about the visitor is saved', async () => {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export as JSON' }).press('Enter'),
+  ])
+  expect(download.suggestedFilename()).toBe(`${visitor}.json`)
+  const saved = JSON.parse(await readFile(await download.path(), 'utf8'))
+  expect(saved.sessions).toHaveLength(3)
+})
+
+test('neither visitors nor one of them hinder people, and neither does the question before erasing', async () => {
+  await checkLooks(page, urlOf('visitors'))
+  await checkLooks(page, urlOf(`visitors/${visitor}`))
+  await page.getByRole('button', { name: 'Erase …' }).press('Enter')
+  await page.getByText('What goes: 3 sessions, 1 visitor').waitFor()
+  await checkReach(page, 360)
+})
+
+/** In place of whoever is logged in. */
+async function logInBy(secret_key: string): Promise<void> {
+  const { baseUrl: origin } = server.tidegate
+  const answer = await page.request.post(`${origin}/console/api/login`, {
+    ...{ data: { secret_key }, headers: { origin } },
+  })
+  expect(answer.ok()).toBe(true)
+  await open(visitor)
+  await expect.poll(() => entries().count()).toBe(3)
+}
+
+test('who may only look sees the line and no actions', async () => {
+  const { organization_id } = server.tidegate.credentials
+  const scopes = ['sessions:list', 'sessions:read', 'fingerprints:list', 'fingerprints:read']
+  const body = { name: 'Viewer', type: 'secret', scopes }
+  const { data } = revealed.parse(
+    await ask(`/v1/organizations/${organization_id}/api-keys`, { method: 'POST', body }),
+  )
+  await logInBy(data.revealed_key)
+  expect(await page.locator('main form').count()).toBe(0)
+  expect(await page.getByRole('checkbox').count()).toBe(0)
+  expect(await page.getByRole('button', { name: /Erase|Export/ }).count()).toBe(0)
+})
+
+const revealed = z.object({ data: z.object({ revealed_key: z.string() }) })
+
+test('erasing wants the id typed, and leaves a receipt', async () => {
+  await logInBy(server.tidegate.credentials.live.secret_key)
+  const erase = page.getByRole('button', { name: 'Erase …' })
+  await erase.press('Enter')
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.locator(':focus').textContent()).toBe('Erase …')
+  await page.keyboard.press('Enter')
+  const typed = page.getByLabel('Type its id')
+  await type(typed, 'yes')
+  await page.keyboard.press('Enter')
+  expect(await page.getByRole('dialog').isVisible()).toBe(true)
+  await typed.fill('')
+  await type(typed, visitor)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Erased' }).waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save the receipt' }).press('Enter'),
+  ])
+  const receipt = JSON.parse(await readFile(await download.path(), 'utf8'))
+  expect(receipt).toMatchObject({ visitor_id: visitor, counts: { sessions: 3, visitors: 1 } })
+  expect(complaints).toEqual([])
+  await open(visitor).catch(() => {})
+  await page.getByText('No visitor fingerprint with this id').waitFor()
+  complaints.splice(0)
+})

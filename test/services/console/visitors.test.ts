@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import { lasting } from '../../../services/console/pages/shared/format.ts'
+import type { ApiFacts, LinkedSessionRow } from '../../../services/console/pages/shared/types.ts'
+import { changesBetween, linkInWords } from '../../../services/console/pages/visitors/links.ts'
+import { lossInWords } from '../../../services/console/pages/visitors/loss.ts'
+import { visitorsIn } from '../../../services/console/pages/visitors/of-user.ts'
+
+const facts: ApiFacts = {
+  ...{ signals: [], page_host: 'shop.example', page_path: '/', country: 'DE', asn: 3320 },
+  ...{ network_holder: 'Telekom', network: 'other', browser: 'chrome', browser_version: '155.0' },
+  ...{ os: 'Linux', agent_status: null, agent_provider: null, handed_off_at: null },
+}
+
+interface Given {
+  facts?: Partial<ApiFacts> | null
+  user?: string | null
+  visitor?: string | null
+  method?: string | null
+  basis?: 'deterministic' | 'probabilistic' | null
+  confidence?: number | null
+}
+
+function session(given: Given = {}): LinkedSessionRow {
+  const { user = null, visitor = 'vid_1', method = 'continuity', basis = 'deterministic' } = given
+  return {
+    ...{ id: 'sid_1', created_at: '2026-11-27T10:00:00.000Z', client_user_id: user, mark: null },
+    latest_decision: {
+      ...{ verdict: 'human', risk_score: 1, is_provisional: false, evaluated_at: '2026-11-27T10:00:00.000Z' },
+    },
+    facts: given.facts === null ? null : { ...facts, ...given.facts },
+    visitor_fingerprint:
+      visitor === null
+        ? null
+        : { id: visitor, confidence: given.confidence ?? null, resolution: { method, basis } },
+  }
+}
+
+describe('what changed from one session to the next', () => {
+  test('is each member that both tell, and differently', () => {
+    const later = session({ facts: { browser_version: '156.0', asn: 24940, network_holder: null } })
+    expect(changesBetween(session(), later)).toEqual([
+      { what: 'Browser', from: 'chrome 155.0', to: 'chrome 156.0' },
+      { what: 'Network', from: 'AS3320 Telekom', to: 'AS24940' },
+    ])
+  })
+
+  test('is nothing where nothing differs, or one of them has ended', () => {
+    expect(changesBetween(session(), session())).toEqual([])
+    expect(changesBetween(session({ facts: null }), session())).toEqual([])
+    expect(changesBetween(session({ facts: { country: null } }), session())).toEqual([])
+  })
+
+  test('is a user who came or went, too', () => {
+    expect(changesBetween(session(), session({ user: 'ann' }))).toEqual([
+      { what: 'User', from: null, to: 'ann' },
+    ])
+    expect(changesBetween(session({ user: 'ann' }), session())).toHaveLength(1)
+  })
+})
+
+describe('how a session was linked', () => {
+  const words = (given: Given) => linkInWords(session(given).visitor_fingerprint)
+
+  test('by what the browser keeps is certain', () => {
+    expect(words({ confidence: 99 })).toBe('Linked by an id that the browser kept')
+  })
+
+  test('by likeness has its probability', () => {
+    const likely = { basis: 'probabilistic', confidence: 85 } as const
+    expect(words({ method: 'fingerprint', ...likely })).toMatch(/by likeness \(85 % sure\)$/)
+    expect(words({ method: 'new', ...likely, confidence: 50 })).toBe('Began as a new visitor (50 % sure)')
+  })
+
+  test.each([{ method: null }, { method: 'unknown' }, { visitor: null }])('may be unknown: %j', (given) => {
+    expect(words(given)).toBe('How it was linked is not known')
+  })
+})
+
+test('what an erasure takes is counted by kind, and a kind of which there is nothing is left out', () => {
+  const bare = { decisions: [{}], marks: [], webhook_events: [] }
+  const marked = { decisions: [{}, {}], marks: [{}], webhook_events: [{ deliveries: 2 }, { deliveries: 0 }] }
+  expect(lossInWords({ visitors: [{}], sessions: [bare] })).toBe('1 session, 1 visitor, 1 decision')
+  expect(lossInWords({ visitors: [{}], sessions: [bare, marked] })).toBe(
+    '2 sessions, 1 visitor, 3 decisions, 1 mark, 2 webhook events, 2 webhook deliveries',
+  )
+})
+
+test('the visitors of a user are in the order in which they were seen last', () => {
+  const rows = [session(), session({ visitor: 'vid_2' }), session(), session({ visitor: null })]
+  expect(visitorsIn(rows).map(({ id, sessions }) => [id, sessions])).toEqual([
+    ['vid_1', 2],
+    ['vid_2', 1],
+    [null, 1],
+  ])
+})
+
+test.each([
+  [3 * 86_400_000, '3 days'],
+  [90_000, '2 minutes'],
+  [1000, '1 second'],
+  [0, '0 seconds'],
+])('%i ms last %s', (ms, text) => {
+  expect(lasting(ms)).toBe(text)
+})
