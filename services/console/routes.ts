@@ -64,7 +64,7 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
       )
       await endReplaced(request, options)
       setCookie(reply, { ...login, options })
-      return answerOf(login)
+      return answerOf(login, options)
     },
   })
 }
@@ -82,11 +82,13 @@ function sessionRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
     route: 'GET /session',
     operationId: 'getConsoleSession',
     summary: 'Who is logged in',
-    run: async (request) => answerOf(await loggedIn(request, options)),
+    run: async (request) => answerOf(await loggedIn(request, options), options),
   })
 }
 
-const answerOf = ({ token, session }: LoggedIn) => ({ data: consoleSessionJson(session, csrfTokenOf(token)) })
+const answerOf = ({ token, session }: LoggedIn, { publicUrl: api_url }: ConsoleAuthOptions) => ({
+  data: consoleSessionJson(session, { csrf_token: csrfTokenOf(token), api_url }),
+})
 
 interface Logout {
   path: '/logout' | '/logout-everywhere'

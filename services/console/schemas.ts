@@ -20,12 +20,13 @@ export const consoleSessionSchema = z.strictObject({
   organization: z.strictObject({ id: z.string(), name: z.string() }),
   environments: z.array(z.enum(['live', 'test'])),
   csrf_token: z.string(),
+  api_url: z.string(),
   expires_at: timestamp,
 })
 
 export function consoleSessionJson(
   session: ConsoleSession,
-  csrf_token: string,
+  { csrf_token, api_url }: { csrf_token: string; api_url: string },
 ): z.output<typeof consoleSessionSchema> {
   const { id, name, rights, organization, environments } = session
   return {
@@ -35,7 +36,7 @@ export function consoleSessionJson(
     scopes: [...scopesOf(session)],
     organization: { id: organization.id, name: organization.name },
     environments,
-    csrf_token,
+    ...{ csrf_token, api_url },
     expires_at: new Date(expiresAt(session)).toISOString(),
   }
 }

@@ -1,7 +1,7 @@
 import { SessionView } from '../session/session.tsx'
 import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
-import { formatNumber } from '../shared/format.ts'
+import { amount } from '../shared/format.ts'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/states.tsx'
@@ -75,8 +75,8 @@ function Overall({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
         {({ data }) => (
           <>
             <p class="sum">
-              <b>{formatNumber(data.sessions)}</b> sessions
-              {data.visitors !== null && `, ${formatNumber(data.visitors)} visitors`}
+              <b>{amount('session', data.sessions)}</b>
+              {data.visitors !== null && `, ${amount('visitor', data.visitors)}`}
               {!data.is_complete && ' (the newest ones: there are too many to read)'}
             </p>
             <Chart counts={data} span={span} />

@@ -1,6 +1,7 @@
 import { place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
+import { amount } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { Facts, Part } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
@@ -8,7 +9,8 @@ import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiKey, ApiModel, One, Organization } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
-import { Snippet } from './snippet.tsx'
+import { rightsOf } from './rights.ts'
+import { SendSessions } from './send-sessions.tsx'
 
 /** Keys of the environment, what is recorded and for how long, and the model that scores. */
 export function SettingsPage() {
@@ -64,7 +66,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
                   <td>{key.type === 'secret' ? 'secret' : `publishable, ${key.client_target}`}</td>
                   <td class="mono">{key.display_key ?? key.key_preview}</td>
                   <td>{key.status}</td>
-                  <td>{key.scopes?.join(', ') ?? (key.allowed_origins?.join(', ') || 'any origin')}</td>
+                  <td>{rightsOf(key)}</td>
                   <td>{key.last_used_at ? <Time at={key.last_used_at} /> : <Unused />}</td>
                 </tr>
               ))}
@@ -72,7 +74,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
           </table>
         </Scroll>
       </Part>
-      {publishable?.display_key && <Snippet publishableKey={publishable.display_key} />}
+      {publishable?.display_key && <SendSessions publishableKey={publishable.display_key} />}
     </>
   )
 }
@@ -82,7 +84,7 @@ function Unused() {
 }
 
 const inDays = (value: number | null): string =>
-  value === null ? 'the default of this server' : value === 0 ? 'for ever' : `${value} days`
+  value === null ? 'the default of this server' : value === 0 ? 'for ever' : amount('day', value)
 
 function Policy({ organization: { name, data_policy: policy } }: { organization: Organization }) {
   return (

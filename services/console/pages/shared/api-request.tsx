@@ -1,5 +1,6 @@
 import { place } from './address.ts'
 import { CodeBlock } from './code-block.tsx'
+import { person } from './person.ts'
 
 /** The requests that answer what the page shows, for whoever would rather have it by API. */
 export function ApiRequest({ paths }: { paths: readonly string[] }) {
@@ -17,4 +18,4 @@ export function ApiRequest({ paths }: { paths: readonly string[] }) {
 
 // A quote would end the shell's text, and URLs mean the same without one.
 const curlOf = (path: string): string =>
-  `curl -H "Authorization: Bearer $SECRET_KEY" '${window.location.origin}${path.replaceAll("'", '%27')}'`
+  `curl -H "Authorization: Bearer $SECRET_KEY" '${person.value?.api_url}${path.replaceAll("'", '%27')}'`

@@ -6,6 +6,10 @@ export const formatNumber = (value: number): string =>
     .toString()
     .replace(/\B(?=(\d{3})+$)/g, thin)
 
+/** `1 session` or `8 412 sessions`. */
+export const amount = (thing: string, value: number): string =>
+  `${formatNumber(value)} ${thing}${Math.round(value) === 1 ? '' : 's'}`
+
 /** `12.4 %` of a whole; nothing of an empty one. */
 export const share = (part: number, whole: number): string =>
   whole === 0 ? '–' : `${((100 * part) / whole).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}${thin}%`

@@ -9,6 +9,8 @@ export interface LoggedInPerson {
   organization: { id: string; name: string }
   environments: EnvironmentName[]
   csrf_token: string
+  /** Where clients reach the API, which is not where the console is with `CONSOLE_PORT`. */
+  api_url: string
 }
 
 /** Who is logged in: undefined before that is known, null where nobody is. */

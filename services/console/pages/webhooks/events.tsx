@@ -1,6 +1,6 @@
 import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
-import { formatNumber } from '../shared/format.ts'
+import { amount, formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { useKeys } from '../shared/keys.ts'
 import { Facts, Part } from '../shared/parts.tsx'
@@ -51,7 +51,7 @@ function Came({ events }: { events: ApiEvent[] }) {
   const oldest = waiting.at(-1)
   return (
     <p class="hint">
-      Of the newest {formatNumber(events.length)} events, {formatNumber(atOnce.length)} of{' '}
+      Of the newest {amount('event', events.length)}, {formatNumber(atOnce.length)} of{' '}
       {formatNumber(ended.length)} deliveries came at the first try
       {oldest ? (
         <>

@@ -1,0 +1,22 @@
+import { CodeBlock } from '../shared/code-block.tsx'
+import { Part } from '../shared/parts.tsx'
+import { person } from '../shared/person.ts'
+import { snippetsOf } from './snippets.ts'
+
+/** What pages need to send their sessions, with the key filled in. */
+export function SendSessions({ publishableKey }: { publishableKey: string }) {
+  const snippets = snippetsOf({ publishableKey, url: person.value?.api_url ?? '' })
+  return (
+    <Part title="Send sessions">
+      {snippets.map(({ title, code }, i) => (
+        <details key={title} name="snippet" open={i === 0}>
+          <summary>{title}</summary>
+          <CodeBlock code={code} />
+        </details>
+      ))}
+      <p class="hint">
+        What a verdict asks of a back end is in the <a href="/docs/guide/server">guide</a>.
+      </p>
+    </Part>
+  )
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { transform } from 'esbuild'
+import { describe, expect, test } from 'vitest'
+import { scopes } from '../../../infra/access/principal.ts'
+import { rightsOf } from '../../../services/console/pages/settings/rights.ts'
+import { snippetsOf } from '../../../services/console/pages/settings/snippets.ts'
+import type { ApiKey } from '../../../services/console/pages/shared/types.ts'
+import { root } from '../../support/test-projects.ts'
+
+const url = 'https://tidegate.example'
+const snippets = snippetsOf({ publishableKey: 'pk_live_x', url })
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
+
+/** Where each module is that a snippet imports; nothing for those of others. */
+const modules: Record<string, string> = {
+  [`${url}/t.js`]: 'services/web/sdk/index.ts',
+  '@tidegate/browser': 'services/web/sdk/package.ts',
+  '@tidegate/browser/react': 'services/web/sdk/react.ts',
+  './verify-token.js': 'docs/examples/express/verify-token.js',
+}
+
+describe('a snippet', () => {
+  test.each(snippets)('for $title imports what is exported there, and is code', async ({ title, code }) => {
+    const script = code.replace(/<\/?script.*>/g, '')
+    await transform(script, { loader: 'jsx', jsx: 'preserve', format: 'esm', target: 'esnext' })
+    const imports = [...script.matchAll(/import \{ (\w+) \} from '(.+)'/g)]
+    expect([title, imports.length]).toEqual([title, 1])
+    for (const [, name = '', from = ''] of imports)
+      expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export function ${name}\\(`, 'm'))
+  })
+
+  test.each(snippets.slice(0, 3))('for $title calls the client as the guide does', ({ code }) => {
+    const guide = read('docs/guide/browser-sdk.md')
+    const [line = ''] = /import .*/.exec(code) ?? []
+    expect(guide).toContain(line)
+    const call = code.match(/\w+\(\{ publishableKey.*\}\)/)?.[0] ?? ''
+    expect(guide).toContain(call.replace('pk_live_x', 'pk_live_...'))
+    expect(code).toContain('await tidegate.getSession()')
+  })
+})
+
+describe('what a key may do', () => {
+  const key: ApiKey = {
+    ...{ id: 'key_1', type: 'secret', environment: 'live', name: 'Shop', status: 'active' },
+    ...{ client_target: 'browser', allowed_origins: null, scopes: null, key_preview: 'sk_…' },
+    last_used_at: null,
+  }
+  const publishable: ApiKey = { ...key, type: 'publishable' }
+
+  test.each([
+    [{ ...key, scopes: ['*'] }, 'everything'],
+    [
+      { ...key, scopes: ['sessions:list', 'sessions:read', 'api_keys:manage', 'gate:services:read'] },
+      'list, read sessions; manage api keys; read gate services',
+    ],
+    [publishable, 'send sessions from any origin'],
+    [
+      { ...publishable, allowed_origins: ['https://shop.example'] },
+      'send sessions from https://shop.example',
+    ],
+    [{ ...publishable, client_target: 'native_ios' }, 'send sessions from an app'],
+  ])('of %o is %s', (one, text) => {
+    expect(rightsOf(one)).toBe(text)
+  })
+
+  test('has words for every scope', () => {
+    for (const scope of scopes) expect(rightsOf({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
+  })
+})
