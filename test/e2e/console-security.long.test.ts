@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
 import { openHeadless } from '../support/chromium.ts'
-import { type ConsoleServer, startConsoleServer } from '../support/console-page.ts'
+import { type ConsoleServer, loginLinkOf, startConsoleServer } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
 const { test } = needs('chromium')
@@ -109,7 +109,7 @@ test('a key that is revoked ends its session, and leaves nothing on the page', a
 
 test('a link that was used before logs nobody in, and says so', async () => {
   await context.clearCookies()
-  await page.goto(/http\S+\/console#code=\S+/.exec(server.tidegate.output())?.[0] ?? '')
+  await page.goto(loginLinkOf(server.tidegate))
   await page.getByRole('alert').getByText('The code of the link was used before').waitFor()
   await page.getByLabel(/secret key/).waitFor()
   expect(page.url()).not.toContain('code')

@@ -21,7 +21,7 @@ export async function startConsoleServer(
   const first = await openHeadless(profile)
   const page = await first.newPage()
   await prepare(tidegate, page)
-  await page.goto(/http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
+  await page.goto(loginLinkOf(tidegate))
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   expect(page.url()).not.toContain('code')
   await first.close()
@@ -33,6 +33,10 @@ export async function startConsoleServer(
     },
   }
 }
+
+/** The link that the start prints. It works once. */
+export const loginLinkOf = ({ output }: Pick<RunningTidegate, 'output'>): string =>
+  /http\S+\/console#code=\S+/.exec(output())?.[0] ?? ''
 
 async function visitDemo({ baseUrl }: RunningTidegate, page: Page): Promise<void> {
   await page.goto(`${baseUrl}/demo?auto=1`)
@@ -73,10 +77,15 @@ export async function checkLooks(page: Page, url: string, prepare = async () => 
       await page.goto(url)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await prepare()
-      await expect.poll(() => page.locator('.waiting').count()).toBe(0)
-      await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
+      await loaded(page)
       await checkReach(page, width)
     }
+}
+
+/** Everything that the page asked for is there. */
+export async function loaded(page: Page): Promise<void> {
+  await expect.poll(() => page.locator('.waiting').count()).toBe(0)
+  await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
 }
 
 /** Nothing of what is there now hinders people, and nothing is wider than the window. */

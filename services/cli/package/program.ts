@@ -13,6 +13,7 @@ export const unbundled = ['kafkajs']
 const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
+  'docs/guide/pictures/*.png',
   'infra/http/*.{css,svg}',
   'infra/ip/data/*.bin',
   'schemas/*/*.avsc',

@@ -6,10 +6,11 @@ const root = path.join(import.meta.dirname, '../../..')
 // Without the examples, because somebody may have installed packages there.
 const patterns = ['docs/{guide,operate,reference,reports,internals}/*.md', 'docs/internals/adr/*.md']
 
-/** The text of each page by its file, and the index of all. */
+/** The text of each page by its file, the index of all, and the files of the pictures. */
 export interface Library {
   index: string
   pages: Map<string, string>
+  pictures: string[]
 }
 
 export async function readLibrary(): Promise<Library> {
@@ -17,8 +18,12 @@ export async function readLibrary(): Promise<Library> {
   const pages = new Map<string, string>()
   for await (const file of glob(patterns, { cwd: root }))
     pages.set(file, await readFile(path.join(root, file), 'utf8'))
-  return { index, pages }
+  const pictures: string[] = []
+  for await (const file of glob('docs/guide/pictures/*.png', { cwd: root })) pictures.push(file)
+  return { index, pages, pictures }
 }
+
+export const readPicture = (file: string) => readFile(path.join(root, file))
 
 export function rendered({ pages }: Library, file: string, up: string): RenderedPage {
   return renderPage(pages.get(file) ?? '', { file, isPage: (other) => pages.has(other), up })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { fileRoute, isolation, madeOnceRoute, pageHeaders } from '../../../infra/http/pages.ts'
 import { docsPage, indexHtml } from './layout.ts'
-import { docsSectionsOf, type Library, readLibrary, rendered, searchEntries } from './library.ts'
+import { docsSectionsOf, type Library, readLibrary, readPicture, rendered, searchEntries } from './library.ts'
 import { addressOf } from './markdown.ts'
 
 const plain = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
@@ -23,6 +23,8 @@ export async function docsRoutes(app: FastifyInstance): Promise<void> {
     fileRoute(app, { url: `/${file}`, type: 'markdown', body }, plain)
     pageRoute(app, library, file)
   }
+  for (const file of library.pictures)
+    madeOnceRoute(app, { url: `/${file}`, type: 'png', make: () => readPicture(file) }, headers)
   for (const [url, up] of [
     ['/docs', ''],
     ['/docs/', '../'],

@@ -64,6 +64,16 @@ describe('the docs', () => {
     expect([...new Set(elsewhere)].sort()).toEqual(['/docs', '/docs/api', '/docs/errors'])
   })
 
+  test('every picture of a page is answered', async () => {
+    const { body } = await get('/docs/guide/console')
+    const pictures = [...body.matchAll(/<img src="(pictures[^"]+)" alt="[^"]+"/g)]
+    expect(pictures.length).toBeGreaterThan(2)
+    for (const [, src] of pictures) {
+      const { statusCode, headers } = await get(`/docs/guide/${src}`)
+      expect([src, statusCode, headers['content-type']]).toEqual([src, 200, 'image/png'])
+    }
+  })
+
   test('/docs lists them, with and without a slash at the end', async () => {
     const plain = await get('/docs')
     const slash = await get('/docs/')
