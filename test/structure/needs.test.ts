@@ -6,6 +6,7 @@ import { reach, readFile, testFiles } from '../support/test-projects.ts'
 /** What starts a program that does not come with `npm ci`, and the need that brings it. */
 const programs: [module: string, need: NeedName][] = [
   ['test/support/chromium.ts', 'chromium'],
+  ['test/support/firefox.ts', 'firefox'],
   ['test/support/window.ts', 'desktop'],
   ['test/support/old-engine.ts', 'old-engine'],
   ['test/support/debian-postgres.ts', 'postgresql'],

@@ -35,7 +35,7 @@ export const catalogue = {
     packages: ['chromium'],
   },
   firefox: {
-    tests: 'the handshake of Firefox',
+    tests: 'Firefox, its handshake and pages in it',
     isHere: () => hasProgram('firefox-esr'),
     packages: ['firefox-esr'],
   },

@@ -1,0 +1,67 @@
+import axe from 'axe-core'
+import type { Browser, Page } from 'puppeteer-core'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { openFirefox } from '../support/firefox.ts'
+import { needs } from '../support/needs.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { test } = needs('firefox')
+
+let tidegate: RunningTidegate
+let browser: Browser
+let page: Page
+const complaints: string[] = []
+
+beforeAll(async () => {
+  ;[tidegate, browser] = await Promise.all([startTidegate(), openFirefox()])
+  page = await browser.newPage()
+  page.setDefaultTimeout(60_000)
+  await page.goto(`${tidegate.baseUrl}/demo?auto=1`)
+  await page.waitForSelector('#result[data-state="done"]')
+  page.on('console', (message) => complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  await page.goto(/http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
+  await page.waitForSelector('::-p-text(Getting started)')
+})
+afterAll(async () => {
+  await browser?.close()
+  await tidegate?.stop()
+})
+
+const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/live/${path}`)
+const hasParameter = (name: string) => new URL(page.url()).searchParams.has(name)
+
+test('one comes in by the link, and finds and opens the own session by keys alone', async () => {
+  await open('sessions')
+  await page.waitForSelector('table.rows tbody tr')
+  await page.keyboard.press('j')
+  await page.waitForSelector('aside[aria-label="Session"] h1')
+  expect(hasParameter('open')).toBe(true)
+  await page.keyboard.press('Escape')
+  await expect.poll(() => hasParameter('open')).toBe(false)
+  await page.keyboard.press('/')
+  await page.keyboard.type('nobody')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => new URL(page.url()).searchParams.get('search')).toBe('nobody')
+  await page.waitForSelector('::-p-text(No session)')
+})
+
+test.each(['overview', 'sessions', 'webhooks', 'settings'])(
+  '%s has nothing that hinders people, and fits a phone',
+  async (path) => {
+    for (const width of [1280, 360]) {
+      await page.setViewport({ width, height: 800 })
+      await open(path)
+      await page.waitForSelector('h1')
+      await expect.poll(() => page.$$('.waiting, [aria-busy="true"]')).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+      await page.evaluate(axe.source)
+      const violations = await page.evaluate(
+        'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))',
+      )
+      expect(violations).toEqual([])
+    }
+  },
+)
+
+test('nothing was complained of', () => expect(complaints).toEqual([]))

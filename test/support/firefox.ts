@@ -1,0 +1,12 @@
+import puppeteer, { type Browser } from 'puppeteer-core'
+import { findProgram } from './needs/programs.ts'
+
+/**
+ * Headless Firefox on a profile of its own, driven by puppeteer over WebDriver BiDi: playwright's Firefox is one that
+ * it builds itself and downloads, and it cannot drive the one of Debian. Close it when done.
+ */
+export async function openFirefox(): Promise<Browser> {
+  const file = findProgram('firefox-esr')
+  if (!file) throw new Error('This needs Firefox: apt-get install firefox-esr')
+  return puppeteer.launch({ browser: 'firefox', executablePath: file, headless: true, timeout: 90_000 })
+}
