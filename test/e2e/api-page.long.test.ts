@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import axe from 'axe-core'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -43,6 +44,15 @@ test.each(['/docs/api', '/docs/api/'])(
       await page.locator('.try-out__btn').click()
       await page.locator('.execute').click()
       await page.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
+      await page.evaluate(axe.source)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ runOnly: ['color-contrast'] })`)
+        expect([colorScheme, violations.flatMap(({ nodes }) => nodes.map(({ html }) => html))]).toEqual([
+          colorScheme,
+          [],
+        ])
+      }
       expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
     } finally {
       await context.close()

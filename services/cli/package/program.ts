@@ -22,7 +22,7 @@ const assets = [
   'services/gate/page/assets/*.{css,html,js}',
   'services/web/docs/*.{css,js}',
   'services/web/pages/*',
-  'node_modules/@fastify/swagger-ui/static/{index.css,swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',
+  'node_modules/@fastify/swagger-ui/static/{swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',
 ]
 
 /**
