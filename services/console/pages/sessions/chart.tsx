@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
-import { formatNumber } from '../shared/format.ts'
+import { amount, formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import {
   type ChartInterval,
@@ -92,8 +92,12 @@ function Notes({ buckets, interval, countedTo }: NotesProps) {
       )}
       {lastEnded && (
         <p>
-          {formatNumber(ended.reduce((sum, bucket) => sum + bucket.ended, 0))} sessions until{' '}
-          {exactly(lastEnded.until)} are not drawn: what the filters ask has ended by retention.
+          Not drawn:{' '}
+          {amount(
+            'session',
+            ended.reduce((sum, bucket) => sum + bucket.ended, 0),
+          )}{' '}
+          until {exactly(lastEnded.until)}, because what the filters ask has ended by retention.
         </p>
       )}
     </>

@@ -6,9 +6,9 @@ export const formatNumber = (value: number): string =>
     .toString()
     .replace(/\B(?=(\d{3})+$)/g, thin)
 
-/** `1 session` or `8 412 sessions`. */
+/** `1 session`, `8 412 sessions` or `2 deliveries`. */
 export const amount = (thing: string, value: number): string =>
-  `${formatNumber(value)} ${thing}${Math.round(value) === 1 ? '' : 's'}`
+  `${formatNumber(value)} ${Math.round(value) === 1 ? thing : `${thing}s`.replace(/([^aeiou])ys$/, '$1ies')}`
 
 /** `12.4 %` of a whole; nothing of an empty one. */
 export const share = (part: number, whole: number): string =>

@@ -52,7 +52,7 @@ function Came({ events }: { events: ApiEvent[] }) {
   return (
     <p class="hint">
       Of the newest {amount('event', events.length)}, {formatNumber(atOnce.length)} of{' '}
-      {formatNumber(ended.length)} deliveries came at the first try
+      {amount('delivery', ended.length)} came at the first try
       {oldest ? (
         <>
           , and {formatNumber(waiting.length)} wait, the oldest since <Time at={oldest.updated_at} />

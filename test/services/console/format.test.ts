@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { amount } from '../../../services/console/pages/shared/format.ts'
+
+test.each([
+  ['session', 0, '0 sessions'],
+  ['session', 1, '1 session'],
+  ['day', 2, '2 days'],
+  ['delivery', 1, '1 delivery'],
+  ['delivery', 8412, '8\u2009412 deliveries'],
+])('%s of %d is %s', (thing, count, text) => {
+  expect(amount(thing, count)).toBe(text)
+})
