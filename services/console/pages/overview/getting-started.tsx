@@ -1,19 +1,22 @@
+import { useRef } from 'preact/hooks'
 import { hrefOf, place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { Part } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
 import type { ApiEndpoint, ApiKey, SessionList } from '../shared/types.ts'
 
-const minute = { everyMs: 60_000 }
+const firstWaitMs = 5000
 // A user among the newest sessions is enough.
 const newest = '/v1/sessions?limit=50'
 
 /** What is left to set up in the environment; nothing once all is there, or while it is not known. */
 export function GettingStarted() {
   const path = organizationPath()
-  const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, minute).data?.data
-  const endpoints = useAnswer<{ data: ApiEndpoint[] }>(`${path}/webhooks/endpoints`, minute).data?.data
-  const sessions = useAnswer<SessionList>(newest, minute).data?.data
+  const isOver = useRef(false)
+  const waiting = { everyMs: firstWaitMs, slowsDown: true, mayRepeat: () => !isOver.current }
+  const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, waiting).data?.data
+  const endpoints = useAnswer<{ data: ApiEndpoint[] }>(`${path}/webhooks/endpoints`, waiting).data?.data
+  const sessions = useAnswer<SessionList>(newest, waiting).data?.data
   if (!keys || !endpoints || !sessions) return null
   const isUsable = ({ type, status, environment }: ApiKey) =>
     type === 'publishable' && status === 'active' && environment === place.value?.environment
@@ -35,7 +38,8 @@ export function GettingStarted() {
       isDone: endpoints.some(({ status }) => status === 'active'),
     },
   ] as const
-  if (steps.every(({ isDone }) => isDone)) return null
+  isOver.current = steps.every(({ isDone }) => isDone)
+  if (isOver.current) return null
   return (
     <Part title="Getting started">
       <ul class="to-do">

@@ -1,6 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
+import { changedAt, mustBeNew, noteChange } from './changed.ts'
 import { person } from './person.ts'
+import { createSharedWork } from './shared-work.ts'
 
 interface Refused {
   status: number
@@ -33,10 +35,31 @@ interface Sending {
 }
 
 /** One request of `/console/api`, answered as `/v1` answers it. Throws a `RequestFailure`. */
-export async function send<T>(
-  path: string,
-  { method = 'GET', body, signal: ending }: Sending = {},
-): Promise<T> {
+export async function send<T>(path: string, sending: Sending = {}): Promise<T> {
+  const { response, answer } = await exchange(path, sending)
+  if (response.ok) return answer
+  // Before it is known who is logged in, a link may still do that.
+  if (response.status === 401 && path !== '/login' && person.value) person.value = null
+  throw failureOf(response, answer)
+}
+
+const share = createSharedWork<Awaited<ReturnType<typeof exchangeOnce>>>()
+
+/** Parts of a page that read the same at the same time share a request. */
+async function exchange(path: string, { method = 'GET', ...sending }: Sending) {
+  if (method === 'GET') {
+    const key = `${place.value?.environment} ${changedAt()} ${path}`
+    return share(key, (signal) => exchangeOnce(path, { method, signal }), sending.signal)
+  }
+  try {
+    return await exchangeOnce(path, { method, ...sending })
+  } finally {
+    // Also where no answer came, because it may be done all the same.
+    noteChange()
+  }
+}
+
+async function exchangeOnce(path: string, { method = 'GET', body, signal: ending }: Sending) {
   const unanswered = (error: unknown): never => {
     if (ending?.aborted) throw error
     throw new RequestFailure('The server did not answer.', {
@@ -49,6 +72,7 @@ export async function send<T>(
     method,
     headers: {
       'tidegate-environment': place.value?.environment ?? 'live',
+      ...(mustBeNew() && { 'cache-control': 'no-cache' }),
       ...(method !== 'GET' && person.value && { 'x-csrf-token': person.value.csrf_token }),
       ...(body && { 'content-type': 'application/json' }),
     },
@@ -58,10 +82,7 @@ export async function send<T>(
   // A body may break off. What refuses needs none.
   const noBody = response.ok ? unanswered : () => null
   const answer = response.status === 204 ? null : await response.json().catch(noBody)
-  if (response.ok) return answer
-  // Before it is known who is logged in, a link may still do that.
-  if (response.status === 401 && path !== '/login' && person.value) person.value = null
-  throw failureOf(response, answer)
+  return { response, answer }
 }
 
 function failureOf(
@@ -90,6 +111,8 @@ export interface AnswerState<T> {
 
 interface Repeating {
   everyMs?: number
+  /** Whether each wait is twice as long as the one before, up to ten minutes. */
+  slowsDown?: boolean
   /** Asked each time: whether it is to be asked again. */
   mayRepeat?: () => boolean
 }
@@ -97,7 +120,7 @@ interface Repeating {
 /** Answers a GET, and asks again every `everyMs` while the page is visible. */
 export function useAnswer<T>(
   path: string,
-  { everyMs, mayRepeat = () => true }: Repeating = {},
+  { everyMs, slowsDown = false, mayRepeat = () => true }: Repeating = {},
 ): AnswerState<T> {
   const environment = place.value?.environment
   const [state, setState] = useState<Omit<AnswerState<T>, 'reload'>>({
@@ -125,11 +148,26 @@ export function useAnswer<T>(
     }
     void ask()
     const repeat = () => document.visibilityState === 'visible' && mayRepeat() && ask()
-    const timer = everyMs && setInterval(repeat, everyMs)
+    const stop = everyMs ? repeatAfter(repeat, everyMs, slowsDown ? longestWait : everyMs) : () => {}
     return () => {
       ending.abort()
-      if (timer) clearInterval(timer)
+      stop()
     }
   }, [path, environment, everyMs, round])
   return { ...state, reload: () => setRound((before) => before + 1) }
+}
+
+const longestWait = 600_000
+
+/** Calls `repeat` after each wait, which is twice as long as the one before up to the longest one. */
+function repeatAfter(repeat: () => void, firstMs: number, longestMs: number): () => void {
+  let timer: ReturnType<typeof setTimeout>
+  const wait = (ms: number) => {
+    timer = setTimeout(() => {
+      repeat()
+      wait(Math.min(2 * ms, longestMs))
+    }, ms)
+  }
+  wait(firstMs)
+  return () => clearTimeout(timer)
 }
