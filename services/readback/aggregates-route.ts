@@ -59,7 +59,7 @@ const group = z
   })
   .meta({ id: 'SessionGroup' })
 
-const aggregatesSchema = z
+export const aggregatesSchema = z
   .strictObject({
     object: z.literal('session_aggregates'),
     since: timestamp.describe('From when on sessions were counted: the first one without another time.'),

@@ -27,6 +27,8 @@ const listMeta = meta
   })
   .meta({ id: 'SessionListMeta' })
 
+export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listMeta })
+
 /** `GET /v1/sessions`. */
 export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock }: ReadbackOptions): void {
   const cursors = createCursors({ keyring })
@@ -50,7 +52,7 @@ export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock
       include: includeParameter('`resolution`: how each session was tied to its visitor.'),
     }),
     before: refuseOffset,
-    answers: { 200: list(sessionSummarySchema).extend({ meta: listMeta }) },
+    answers: { 200: sessionListSchema },
     errors: [422],
     async run(request, { reply }) {
       const { limit, cursor, search, include, ...sent } = request.query

@@ -46,6 +46,10 @@ const described = z
   })
   .meta({ id: 'ScoringModel' })
 
+export const currentModelSchema = described
+  .extend({ next: described.nullable().describe('That of a change which is still to come.') })
+  .meta({ id: 'CurrentScoringModel' })
+
 /** `GET /v1/scoring/model`. */
 export function scoringModelRoutes(
   app: FastifyInstance,
@@ -60,11 +64,7 @@ export function scoringModelRoutes(
     description:
       'Requires the `sessions:read` secret-key scope. Every score follows from the signals that fired and this document.',
     answers: {
-      200: single(
-        described
-          .extend({ next: described.nullable().describe('That of a change which is still to come.') })
-          .meta({ id: 'CurrentScoringModel' }),
-      ),
+      200: single(currentModelSchema),
     },
     async run(request) {
       const { organizationId } = auth.scope(request)

@@ -9,7 +9,7 @@ export function Alike({ session }: { session: ApiSession }) {
     Visitor: link('visitor_id', visitor?.id),
     User: link('client_user_id', user),
     Address: link('ip', network.ip_address),
-    Network: link('asn', network.routing?.asn, network.routing?.organization),
+    Network: link('asn', network.routing.asn, network.routing.organization),
     Browser: link('browser', browser.name),
     Agent: link('agent_provider', agent?.provider),
   }
@@ -20,8 +20,8 @@ export function Alike({ session }: { session: ApiSession }) {
   )
 }
 
-function link(filter: string, value: string | number | null | undefined, text?: string | null) {
+function link(filter: string, value: string | null | undefined, text?: string | null) {
   if (value === null || value === undefined) return null
-  const query = new URLSearchParams({ [filter]: String(value), last: '30d' })
+  const query = new URLSearchParams({ [filter]: value, last: '30d' })
   return <a href={hrefOf({ page: 'sessions', query })}>{text ?? value}</a>
 }

@@ -8,9 +8,7 @@ import { WhyVisitor } from './why.tsx'
 export function Who({ session }: { session: ApiSession }) {
   const { network, browser, device, request } = session
   const { location, routing, anonymity } = network
-  const flags = Object.entries(anonymity ?? {}).flatMap(([name, value]) =>
-    value === true ? [inWords(name)] : [],
-  )
+  const flags = Object.entries(anonymity).flatMap(([name, value]) => (value === true ? [inWords(name)] : []))
   return (
     <div class="columns">
       <Visitor session={session} />
@@ -31,7 +29,7 @@ export function Who({ session }: { session: ApiSession }) {
           facts={{
             Address: network.ip_address,
             From: [location?.city, location?.country_code].filter(Boolean).join(', '),
-            Holder: routing?.asn ? `AS${routing.asn} ${routing.organization ?? ''}` : null,
+            Holder: routing.asn ? `AS${routing.asn} ${routing.organization ?? ''}` : null,
             Kind: flags.join(', '),
           }}
         />

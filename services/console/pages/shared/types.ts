@@ -66,7 +66,7 @@ export interface ApiDecision {
 
 export interface ApiSignal {
   signal: string
-  role: 'risk' | 'trust' | 'context'
+  role: string
   category: string
   strength: string
   signal_score: number
@@ -126,8 +126,8 @@ export interface ApiSession {
   network: {
     ip_address: string | null
     location: { country_code: string | null; city: string | null } | null
-    routing: { asn: number | null; organization: string | null } | null
-    anonymity: Record<string, boolean | string | null> | null
+    routing: { asn: string | null; organization: string | null }
+    anonymity: Record<string, boolean | string | null>
   }
   runtime_integrity: Record<string, string>
   visitor_fingerprint: {
