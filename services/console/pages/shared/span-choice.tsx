@@ -1,7 +1,7 @@
-import { goTo, hrefWith } from './address.ts'
+import { goTo, hrefWith, place } from './address.ts'
 import { CopyLink } from './copy-link.tsx'
 import { usePageKeys } from './keys.ts'
-import { type Length, now, stepped, type TimeSpan, timeParameters } from './span.ts'
+import { type Length, now, spanOf, stepped, type TimeSpan, timeParameters } from './span.ts'
 import { SpanFields } from './span-fields.tsx'
 
 const titles: Record<Length, string> = {
@@ -11,16 +11,17 @@ const titles: Record<Length, string> = {
   '30d': 'last 30 days',
 }
 
+const hrefOfStep = (span: TimeSpan, step: 'earlier' | 'later') =>
+  hrefWith(timeParameters(stepped(span, step, now.value)))
+
 /** The usual lengths of time, any time by two fields, and steps. A relative time stays relative in the address. */
 export function SpanChoice({ span }: { span: TimeSpan }) {
-  const hrefOfStep = (step: 'earlier' | 'later') => hrefWith(timeParameters(stepped(span, step, now.value)))
-  usePageKeys(
-    ({ key }) => {
-      if (key === '[') goTo(hrefOfStep('earlier'))
-      if (key === ']') goTo(hrefOfStep('later'))
-    },
-    [span.since, span.until],
-  )
+  usePageKeys(({ key }) => {
+    // Of the address, because a page is drawn only after keys that follow each other quickly.
+    const shown = place.value && spanOf(place.value.query, now.value)
+    if (shown && key === '[') goTo(hrefOfStep(shown, 'earlier'))
+    if (shown && key === ']') goTo(hrefOfStep(shown, 'later'))
+  }, [])
   return (
     <nav class="spans" aria-label="Time">
       {Object.entries(titles).map(([length, title]) => (
@@ -32,8 +33,8 @@ export function SpanChoice({ span }: { span: TimeSpan }) {
           {title}
         </a>
       ))}
-      <a href={hrefOfStep('earlier')}>earlier</a>
-      {!span.last && <a href={hrefOfStep('later')}>later</a>}
+      <a href={hrefOfStep(span, 'earlier')}>earlier</a>
+      {!span.last && <a href={hrefOfStep(span, 'later')}>later</a>}
       <SpanFields key={span.last ?? `${span.since} ${span.until}`} span={span} />
       {span.last && <CopyLink href={() => hrefWith(timeParameters({ ...span, last: undefined }))} />}
     </nav>
