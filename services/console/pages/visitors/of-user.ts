@@ -9,10 +9,11 @@ interface UserVisitor {
 
 /** The visitors of sessions, which are listed newest first. */
 export function visitorsIn(rows: ListedSessionRow[]): UserVisitor[] {
-  const byVisitor = Map.groupBy(rows, ({ visitor_fingerprint: visitor }) => visitor?.id ?? null)
-  return [...byVisitor].map(([id, sessions]) => ({
-    id,
-    sessions: sessions.length,
-    seenLast: sessions[0]?.latest_decision.evaluated_at ?? '',
-  }))
+  const visitors = new Map<string | null, UserVisitor>()
+  for (const { visitor_fingerprint: visitor, latest_decision: decision } of rows) {
+    const id = visitor?.id ?? null
+    const { sessions, seenLast } = visitors.get(id) ?? { sessions: 0, seenLast: decision.evaluated_at }
+    visitors.set(id, { id, sessions: sessions + 1, seenLast })
+  }
+  return [...visitors.values()]
 }
