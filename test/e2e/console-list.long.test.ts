@@ -73,12 +73,82 @@ test('new sessions are announced, and inserted when they are wanted', async () =
   expect(await button.count()).toBe(0)
 })
 
+const parameters = () => [...new URL(page.url()).searchParams].map(([name, value]) => `${name}=${value}`)
+
+test('a value of a row is taken alone, left out and copied by keyboard', async () => {
+  await context.grantPermissions(['clipboard-write'])
+  const blog = page.getByRole('button', { name: 'blog.example', exact: true })
+  const shop = page.getByRole('button', { name: 'shop.example', exact: true })
+  const menu = page.getByRole('region', { name: 'Page blog.example' })
+  await blog.press('Enter')
+  await page.keyboard.press('Enter')
+  await expect.poll(parameters).toEqual(['page_host=blog.example'])
+  await shop.first().waitFor({ state: 'detached' })
+  await blog.press('Enter')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await menu.getByRole('button', { name: 'copied' }).waitFor()
+  await page.keyboard.press('Escape')
+  await menu.waitFor({ state: 'detached' })
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('blog.example')
+  await page.getByLabel('Search').press('Control+V')
+  expect(await page.getByLabel('Search').inputValue()).toBe('blog.example')
+  await blog.click()
+  await menu.getByRole('link', { name: 'not this' }).click()
+  await expect.poll(parameters).toEqual(['page_host[not]=blog.example'])
+  await shop.first().waitFor()
+  expect(await blog.count()).toBe(0)
+})
+
+test('a filter is turned in its place, and no value is one more value', async () => {
+  await page.goto(urlOf('sessions?page_host=blog.example'))
+  await page.getByRole('link', { name: 'Page is blog.example: change to is not' }).press('Enter')
+  await expect.poll(parameters).toEqual(['page_host[not]=blog.example'])
+  await page.getByRole('button', { name: '+ filter' }).click()
+  await page.getByLabel('Field').selectOption('Browser')
+  await page.getByRole('button', { name: /^none/ }).click()
+  await expect.poll(parameters).toEqual(['page_host[not]=blog.example', 'without=browser'])
+  await rows().first().waitFor()
+  await page.getByLabel('Group by').selectOption('Country')
+  await page.getByRole('link', { name: 'none', exact: true }).click()
+  await expect.poll(parameters).toContain('without=country')
+  await page.getByRole('link', { name: 'Browser is none: change to is not' }).click()
+  await page.getByText('No sessions meet these filters').waitFor()
+  await page.getByText('As API request').last().click()
+  await page.getByText('page_host%5Bnot%5D=blog.example&without=country&without%5Bnot%5D=browser').waitFor()
+  await page.getByRole('link', { name: 'Clear all', exact: true }).click()
+  await expect.poll(parameters).toEqual(['group=country'])
+})
+
+test('a list that has found nothing yet says how far it was read, and goes on', async () => {
+  const lists = (url: URL) => url.pathname === '/console/api/v1/sessions' && !url.searchParams.has('cursor')
+  const pagination = { has_more: true, next_cursor: 'further', limit: 50, total: null }
+  const json = { data: [], pagination, meta: { read_to: '2026-01-01T10:00:00.000Z' } }
+  await page.route(lists, (route) => route.fulfill({ json }))
+  await page.route(/cursor=further/, async (route) => {
+    const url = new URL(route.request().url())
+    url.searchParams.delete('cursor')
+    await route.continue({ url: url.href })
+  })
+  await page.goto(urlOf('sessions?os%5Bnot%5D=Plan9'))
+  await page.getByText(/^No session meets the filters since 1 Jan 2026/).waitFor()
+  await page.getByRole('button', { name: 'Go on reading' }).click()
+  await rows().first().waitFor()
+  await page.unrouteAll()
+})
+
 test.each([
   ['overview', async () => {}],
   [
-    'sessions',
+    'sessions?country%5Bnot%5D=DE&without=asn',
     async () => {
       await page.getByText('Columns', { exact: true }).click()
+      await rows()
+        .first()
+        .getByRole('button', { name: /example$/ })
+        .click()
+      await page.getByRole('link', { name: 'not this' }).waitFor()
     },
   ],
 ] as const)('%s hinders nobody, in light, in dark and on a phone', async (path, prepare) => {

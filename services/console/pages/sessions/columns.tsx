@@ -4,11 +4,11 @@ import { inWords, short } from '../shared/format.ts'
 import { Time } from '../shared/time.tsx'
 import type { ListedSessionRow } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { Only } from './only.tsx'
+import { ValueMenu } from './value-menu.tsx'
 
 interface Column {
   title: string
-  cell: (row: ListedSessionRow) => ComponentChildren
+  cell: (row: ListedSessionRow, query: URLSearchParams) => ComponentChildren
   /** Of its cells. */
   style?: 'number' | 'long'
 }
@@ -17,10 +17,18 @@ interface Column {
 const columns: Record<string, Column> = {
   verdict: {
     title: 'Verdict',
-    cell: ({ latest_decision: { verdict, risk_score }, mark }) => (
+    cell: ({ latest_decision: { verdict, risk_score }, mark }, query) => (
       <>
-        <VerdictBadge verdict={verdict} score={risk_score} />
-        {mark && <span class="tag">{inWords(mark.label)}</span>}
+        <ValueMenu field="verdict" value={verdict} query={query}>
+          <VerdictBadge verdict={verdict} score={risk_score} />
+        </ValueMenu>
+        {mark && (
+          <span class="tag">
+            <ValueMenu field="mark" value={mark.label} query={query}>
+              {inWords(mark.label)}
+            </ValueMenu>
+          </span>
+        )}
       </>
     ),
   },
@@ -36,50 +44,56 @@ const columns: Record<string, Column> = {
   page: {
     title: 'Page',
     style: 'long',
-    cell: ({ facts }) => (
+    cell: ({ facts }, query) => (
       <>
-        <Only field="page_host" value={facts?.page_host} />
+        <ValueMenu field="page_host" value={facts?.page_host} query={query} />
         {facts?.page_path}
       </>
     ),
   },
   from: {
     title: 'From',
-    cell: ({ facts }) => (
+    cell: ({ facts }, query) => (
       <>
-        <Only field="country" value={facts?.country} />{' '}
-        <Only
-          field="asn"
-          value={facts?.asn?.toString()}
-          text={`AS${facts?.asn}`}
-          title={facts?.network_holder}
-        />
+        <ValueMenu field="country" value={facts?.country} query={query} />{' '}
+        <ValueMenu field="asn" value={facts?.asn?.toString()} title={facts?.network_holder} query={query}>
+          AS{facts?.asn}
+        </ValueMenu>
       </>
     ),
   },
-  network: { title: 'Network', cell: ({ facts }) => <Only field="network" value={facts?.network} /> },
+  network: {
+    title: 'Network',
+    cell: ({ facts }, query) => <ValueMenu field="network" value={facts?.network} query={query} />,
+  },
   browser: {
     title: 'Browser',
-    cell: ({ facts }) => (
+    cell: ({ facts }, query) => (
       <>
-        <Only field="browser" value={facts?.browser} /> {facts?.browser_version?.split('.')[0]}
+        <ValueMenu field="browser" value={facts?.browser} query={query} />{' '}
+        {facts?.browser_version?.split('.')[0]}
       </>
     ),
   },
-  system: { title: 'System', cell: ({ facts }) => <Only field="os" value={facts?.os} /> },
+  system: {
+    title: 'System',
+    cell: ({ facts }, query) => <ValueMenu field="os" value={facts?.os} query={query} />,
+  },
   agent: {
     title: 'Agent',
-    cell: ({ facts }) => (
+    cell: ({ facts }, query) => (
       <>
-        <Only field="agent_provider" value={facts?.agent_provider} />{' '}
-        {facts?.agent_provider && <Only field="agent_status" value={facts.agent_status} />}
+        <ValueMenu field="agent_provider" value={facts?.agent_provider} query={query} />{' '}
+        {facts?.agent_provider && <ValueMenu field="agent_status" value={facts.agent_status} query={query} />}
       </>
     ),
   },
   user: {
     title: 'User',
     style: 'long',
-    cell: ({ client_user_id }) => <Only field="client_user_id" value={client_user_id} />,
+    cell: ({ client_user_id }, query) => (
+      <ValueMenu field="client_user_id" value={client_user_id} query={query} />
+    ),
   },
   visitor: {
     title: 'Visitor',

@@ -4,7 +4,18 @@ import { formatNumber, share } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
-import { type Field, fieldNames, filterTitles, isGrouped, requestParameters } from './fields.ts'
+import {
+  changesTo,
+  chosenIn,
+  emptyText,
+  type Field,
+  fieldNames,
+  filterTitles,
+  isGrouped,
+  mayBeEmpty,
+  only,
+  requestParameters,
+} from './fields.ts'
 
 /** How many sessions have each value of the field that the address groups by. */
 export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
@@ -42,18 +53,12 @@ function Counted({ field, query, span }: { field: Field; query: URLSearchParams;
           <Head columns={[filterTitles[field], 'Sessions', 'Share']} numbers={['Sessions', 'Share']} />
           <tbody>
             {data.groups.map(({ kind, values, sessions }) => {
-              const value = values[field]
+              const value = values[field] ?? null
+              const isOne = kind === 'value' && (value !== null || mayBeEmpty(field))
+              const href = () => hrefWith(changesTo(only(chosenIn(query), { field, value, isNot: false })))
               return (
                 <tr key={`${kind}${value}`}>
-                  <td>
-                    {value ? (
-                      <a href={hrefWith({ [field]: value })}>{value}</a>
-                    ) : kind === 'value' ? (
-                      'none'
-                    ) : (
-                      kind
-                    )}
-                  </td>
+                  <td>{isOne ? <a href={href()}>{value ?? emptyText(field)}</a> : kind}</td>
                   <td class="number">{formatNumber(sessions)}</td>
                   <td class="number">{share(sessions, data.sessions)}</td>
                 </tr>

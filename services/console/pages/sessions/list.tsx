@@ -10,6 +10,7 @@ import { ColumnChoice } from './column-choice.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { filtersIn, requestParameters } from './fields.ts'
 import { withNewest } from './new-rows.ts'
+import { ReadOn } from './read-on.tsx'
 import { Rows } from './rows.tsx'
 import './sessions.css'
 
@@ -42,7 +43,8 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
   const { data: newest, path: answered } = first
   const insert = () => newest && setPages({ path: answered, lists: [newest] })
-  const isEmpty = pages.path !== answered || pages.lists.every(({ data }) => data.length === 0)
+  // What was read behind an empty page stays.
+  const isEmpty = pages.path !== answered || (pages.lists.length < 2 && !pages.lists[0]?.data.length)
   useEffect(() => {
     if (isEmpty) insert()
   }, [newest, answered, isEmpty])
@@ -51,7 +53,8 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
     lists.flatMap(({ data }) => data),
     newest?.data ?? [],
   )
-  const cursor = lists.at(-1)?.pagination.next_cursor
+  const last = lists.at(-1)
+  const cursor = last?.pagination.next_cursor
   useRowKeys(rows, open)
   const load = async () => {
     try {
@@ -75,14 +78,12 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
         </span>
       </div>
       <Loaded answer={first}>
-        {() => (rows.length === 0 && !cursor ? <Empty query={query} /> : <Rows {...{ rows, open, query }} />)}
+        {() =>
+          rows.length > 0 ? <Rows {...{ rows, open, query }} /> : cursor ? null : <Empty query={query} />
+        }
       </Loaded>
       {pages.failure && <p class="note bad">{pages.failure.message}</p>}
-      {cursor && (
-        <button type="button" onClick={load}>
-          Load more
-        </button>
-      )}
+      {cursor && <ReadOn readTo={last?.meta.read_to} isEmpty={rows.length === 0} load={load} />}
       <ApiRequest paths={[path]} />
     </section>
   )
@@ -116,7 +117,9 @@ function useRowKeys(rows: ListedSessionRow[], open: string | null): void {
         event.preventDefault()
         document.getElementById('search')?.focus()
       }
-      if (event.key === 'Escape' && open) goTo(hrefWith({ open: null }))
+      // It closes one thing at a time.
+      const hasMenu = document.querySelector(':popover-open') !== null
+      if (event.key === 'Escape' && open && !hasMenu) goTo(hrefWith({ open: null }))
       if (event.key === 'Enter' && open && event.target === document.body)
         goTo(hrefOf({ page: 'sessions', id: open }))
       const next = step && ids[open ? ids.indexOf(open) + step : 0]

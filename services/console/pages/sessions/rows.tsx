@@ -21,7 +21,7 @@ export function Rows({ rows, open, query }: RowsProps) {
             <tr key={row.id} aria-selected={row.id === open}>
               {columns.map(({ name, style, cell }) => (
                 <td key={name} class={style}>
-                  {cell(row)}
+                  {cell(row, query)}
                 </td>
               ))}
             </tr>
