@@ -59,7 +59,7 @@ export function erasureRoutes(app: FastifyInstance, options: ErasureOptions): vo
 
 const tag = 'Erasure'
 
-const erasureSchema = z
+export const erasureSchema = z
   .strictObject({
     object: z.literal('erasure'),
     id: z.string(),

@@ -5,20 +5,25 @@ import type { LoggedInPerson } from '../../../services/console/pages/shared/pers
 import type {
   ApiDelivery,
   ApiEndpoint,
+  ApiErasure,
   ApiEvent,
   ApiIdentification,
   ApiKey,
   ApiModel,
   ApiSession,
+  ApiVisitor,
   Counts,
+  LinkedSessionRow,
   One,
   Organization,
   SessionList,
 } from '../../../services/console/pages/shared/types.ts'
 import type { consoleSessionSchema } from '../../../services/console/schemas.ts'
+import type { erasureSchema } from '../../../services/erasure/routes.ts'
 import type { apiKeySchema, organizationSchema } from '../../../services/organizations/schemas.ts'
 import type { aggregatesSchema } from '../../../services/readback/aggregates-route.ts'
 import type { sessionListSchema } from '../../../services/readback/list-route.ts'
+import type { visitorLink, visitorSummarySchema } from '../../../services/readback/schemas/fingerprints.ts'
 import type { identificationSchema } from '../../../services/readback/schemas/identification.ts'
 import type { sessionDetailSchema } from '../../../services/readback/schemas/sessions.ts'
 import type { currentModelSchema } from '../../../services/scoring/model/routes.ts'
@@ -41,6 +46,11 @@ test('the pages read what the API answers', () => {
   expectTypeOf<Arriving<typeof consoleSessionSchema>>().toExtend<LoggedInPerson>()
   expectTypeOf<Arriving<typeof sessionListSchema>>().toExtend<SessionList>()
   expectTypeOf<Including<Arriving<typeof sessionDetailSchema>, 'score' | 'log'>>().toExtend<ApiSession>()
+  expectTypeOf<Arriving<typeof visitorSummarySchema>>().toExtend<ApiVisitor>()
+  expectTypeOf<Including<Arriving<typeof visitorLink>, 'resolution'>>().toExtend<
+    NonNullable<LinkedSessionRow['visitor_fingerprint']>
+  >()
+  expectTypeOf<Arriving<typeof erasureSchema>>().toExtend<ApiErasure>()
   expectTypeOf<Arriving<typeof identificationSchema>>().toExtend<ApiIdentification>()
   expectTypeOf<Arriving<ReturnType<typeof single<typeof aggregatesSchema>>>>().toExtend<One<Counts>>()
   expectTypeOf<Arriving<typeof apiKeySchema>>().toExtend<ApiKey>()

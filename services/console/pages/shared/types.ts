@@ -49,6 +49,14 @@ export interface ApiVisitor {
   storage: Record<string, boolean>
 }
 
+export interface ApiErasure {
+  id: string
+  visitor_id: string | null
+  session_ids: string[]
+  counts: Record<string, number>
+  erased_at: string
+}
+
 export interface SessionList {
   data: ListedSessionRow[]
   pagination: { has_more: boolean; next_cursor?: string }

@@ -5,10 +5,9 @@ import { downloadJson } from '../shared/download.ts'
 import { formatNumber } from '../shared/format.ts'
 import { Part } from '../shared/parts.tsx'
 import { may, organizationPath } from '../shared/person.ts'
-import type { ApiVisitor, One } from '../shared/types.ts'
+import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
 import { Correction } from './correction.tsx'
 import { Erase } from './erase.tsx'
-import type { Erasure } from './receipt.tsx'
 
 /** The checkboxes of the line belong to the form with this id. */
 export const splitForm = 'split'
@@ -16,7 +15,7 @@ export const splitForm = 'split'
 interface ActionsProps {
   visitor: ApiVisitor
   changed: () => void
-  erased: (erasure: Erasure) => void
+  erased: (erasure: ApiErasure) => void
 }
 
 /** What the person may do about a visitor. Nothing where that is nothing. */

@@ -2,16 +2,15 @@ import { useRef, useState } from 'preact/hooks'
 import { send, useAnswer } from '../shared/api.ts'
 import { Refusal, useChange } from '../shared/change.tsx'
 import { formatNumber } from '../shared/format.ts'
-import type { ApiVisitor, One } from '../shared/types.ts'
+import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { type Exported, lossInWords } from './loss.ts'
-import type { Erasure } from './receipt.tsx'
 
 interface EraseProps {
   visitor: ApiVisitor
   /** Of the visitor, in the API. */
   path: string
-  erased: (erasure: Erasure) => void
+  erased: (erasure: ApiErasure) => void
 }
 
 /** Asks, says what goes, and wants the id typed, because it cannot be undone. */
@@ -26,7 +25,7 @@ export function Erase({ visitor, path, erased }: EraseProps) {
   const erase = (event: SubmitEvent) => {
     event.preventDefault()
     void run(async () => {
-      const { data } = await send<One<Erasure>>(path, { method: 'DELETE' })
+      const { data } = await send<One<ApiErasure>>(path, { method: 'DELETE' })
       dialog.current?.close()
       erased(data)
     })

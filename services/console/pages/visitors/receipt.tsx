@@ -2,17 +2,10 @@ import { useEffect, useRef } from 'preact/hooks'
 import { downloadJson } from '../shared/download.ts'
 import { exact, formatNumber, inWords } from '../shared/format.ts'
 import { Facts, Part } from '../shared/parts.tsx'
-
-export interface Erasure {
-  id: string
-  visitor_id: string | null
-  session_ids: string[]
-  counts: Record<string, number>
-  erased_at: string
-}
+import type { ApiErasure } from '../shared/types.ts'
 
 /** What was erased, to keep: nothing else here has it once the page is left. */
-export function Receipt({ erasure }: { erasure: Erasure }) {
+export function Receipt({ erasure }: { erasure: ApiErasure }) {
   const title = useRef<HTMLHeadingElement>(null)
   useEffect(() => title.current?.focus(), [])
   const counts = Object.entries(erasure.counts).map(([kind, count]) => [inWords(kind), formatNumber(count)])

@@ -6,16 +6,16 @@ import { exact, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.ts'
 import { Facts, Part } from '../shared/parts.tsx'
 import { may } from '../shared/person.ts'
-import type { ApiVisitor, LinkedSessionRow, One } from '../shared/types.ts'
+import type { ApiErasure, ApiVisitor, LinkedSessionRow, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Actions, splitForm } from './actions.tsx'
-import { type Erasure, Receipt } from './receipt.tsx'
+import { Receipt } from './receipt.tsx'
 import { TimeLine } from './time-line.tsx'
 import './visitors.css'
 
 /** One visitor: who it is, its sessions and how they are linked, and what can be done about it. */
 export function VisitorPage({ id }: { id: string }) {
-  const [erasure, setErasure] = useState<Erasure | null>(null)
+  const [erasure, setErasure] = useState<ApiErasure | null>(null)
   return (
     <>
       <p>
@@ -26,7 +26,7 @@ export function VisitorPage({ id }: { id: string }) {
   )
 }
 
-function Present({ id, erased }: { id: string; erased: (erasure: Erasure) => void }) {
+function Present({ id, erased }: { id: string; erased: (erasure: ApiErasure) => void }) {
   const named = encodeURIComponent(id)
   const paths = {
     visitor: `/v1/fingerprints/${named}`,
