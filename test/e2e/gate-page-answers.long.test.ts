@@ -122,10 +122,14 @@ describe('what cannot be decided', () => {
   })
 
   test('too many pages: it says how long it waits, and goes on by itself', async () => {
-    const { page } = await open({ consent: [refused(429, 'gate.rate_limit', 1), ok(consent())] })
+    const { page } = await open(
+      { consent: [refused(429, 'gate.rate_limit', 600), ok(consent())] },
+      { init: (opened) => opened.clock.install() },
+    )
     await shows(page, 'One moment, please')
-    expect(await page.getByRole('main').textContent()).toContain('again in 1 second.')
+    expect(await page.getByRole('main').textContent()).toContain('again in 10 minutes.')
     await screenshot(page, 'rate-limited-page')
+    await page.clock.fastForward(600_000)
     await shows(page, /Create an account/)
   })
 
@@ -291,8 +295,11 @@ describe('approving', () => {
   })
 
   test('a page that comes to the front learns what happened elsewhere, and is left as it was otherwise', async () => {
+    // Not one after the other: a page that is slow to open is in front once more, and asks by itself.
+    const first = consent()
+    let answered = ok(first)
     const { page } = await open({
-      consent: [ok(consent()), ok(consent({ approve_token: 'gtapr_newer' })), ended('declined')],
+      consent: () => answered,
       approve: [refused(403, 'gate.bot_detected')],
     })
     await reviewed(page)
@@ -301,9 +308,11 @@ describe('approving', () => {
     await notice.waitFor()
     const focused = () => page.evaluate('document.activeElement.id')
     await expect.poll(focused).toBe('approve')
+    answered = ok({ ...first, approve_token: 'gtapr_newer' })
     await toFront(page)
     expect(await notice.isVisible()).toBe(true)
     await expect.poll(focused).toBe('approve')
+    answered = ended('declined')
     await toFront(page)
     await shows(page, 'Declined')
   })

@@ -78,7 +78,8 @@ export const ended = (status: string, kind = 'signup'): Answer => ({
 export const lost: Answer = { status: 0, lost: true }
 
 interface Answers {
-  consent?: Answer[]
+  /** A function is called for each request, where it may be asked more often than the test says. */
+  consent?: Answer[] | (() => Answer)
   approve?: Answer[]
   cancel?: Answer[]
 }
@@ -165,7 +166,8 @@ async function open(
     if (request.method() === 'POST' && pathname.startsWith('/v1/gate/'))
       posted.push({ path: pathname.split('/').at(-1) + search, body: request.postData() })
   })
-  for (const [name, list] of Object.entries(answers)) await answer(page, name, [...list])
+  for (const [name, given] of Object.entries(answers))
+    await answer(page, name, typeof given === 'function' ? given : oneAfterTheOther(given))
   if (!observed) {
     await page.addInitScript(`
       const now = performance.now.bind(performance)
@@ -182,9 +184,14 @@ async function open(
   return { page, posted, requested }
 }
 
-async function answer(page: Page, name: string, list: Answer[]): Promise<void> {
+function oneAfterTheOther(given: Answer[]): () => Answer | undefined {
+  const list = [...given]
+  return () => (list.length > 1 ? list.shift() : list[0])
+}
+
+async function answer(page: Page, name: string, answerOf: () => Answer | undefined): Promise<void> {
   await page.route(`**/v1/gate/sessions/*/${name}*`, (route) => {
-    const next = list.length > 1 ? list.shift() : list[0]
+    const next = answerOf()
     return next && !next.lost ? fulfil(route, next) : route.abort('connectionfailed')
   })
 }
