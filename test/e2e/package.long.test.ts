@@ -97,6 +97,8 @@ describe('the package, installed in an empty folder', () => {
     const assets = [
       '/docs/api/static/swagger-ui-bundle.js',
       '/docs/api/static/start.js',
+      '/docs/api/static/theme.css',
+      '/docs/guide/pictures/console-session.png',
       '/gate/assets/main.js',
     ]
     for (const page of [...pages, ...docs, ...assets, '/gate/assets/consent.css', '/readyz'])
