@@ -27,7 +27,7 @@ test('a newcomer sees their own session explained, by the steps of the guide', a
   const context = await openHeadless(profile)
   try {
     const page = await context.newPage()
-    await page.setViewportSize({ width: 1120, height: 700 })
+    await page.setViewportSize({ width: 1120, height: 780 })
     const { quoted, pictures } = await guideWalk()
     expect(await walk(page, loginLinkOf(tidegate))).toEqual({ quoted, pictures })
     for (const picture of pictures)
