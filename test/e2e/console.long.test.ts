@@ -186,6 +186,20 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
   }
 })
 
+test('snippets have the key and the address of the server in them, and are copied', async () => {
+  await context.grantPermissions(['clipboard-write'])
+  await open('live/settings')
+  const { publishable_key } = tidegate.credentials.live
+  const parts = page.locator('section.part', { has: page.getByRole('heading', { name: 'Send sessions' }) })
+  await parts.getByText(`import { start } from '${tidegate.baseUrl}/t.js'`).waitFor()
+  await parts.getByText('Next', { exact: true }).click()
+  await parts
+    .getByText(`useTidegate({ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' })`)
+    .waitFor()
+  await parts.getByRole('button', { name: 'Copy' }).click()
+  await parts.getByRole('button', { name: 'Copied' }).waitFor()
+})
+
 test('the environment is in the address, and the other one has none of its sessions', async () => {
   await open('live/sessions')
   await rows().first().waitFor()
@@ -227,18 +241,4 @@ test('a key of one environment opens that one, and the other says that it was no
   await page.getByText('was not given the environment live').waitFor()
   await page.getByRole('link', { name: 'Go to test' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
-})
-
-test('snippets have the key and the address of the server in them, and are copied', async () => {
-  await context.grantPermissions(['clipboard-write'])
-  await open('live/settings')
-  const { publishable_key } = tidegate.credentials.live
-  const parts = page.locator('section.part', { has: page.getByRole('heading', { name: 'Send sessions' }) })
-  await parts.getByText(`import { start } from '${tidegate.baseUrl}/t.js'`).waitFor()
-  await parts.getByText('Next', { exact: true }).click()
-  await parts
-    .getByText(`useTidegate({ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' })`)
-    .waitFor()
-  await parts.getByRole('button', { name: 'Copy' }).click()
-  await parts.getByRole('button', { name: 'Copied' }).waitFor()
 })
