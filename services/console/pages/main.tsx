@@ -9,6 +9,7 @@ import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
 import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
 import { type LoggedInPerson, person } from './shared/person.ts'
+import { followTime } from './shared/span.ts'
 import { showAllText, visible } from './shared/visible.ts'
 import { Shell } from './shell/shell.tsx'
 import { VisitorPage } from './visitors/visitor.tsx'
@@ -71,6 +72,7 @@ function NotGiven({ environment }: { environment: string }) {
 }
 
 followLinks()
+followTime()
 showAllText()
 render(<Console />, document.body)
 await arrive()

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
 import { changedAt, mustBeNew, noteChange } from './changed.ts'
 import { person } from './person.ts'
+import { repeatAfter } from './repeat.ts'
 import { createSharedWork } from './shared-work.ts'
 
 interface Refused {
@@ -148,26 +149,11 @@ export function useAnswer<T>(
     }
     void ask()
     const repeat = () => document.visibilityState === 'visible' && mayRepeat() && ask()
-    const stop = everyMs ? repeatAfter(repeat, everyMs, slowsDown ? longestWait : everyMs) : () => {}
+    const stop = everyMs ? repeatAfter(repeat, { everyMs, slowsDown }) : () => {}
     return () => {
       ending.abort()
       stop()
     }
   }, [path, environment, everyMs, round])
   return { ...state, reload: () => setRound((before) => before + 1) }
-}
-
-const longestWait = 600_000
-
-/** Calls `repeat` after each wait, which is twice as long as the one before up to the longest one. */
-function repeatAfter(repeat: () => void, firstMs: number, longestMs: number): () => void {
-  let timer: ReturnType<typeof setTimeout>
-  const wait = (ms: number) => {
-    timer = setTimeout(() => {
-      repeat()
-      wait(Math.min(2 * ms, longestMs))
-    }, ms)
-  }
-  wait(firstMs)
-  return () => clearTimeout(timer)
 }

@@ -14,9 +14,15 @@ const minute = 60_000
 const thisMinute = () => Math.ceil(Date.now() / minute) * minute
 /** The end of this minute. Relative times end there, so that all requests of a minute ask for the same. */
 export const now = signal(thisMinute())
-setInterval(() => {
-  now.value = thisMinute()
-}, minute)
+
+/** Lets time go on while the page is visible, because each minute asks for everything that is shown. */
+export function followTime(): void {
+  const follow = () => {
+    if (document.visibilityState === 'visible') now.value = thisMinute()
+  }
+  setInterval(follow, minute)
+  document.addEventListener('visibilitychange', follow)
+}
 
 export interface TimeSpan {
   since: number
