@@ -72,7 +72,8 @@ const colors: Record<VerdictName, string> = { human: '--human', inconclusive: '-
 const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
 function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlot.Options {
-  const { span, buckets, interval, pointed, narrow } = props
+  const { buckets, interval, pointed } = props
+  const begin = buckets[0]?.at ?? 0
   const bars = Plotter.paths.bars?.({ size: [0.85, 60], align: 1 })
   const shared = { points: { show: false }, ...(bars && { paths: bars }) }
   const finished = (verdict: VerdictName) => ({ ...shared, fill: color(colors[verdict]), width: 0 })
@@ -99,7 +100,8 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
     axes: [
       {
         ...axis,
-        splits: (plot) => splits(plot).flatMap((at) => (at < span.since ? [] : [at / 1000])),
+        splits: (plot) => splits(plot).map((at) => at / 1000),
+        size: 30,
         values: (_, ticks) => ticks.map((at) => tick(at * 1000)),
       },
       {
@@ -109,12 +111,13 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
       },
     ],
     scales: {
-      x: { range: () => [span.since / 1000, span.until / 1000] },
+      // Of whole intervals, so that a day which has just begun is seen.
+      x: { range: () => [begin / 1000, (begin + buckets.length * interval.length) / 1000] },
       y: { range: (_, __, most) => [0, Math.max(most, 1)] },
     },
     series: [{}, ...drawnOrder.map(finished), ...drawnOrder.map(unfinished)],
     hooks: {
-      setSelect: [(plot) => select(plot, narrow)],
+      setSelect: [(plot) => select(plot, props)],
       setCursor: [(plot) => point(plot, props)],
       destroy: [
         () => {
@@ -154,10 +157,11 @@ function point(plot: uPlot, { buckets, interval, pointed }: PlotProps): void {
 const minute = 60_000
 
 // In whole minutes, as the fields of time have them.
-function select(plot: uPlot, narrow: PlotProps['narrow']): void {
+function select(plot: uPlot, { span, narrow }: PlotProps): void {
   const { left, width } = plot.select
   if (width < 4) return
-  const [since, until] = [left, left + width].map((x) => (plot.posToVal(x, 'x') * 1000) / minute)
-  if (since !== undefined && until !== undefined)
-    narrow(Math.floor(since) * minute, Math.ceil(until) * minute)
+  const minuteAt = (x: number) => (plot.posToVal(x, 'x') * 1000) / minute
+  const since = Math.max(span.since, Math.floor(minuteAt(left)) * minute)
+  const until = Math.min(span.until, Math.ceil(minuteAt(left + width)) * minute)
+  if (since < until) narrow(since, until)
 }
