@@ -105,7 +105,7 @@ test('text that would turn or hide what stands beside it is shown by the codes o
   expect(await page.getByLabel('Your id of the user').inputValue()).toBe(user)
   await page.goto(`${baseUrl}/console/live/sessions?columns=session,page,user`)
   await page.getByRole('button', { name: '\\u2069\\u202enna\\u200b' }).click()
-  await page.getByRole('link', { name: 'only this' }).click()
+  await page.getByRole('link', { name: 'Only this' }).click()
   await expect.poll(() => new URL(page.url()).searchParams.get('client_user_id')).toBe(user)
   await page.getByTitle(id).waitFor()
   expect(await page.locator('body').innerText()).not.toMatch(/\p{Bidi_Control}/u)

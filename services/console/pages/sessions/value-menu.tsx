@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefWith } from '../shared/address.ts'
+import { Copy } from '../shared/copy.tsx'
 import { added, type ChosenFilter, changesTo, chosenIn, type Field, filterTitles, only } from './fields.ts'
 
 interface ValueMenuProps {
@@ -40,11 +41,8 @@ interface MenuProps {
 }
 
 function Menu({ query, field, value, closed }: MenuProps) {
-  const [isCopied, setCopied] = useState(false)
   const chosen = chosenIn(query)
-  const hrefTo = (change: typeof added, isNot: boolean) =>
-    hrefWith(changesTo(change(chosen, { field, value, isNot } satisfies ChosenFilter)))
-  const copy = () => navigator.clipboard.writeText(value).then(() => setCopied(true), console.warn)
+  const hrefTo = (filters: readonly ChosenFilter[]) => hrefWith(changesTo(filters))
   return (
     <section
       class="value-menu panel"
@@ -53,15 +51,13 @@ function Menu({ query, field, value, closed }: MenuProps) {
       aria-label={`${filterTitles[field]} ${value}`}
       onToggle={({ newState }) => newState === 'closed' && closed()}
     >
-      <a href={hrefTo(only, false)} onClick={close}>
-        only this
+      <a href={hrefTo(only(chosen, { field, value, isNot: false }))} onClick={close}>
+        Only this
       </a>
-      <a href={hrefTo(added, true)} onClick={close}>
-        not this
+      <a href={hrefTo(added(chosen, { field, value, isNot: true }))} onClick={close}>
+        Not this
       </a>
-      <button type="button" onClick={copy}>
-        {isCopied ? 'copied' : 'copy'}
-      </button>
+      <Copy text={value} />
     </section>
   )
 }
@@ -77,8 +73,8 @@ function showBelow(menu: HTMLElement | null): void {
   const value = menu?.previousElementSibling?.getBoundingClientRect()
   if (!menu || !value) return
   menu.showPopover()
-  menu.querySelector('a')?.focus()
   const rightmost = document.documentElement.clientWidth - menu.offsetWidth - margin
   menu.style.left = `${Math.max(margin, Math.min(value.left, rightmost)) + window.scrollX}px`
   menu.style.top = `${value.bottom + window.scrollY}px`
+  menu.querySelector('a')?.focus()
 }
