@@ -76,5 +76,6 @@ function showBelow(menu: HTMLElement | null): void {
   const rightmost = document.documentElement.clientWidth - menu.offsetWidth - margin
   menu.style.left = `${Math.max(margin, Math.min(value.left, rightmost)) + window.scrollX}px`
   menu.style.top = `${value.bottom + window.scrollY}px`
+  menu.scrollIntoView({ block: 'nearest' })
   menu.querySelector('a')?.focus()
 }
