@@ -54,7 +54,8 @@ describe('sessions', () => {
     await open('live/sessions')
     await rows().first().waitFor()
     await page.getByRole('button', { name: '+ filter' }).click()
-    await page.getByRole('button', { name: /^bot/ }).click()
+    const adding = page.getByRole('region', { name: 'Add a filter' })
+    await adding.getByRole('button', { name: /^bot/ }).click()
     await expect.poll(() => new URL(page.url()).searchParams.get('verdict')).toBe('bot')
     await page.locator('body').press('j')
     await page
