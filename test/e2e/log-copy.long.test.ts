@@ -34,7 +34,7 @@ const devices = Array.from({ length: 10 }, (_, n) => n)
 const cleared = devices.filter((n) => n % 5 === 0)
 const names = [...projections.map(({ name }) => name), 'scoring']
 /** So many that a copy of them can be stopped half way. */
-const repeats = 20_000
+const repeats = 10_000
 
 describe('an installation that moves to Kafka', () => {
   let database: TestDatabase
