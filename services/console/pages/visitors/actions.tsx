@@ -2,7 +2,7 @@ import { hrefOf } from '../shared/address.ts'
 import { send } from '../shared/api.ts'
 import { Refusal, useChange } from '../shared/change.tsx'
 import { downloadJson } from '../shared/download.ts'
-import { formatNumber } from '../shared/format.ts'
+import { amount } from '../shared/format.ts'
 import { Part } from '../shared/parts.tsx'
 import { may, organizationPath } from '../shared/person.ts'
 import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
@@ -99,7 +99,7 @@ function Merge({ path, changed }: ChangeProps) {
   )
 }
 
-const sessions = (count: number) => (count === 1 ? '1 session is' : `${formatNumber(count)} sessions are`)
+const sessions = (count: number) => `${amount('session', count)} ${count === 1 ? 'is' : 'are'}`
 
 function Export({ id, path }: { id: string; path: string }) {
   const { run, failure } = useChange()

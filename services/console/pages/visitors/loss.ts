@@ -1,4 +1,4 @@
-import { formatNumber } from '../shared/format.ts'
+import { amount } from '../shared/format.ts'
 
 /** Members of a person's export that are counted. */
 export interface Exported {
@@ -18,10 +18,6 @@ export function lossInWords({ visitors, sessions }: Exported): string {
     'webhook delivery': events.reduce((sum, { deliveries }) => sum + deliveries, 0),
   }
   return Object.entries(counts)
-    .flatMap(([what, count]) =>
-      count === 0 ? [] : [`${formatNumber(count)} ${count === 1 ? what : several(what)}`],
-    )
+    .flatMap(([what, count]) => (count === 0 ? [] : [amount(what, count)]))
     .join(', ')
 }
-
-const several = (what: string): string => (what.endsWith('y') ? `${what.slice(0, -1)}ies` : `${what}s`)
