@@ -51,7 +51,8 @@ function postgresTestLog(): TestLog {
 
 function kafkaTestLog(addresses: string): TestLog {
   const opened: EventLog[] = []
-  const topicPrefix = `test-${randomBytes(6).toString('hex')}.`
+  const newPrefix = () => `test-${randomBytes(6).toString('hex')}.`
+  let topicPrefix = newPrefix()
   const brokers = addresses.split(',')
   return {
     name: 'kafka',
@@ -64,6 +65,8 @@ function kafkaTestLog(addresses: string): TestLog {
     async cleanup() {
       await closeAll(opened)
       await deleteTopics(brokers, topicPrefix)
+      // Brokers forget topics and groups some time after they were told to.
+      topicPrefix = newPrefix()
     },
   }
 }

@@ -54,22 +54,26 @@ async function launch(
   onDead: () => void,
 ): Promise<LogConsumer> {
   const state = { stopping: false }
-  const consumer = createConsumer(kafka, prefix + options.group)
+  const isStopping = () => state.stopping
+  const consumer = createConsumer(kafka, { groupId: prefix + options.group, isStopping })
   const onError = (error: unknown) => options.onError?.(error)
   const callersName = (topic: string) => topic.slice(prefix.length)
   const commits = createCommits(consumer, onError)
   const starts = createStartOffsets({ consumer, callersName, options })
-  const isStopping = () => state.stopping
   const handle = createAccumulator({ consumer, commits, starts, callersName, options, isStopping })
   const running = new Set<Promise<void>>()
+  let restart: PromiseWithResolvers<void> | undefined
 
   consumer.on(consumer.events.REBALANCING, () => commits.flush())
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    restart?.resolve()
     commits.clear()
     starts.assigned(payload.memberAssignment)
   })
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     onError(payload.error)
+    restart?.resolve()
+    restart = payload.restart ? Promise.withResolvers() : undefined
     if (!payload.restart && !state.stopping) onDead()
   })
 
@@ -77,6 +81,14 @@ async function launch(
     const work = handle(payload)
     running.add(work)
     await work.finally(() => running.delete(work))
+  }
+
+  // kafkajs loses sight of a consumer that is told to leave while it starts again: it would join later, and keep
+  // partitions that nobody reads.
+  async function leave(): Promise<void> {
+    await restart?.promise
+    await new Promise(setImmediate)
+    await consumer.disconnect()
   }
 
   try {
@@ -98,12 +110,15 @@ async function launch(
       starts.stop()
       await Promise.allSettled(running)
       await within(commits.flush(), stopTimeoutMs).catch(onError)
-      await within(consumer.disconnect(), stopTimeoutMs).catch(onError)
+      await within(leave(), stopTimeoutMs).catch(onError)
     },
   }
 }
 
-function createConsumer(kafka: Kafka, groupId: string): Consumer {
+function createConsumer(
+  kafka: Kafka,
+  { groupId, isStopping }: { groupId: string; isStopping: () => boolean },
+): Consumer {
   return kafka.consumer({
     groupId,
     // A killed member's partitions go to the others within both together and a second. Brokers allow no less than 6000,
@@ -114,6 +129,6 @@ function createConsumer(kafka: Kafka, groupId: string): Consumer {
     // With several brokers, one without records delays those of the others for this long.
     maxWaitTimeInMs: 250,
     allowAutoTopicCreation: false,
-    retry: { restartOnFailure: async () => true },
+    retry: { restartOnFailure: async () => !isStopping() },
   })
 }

@@ -1,10 +1,15 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect } from 'vitest'
+import { freePort } from '../../../infra/local/free-port.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 import { consumed, expectDown, record, topic } from '../../support/outage.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
 const { test } = needs('kafka-jars')
 const logger = pino({ level: 'silent' })
@@ -29,3 +34,53 @@ test('kafka: appends fail while the broker hangs; what is confirmed afterwards i
   await log.close()
   await broker.stop()
 }, 90_000)
+
+// They lie on three partitions.
+const values = ['1', '2', '3', '4', '5', '6']
+
+async function reading(log: EventLog, group: string) {
+  let seen: string[] = []
+  const handle = eachBatch(({ records }) => {
+    seen.push(...records.map(({ value }) => value.toString()))
+  })
+  const consumer = await log.consume({ group, topics: [topic], handle })
+  return {
+    ...consumer,
+    async hasAll() {
+      await eventually(() => expect(new Set(seen)).toEqual(new Set(values)), { timeoutMs: 60_000 })
+      seen = []
+    },
+  }
+}
+
+test('kafka: who is stopped while the broker is away takes no partition when it is back', async () => {
+  const [port, advertised] = [await freePort(), await freePort()]
+  const listeners = [{ name: 'FAR', protocol: 'PLAINTEXT', port, advertised }]
+  const broker = await startKafkaBroker({ logger, listeners })
+  const open = (brokers: string) => openKafkaLog({ brokers: [brokers], logger })
+  const [near, far] = [await open(broker.brokers), await open(`127.0.0.1:${advertised}`)]
+  await near.ensureTopics([{ topic, partitions: 3 }])
+  const appendAll = () => near.append(values.map(record))
+  const behindProxy = () => startTcpProxy(`tcp://127.0.0.1:${port}`, advertised)
+  const proxy = await behindProxy()
+  await appendAll()
+  // kafkajs crashes and starts again about every two seconds, so they leave at many times between.
+  const leaving = Array.from({ length: 16 }, (_, i) => ({ group: `leaving${i}`, afterMs: i * 500 }))
+  const left = await Promise.all(leaving.map(({ group }) => reading(far, group)))
+  const waiting = await Promise.all(['w0', 'w1', 'w2', 'w3'].map((group) => reading(far, group)))
+  await Promise.all([...left, ...waiting].map((consumer) => consumer.hasAll()))
+  await proxy.close()
+  const stops = left.map((consumer, i) => delay(leaving[i]?.afterMs).then(consumer.stop))
+  await delay(leaving.at(-1)?.afterMs)
+  const back = await behindProxy()
+  await Promise.all(stops)
+  await appendAll()
+  // By then those that were stopped would be back too.
+  await Promise.all(waiting.map((consumer) => consumer.hasAll()))
+  const next = await Promise.all(leaving.map(({ group }) => reading(near, group)))
+  await Promise.all(next.map((consumer) => consumer.hasAll()))
+  await Promise.all(next.map((consumer) => consumer.stop()))
+  await Promise.all([near.close(), far.close()])
+  await back.close()
+  await broker.stop()
+}, 240_000)
