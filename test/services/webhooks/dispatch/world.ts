@@ -25,7 +25,7 @@ import { ensureTopics, openProjectionWorld, silent } from '../../../support/proj
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
 const newKeyring = () => createKeyring(randomBytes(32).toString('base64'))
-const patience = { timeoutMs: 20_000 }
+const patience = { timeoutMs: 60_000 }
 
 export interface Endpoint {
   id: string
