@@ -1,7 +1,9 @@
+import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Reader, Response } from 'maxmind'
 import maxmind from 'maxmind'
-import type { IpVersion, Network } from '../../schemas/events.ts'
+import type { Network } from '../../schemas/events.ts'
+import { orUndefined } from '../text.ts'
 import type { AddressData } from './data/file.ts'
 import { type AddressRecords, listedOperators, recordsAt } from './data/read.ts'
 import { type Reputation, type ReputationList, reputationOf } from './data/reputation.ts'
@@ -72,14 +74,16 @@ export async function openNetwork(options: NetworkOptions): Promise<NetworkSourc
     missing,
     ...listsOf(addresses),
     lookup(address, at) {
-      const ip = plainAddress(address)
-      if (!isPublicAddress(ip)) return unknownNetwork(ip)
+      const read = readAddress(address)
+      const unknown = unknownNetwork(address, read)
+      if (!isPublic(read)) return unknown
+      const ip = read.toString()
       try {
         const own = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
         const listed = addresses && recordsAt(addresses(), ip)
-        return readNetwork(ip, at, { own, listed, reputation: reputationIn(lists(), ip) })
+        return readNetwork(unknown, at, { own, listed, reputation: reputationIn(lists(), ip) })
       } catch {
-        return { ...unknownNetwork(ip), status: 'error' }
+        return { ...unknown, status: 'error' }
       }
     },
   }
@@ -90,8 +94,8 @@ function listsOf(
 ): Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'> {
   return {
     botOperatorAt(address) {
-      const ip = plainAddress(address)
-      return addresses && isPublicAddress(ip) ? recordsAt(addresses(), ip).bot : null
+      const read = readAddress(address)
+      return addresses && isPublic(read) ? recordsAt(addresses(), read.toString()).bot : null
     },
     listedOperators: () => (addresses ? listedOperators(addresses()) : new Set()),
   }
@@ -100,7 +104,7 @@ function listsOf(
 export const noNetwork: NetworkSource = {
   missing: missingSettings({}),
   ...listsOf(undefined),
-  lookup: (address) => unknownNetwork(plainAddress(address)),
+  lookup: (address) => unknownNetwork(address, readAddress(address)),
 }
 
 async function openDatabase(path: string | undefined) {
@@ -122,7 +126,11 @@ interface Records {
 const reputationIn = (lists: readonly ReputationList[], ip: string): Reputation | undefined =>
   lists.length > 0 ? reputationOf(lists, ip) : undefined
 
-function readNetwork(ip: string, at: number, { own, listed, reputation }: Records): AddressNetwork {
+function readNetwork(
+  unknown: AddressNetwork,
+  at: number,
+  { own, listed, reputation }: Records,
+): AddressNetwork {
   const { anonymous } = own
   const city = own.city === undefined ? listed?.city : own.city
   const asn = own.asn === undefined ? listed?.asn : own.asn
@@ -134,9 +142,9 @@ function readNetwork(ip: string, at: number, { own, listed, reputation }: Record
     reputation_lists: reputation,
   }
   const sources = ipSources.filter((source) => searched[source] !== undefined)
-  if (sources.length === 0) return unknownNetwork(ip)
+  if (sources.length === 0) return unknown
   const known: AddressNetwork = {
-    ...unknownNetwork(ip),
+    ...unknown,
     sources,
     status: knowsAnonymity(sources) ? 'ready' : 'skipped',
     location: city ? locationOf(city) : null,
@@ -183,10 +191,10 @@ function summaryOf({ anonymity, reputation, location, routing }: Network): strin
   return operator ? `This IP belongs to ${operator}.` : null
 }
 
-function unknownNetwork(ip: string): AddressNetwork {
+function unknownNetwork(address: string, read: ReadAddress | undefined): AddressNetwork {
   return {
-    ip_address: ip || null,
-    ip_version: ipVersion(ip),
+    ip_address: read?.toString() ?? (address || null),
+    ip_version: read?.kind() ?? null,
     status: 'skipped',
     summary: null,
     location: null,
@@ -199,19 +207,18 @@ function unknownNetwork(ip: string): AddressNetwork {
   }
 }
 
-function ipVersion(ip: string): IpVersion | null {
-  return ipaddr.isValid(ip) ? ipaddr.parse(ip).kind() : null
-}
+type ReadAddress = ipaddr.IPv4 | ipaddr.IPv6
+
+// IPv4 where IPv6 only carries it; undefined for what is not an address. To read one takes longer than to search for it.
+const readAddress = (ip: string): ReadAddress | undefined => orUndefined(() => ipaddr.process(ip))
 
 /** The address as people write it: IPv4 where IPv6 only carries it (`::ffff:203.0.113.9`), else unchanged. */
-export function plainAddress(ip: string): string {
-  return ipaddr.isValid(ip) ? ipaddr.process(ip).toString() : ip
-}
+export const plainAddress = (ip: string): string => readAddress(ip)?.toString() ?? ip
 
 /** The network that an address is in: IPv4 /24, IPv6 /48 in hex; null for what is not an address. */
 export function networkPrefix(ip: string): string | null {
-  if (!ipaddr.isValid(ip)) return null
-  const address = ipaddr.process(ip)
+  const address = readAddress(ip)
+  if (!address) return null
   const bytes = address.toByteArray()
   if (address.kind() === 'ipv4') return bytes.slice(0, 3).join('.')
   return Buffer.from(bytes.slice(0, 6)).toString('hex')
@@ -219,22 +226,18 @@ export function networkPrefix(ip: string): string | null {
 
 /** The address of that network: `203.0.113.0`, `2001:db8:7::`. What is no address stays as it is. */
 export function shortenedAddress(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip
-  const address = ipaddr.process(ip)
+  const address = readAddress(ip)
+  if (!address) return ip
   const prefixBytes = address.kind() === 'ipv4' ? 3 : 6
   const bytes = address.toByteArray().map((byte, i) => (i < prefixBytes ? byte : 0))
   return ipaddr.fromByteArray(bytes).toString()
 }
 
 /** Whether it is an address of this machine itself. */
-export function isLoopback(ip: string): boolean {
-  return ipaddr.isValid(ip) && ipaddr.process(ip).range() === 'loopback'
-}
+export const isLoopback = (ip: string): boolean => readAddress(ip)?.range() === 'loopback'
 
 // Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges.
-function isPublicAddress(ip: string): boolean {
-  return ipaddr.isValid(ip) && ipaddr.parse(ip).range() === 'unicast'
-}
+const isPublic = (read: ReadAddress | undefined): read is ReadAddress => read?.range() === 'unicast'
 
 // The space that IANA assigns addresses from; every other IPv6 address is special or not in use. RFC 4291, section 2.4
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
@@ -244,7 +247,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
  * decimal numbers (no `127.1`, `0x7f000001`, `010.0.0.1`), and IPv6 has no zone (no `%eth0`).
  */
 export function isPublicAddressInFull(text: string): boolean {
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return isPublicAddress(text)
-  if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return false
-  return isPublicAddress(text) && ipaddr.IPv6.parse(text).match(globalUnicast)
+  const read = readAddress(text)
+  if (!isPublic(read)) return false
+  return read instanceof ipaddr.IPv4 ? isIPv4(text) : !text.includes('%') && read.match(globalUnicast)
 }

@@ -50,7 +50,7 @@ export function routingOf(record: IpRecord): Network['routing'] {
  * dev.maxmind.com/geoip/docs/databases/anonymous-ip
  */
 export function anonymityOf(records: IpRecord[], listed?: IpRecord): Network['anonymity'] {
-  const places = records.flatMap((record) => [record, memberAt(record, 'traits')])
+  const places = records.flatMap((record) => [record, memberAt(record, 'traits')]).filter((place) => place)
   const says = (name: string) => places.some((place) => memberAt(place, name) === true)
   const providers = places.map((place) => textAt(place, 'provider_name'))
   return {
@@ -100,10 +100,13 @@ export function numberAt(record: unknown, path: string): number | null {
 }
 
 export function memberAt(record: unknown, path: string): unknown {
-  let value = record
-  for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
-    value = Reflect.get(value, name)
-  }
-  return value
+  const dot = path.indexOf('.')
+  if (dot < 0) return ownMember(record, path)
+  const inner = ownMember(record, path.slice(0, dot))
+  return inner === undefined ? undefined : memberAt(inner, path.slice(dot + 1))
 }
+
+const ownMember = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined

@@ -16,11 +16,14 @@ export interface ReceivedRequest {
 
 /** Lines of one name are one value with commas between them. Undefined without any. RFC 9421, section 2.1 */
 export function fieldValue({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
-  const values = rawHeaders.filter(
-    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name,
-  )
-  return values.length === 0 ? undefined : values.map((value) => value.trim()).join(', ')
+  const values: string[] = []
+  for (let i = 1; i < rawHeaders.length; i += 2)
+    if (isNamed(rawHeaders[i - 1], name)) values.push(rawHeaders[i]?.trim() ?? '')
+  return values.length === 0 ? undefined : values.join(', ')
 }
+
+// Lengths first, because most headers are others.
+const isNamed = (header = '', name: string) => header.length === name.length && header.toLowerCase() === name
 
 export interface SignatureField {
   label: string

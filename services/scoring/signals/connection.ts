@@ -41,8 +41,7 @@ function zoneDiffers({ snapshot, network }: Facts): boolean {
 
 /** Not where people come through VPNs, relays and gateways of companies, whoever hosts those. */
 export function isHosted({ anonymity, routing }: Facts['network']): boolean {
-  const isOfPeople = anonymity.vpn || anonymity.relay || isPrivateEgress(routing.asn)
-  return anonymity.hosting && !isOfPeople
+  return anonymity.hosting && !anonymity.vpn && !anonymity.relay && !isPrivateEgress(routing.asn)
 }
 
 export const networkSignals = signals({
