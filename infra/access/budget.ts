@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import { ApiError } from '../errors/errors.ts'
 import type { Clock } from '../ids.ts'
+import { createLru } from '../lru.ts'
 
 /** What each key, such as a source, may spend in this process. */
 export interface Budget {
@@ -27,7 +27,7 @@ export function createBudget({
 }): Budget {
   const intervalMs = 1000 / perSecond
   const windowMs = burst * intervalMs
-  const fullAt = new LRUCache<string, number>({ max: maxKeys })
+  const fullAt = createLru<string, number>(maxKeys)
   return {
     spend(key, cost = 1) {
       const now = clock()

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestPayload } from 'fastify'
-import { LRUCache } from 'lru-cache'
 import type { KeyType } from '../../schemas/events.ts'
 import { isObject } from '../../schemas/lenient.ts'
 import { ApiError } from '../errors/errors.ts'
 import type { Clock, OrganizationId } from '../ids.ts'
+import { createLru } from '../lru.ts'
 import { parsedJson } from '../text.ts'
 import { type Budget, overBudget } from './budget.ts'
 import { createFairShare, type FairShare } from './fair-share.ts'
@@ -80,7 +80,7 @@ export function createCharges(options: ChargeOptions) {
     throw error
   }
 
-  const shares = new LRUCache<OrganizationId, FairShare>({ max: maxShared })
+  const shares = createLru<OrganizationId, FairShare>(maxShared)
   function shareOf(organizationId: OrganizationId): FairShare {
     const share = shares.get(organizationId) ?? createFairShare({ clock, windowMs })
     shares.set(organizationId, share)

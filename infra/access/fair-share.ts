@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../ids.ts'
+import { createLru } from '../lru.ts'
 
 /** What all parties together requested and got in the window. */
 export interface Totals {
@@ -27,7 +27,7 @@ export function createFairShare({
   windowMs: number
   maxParties?: number
 }) {
-  const parties = new LRUCache<string, Totals & { at: number }>({ max: maxParties })
+  const parties = createLru<string, Totals & { at: number }>(maxParties)
 
   function decayed({ requested, granted, at }: Totals & { at: number }) {
     const now = clock()

@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache'
 import { lookupHashes, parseApiKey } from '../crypto/api-keys.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { createConcurrencyLimit } from '../flow/limit.ts'
 import type { Clock } from '../ids.ts'
+import { createLru } from '../lru.ts'
 import { type Budget, createBudget, overBudget } from './budget.ts'
 import type { KeyRecord } from './principal.ts'
 import { sourceOf } from './source.ts'
@@ -37,8 +37,8 @@ const turnTimeoutMs = 5000
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createBudget({ clock }), onKeyLookup } = options
-  const known = new LRUCache<string, Answer>({ max: maxKeys })
-  const unknown = new LRUCache<string, Answer>({ max: maxKeys })
+  const known = createLru<string, Answer>(maxKeys)
+  const unknown = createLru<string, Answer>(maxKeys)
   const running = new Map<string, Promise<KeyRecord | undefined>>()
   const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })

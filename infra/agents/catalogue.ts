@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
+import { createLru } from '../lru.ts'
 import document from './catalogue.json' with { type: 'json' }
 
 export const agentPurposes = [
@@ -48,7 +48,7 @@ for (const entry of catalogue) {
 for (const some of byFirstWord.values()) some.sort((one, other) => other.name.length - one.name.length)
 
 // Few strings make up most of the traffic. Null where nothing is known.
-const found = new LRUCache<string, { entry: CatalogueEntry | null }>({ max: 2000 })
+const found = createLru<string, { entry: CatalogueEntry | null }>(2000)
 // What is behind is no name: real ones have 200 to 300 characters.
 const maxRead = 1000
 

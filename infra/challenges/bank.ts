@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { MasterKey } from '../crypto/keyring.ts'
+import { createLru } from '../lru.ts'
 import type { EngineQuestion } from '../wire/collect/protocol.ts'
 import { pickPlaces, timesReplaced } from './pick.ts'
 
@@ -45,7 +45,7 @@ export function bankNumbersOf(challenge: string, openedAt: number): number[] {
   return places.map((place) => bankNumberAt(place, openedAt))
 }
 
-const made = new LRUCache<number, EngineQuestion>({ max: 2 * bankSize })
+const made = createLru<number, EngineQuestion>(2 * bankSize)
 
 /** The question of a number. Every process with the master key makes the same one. */
 export function bankQuestion(number: number, master: MasterKey): EngineQuestion {

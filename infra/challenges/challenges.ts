@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../lru.ts'
 import type { CanvasChallenge, CanvasOp, EngineAnswer, EngineQuestion } from '../wire/collect/protocol.ts'
 import recorded from './known-answers.json' with { type: 'json' }
 import { pickPlaces, timesReplaced } from './pick.ts'
@@ -142,7 +142,7 @@ export function recordedAnswer(version: EngineVersion, question: number): string
   return answers.get(question)
 }
 
-const byEngine = new LRUCache<string, Map<number, string | undefined>>({ max: 200 })
+const byEngine = createLru<string, Map<number, string | undefined>>(200)
 
 /** Whether an engine's own answers are known, of some version of it. */
 export const isRecorded = ({ family }: EngineVersion): boolean => versions[family].length > 0

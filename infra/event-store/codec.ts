@@ -1,5 +1,4 @@
 import type avro from 'avsc'
-import { LRUCache } from 'lru-cache'
 import {
   type Actor,
   type Cause,
@@ -11,6 +10,7 @@ import {
 import { unavailable } from '../errors/errors.ts'
 import type { Random } from '../ids.ts'
 import { type LogRecord, type NewRecord, type Position, placeName } from '../log/port.ts'
+import { createLru } from '../lru.ts'
 import type { DataKeys } from './data-keys.ts'
 import {
   committedIds,
@@ -115,7 +115,7 @@ interface Sealed {
  */
 export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) {
   const { schemas = committedSchemas, sealing } = options
-  const recent = new LRUCache<string, Recent>({ max: mostRecent })
+  const recent = createLru<string, Recent>(mostRecent)
   // What this codec encrypted, by the encoded event: the embedded log hands over what was appended.
   const sealedHere = new WeakMap<Buffer, Buffer>()
   const byId = new Map<number, Known>()

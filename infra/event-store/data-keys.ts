@@ -1,11 +1,11 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Keyring } from '../crypto/keyring.ts'
 import { dataKeyBytes } from '../crypto/sealing.ts'
 import { unavailable } from '../errors/errors.ts'
 import { createGroupCommit } from '../flow/group-commit.ts'
 import { type Clock, type Random, type SessionId, timeOrderedId } from '../ids.ts'
+import { createLru } from '../lru.ts'
 import type { Part } from '../postgres/arrays.ts'
 import {
   type DataKeyRow,
@@ -82,7 +82,7 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
     ...{ ttl: unusedMs, ttlAutopurge: true, updateAgeOnGet: true },
     ...{ perf: { now: clock }, ttlResolution: 0 },
   }
-  const known = new LRUCache<string, { key: KeyObject | null }>({ max, ...lasting })
+  const known = createLru<string, { key: KeyObject | null }>(max, lasting)
   const unstored = new Map<string, DataKeyRow>()
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
   const prefetch = createPrefetch({ make: drawStored, clock })

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../infra/ids.ts'
+import { createLru } from '../../infra/lru.ts'
 
 /** Sessions that this process opened and whose first decision nobody can read yet. */
 export interface Begun {
@@ -21,7 +21,7 @@ const maxSessions = 100_000
 export function createBegun(clock: Clock): Begun {
   // Both are in the order of time, so that abandoned sessions come first.
   const sessions = new Map<string, number>()
-  const awaited = new LRUCache<string, string>({ max: maxSessions })
+  const awaited = createLru<string, string>(maxSessions)
   let decided = { count: 0, at: clock() }
 
   function recent(): { count: number; at: number } {

@@ -1,8 +1,9 @@
 import { hash, type KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
+import { createLru } from '../../infra/lru.ts'
 import { type BodyKind, sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import {
   agreeDocumentKeys,
@@ -51,7 +52,7 @@ export interface DocumentCache {
 
 /** Holds up to `max` documents. Losing one costs a key agreement, and storing a repeat once more. */
 export function createDocumentCache(max: number): DocumentCache {
-  return { documents: new LRUCache({ max }), serverKeys: createServerKeys() }
+  return { documents: createLru(max), serverKeys: createServerKeys() }
 }
 
 export function createDocumentState(

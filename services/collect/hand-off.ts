@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError, unavailable } from '../../infra/errors/errors.ts'
 import { createRowWaiter } from '../../infra/flow/row-waiter.ts'
 import type { Clock, KeyId } from '../../infra/ids.ts'
+import { createLru } from '../../infra/lru.ts'
 import { maxRecipients } from '../../infra/wire/sealed-token.ts'
 import {
   decisionOf,
@@ -122,7 +122,7 @@ interface RecipientsOptions {
 
 /** Hashes of the secret keys that can open tokens of an organization in an environment. */
 export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
-  const known = new LRUCache<string, { hashes: Promise<string[]>; expiresAt: number }>({ max: 10_000 })
+  const known = createLru<string, { hashes: Promise<string[]>; expiresAt: number }>(10_000)
 
   async function load(tenant: Tenant): Promise<string[]> {
     const keys = await findKeys(tenant)

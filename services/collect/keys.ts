@@ -1,6 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
+import { createLru } from '../../infra/lru.ts'
 import { agreeKeys, privateKeyOf, publicKeyOf } from '../../infra/wire/collect/node-keys.ts'
 import { type DocumentAddress, keyBytes } from '../../infra/wire/collect/protocol.ts'
 
@@ -27,7 +27,7 @@ const cachedKeyPairs = 100
  * open. Documents still have keys of their own, by their client's key and the salt.
  */
 export function createServerKeys(): ServerKeys {
-  const known = new LRUCache<string, ServerKeyPair>({ max: cachedKeyPairs })
+  const known = createLru<string, ServerKeyPair>(cachedKeyPairs)
   return (master, openedAt) => {
     const epoch = Math.floor(openedAt / epochMs)
     const name = `${master.id} ${epoch}`

@@ -1,10 +1,10 @@
-import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import { bankIdOf, bankNumberAt, bankNumberOf, frequentSize } from '../../infra/challenges/bank.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
+import { createLru } from '../../infra/lru.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import {
@@ -60,7 +60,7 @@ interface Bank {
 export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): LearnedAnswers {
   const byQuestion = [...Map.groupBy(rows, keyOf)]
   const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
-  const right = new LRUCache<string, { digests: ReadonlySet<string> | null }>({ max: 100_000 })
+  const right = createLru<string, { digests: ReadonlySet<string> | null }>(100_000)
   const known = new Map<string, boolean>()
 
   function digestsOf(key: string, tag: string): ReadonlySet<string> | null {

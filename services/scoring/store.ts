@@ -1,5 +1,6 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import type { Position } from '../../infra/log/port.ts'
+import { createLru } from '../../infra/lru.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Statement, Tx } from '../../infra/postgres/pool.ts'
 import { writeRows } from '../../infra/postgres/table.ts'
@@ -29,7 +30,7 @@ export type WrittenStates = LRUCache<string, WrittenState>
 // Some kilobytes each.
 const mostWritten = 2000
 
-export const createWrittenStates = (): WrittenStates => new LRUCache({ max: mostWritten })
+export const createWrittenStates = (): WrittenStates => createLru(mostWritten)
 
 /** Remembers written states, but for those of ended sessions, which are seldom read again. */
 export function noteWritten(

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../ids.ts'
+import { createLru } from '../../lru.ts'
 import {
   advance,
   applyAnswer,
@@ -183,7 +183,7 @@ function createKnownBuckets(maxBuckets: number) {
   const active = new Set<KnownBucket>()
   // The sweep reports what a forgotten bucket owes, unless too many wait for that.
   const dispose = (bucket: KnownBucket) => void (active.size > 3 * maxBuckets && active.delete(bucket))
-  const createMap = () => new LRUCache<RateLimitRequest['owner'], KnownBucket>({ max: maxBuckets, dispose })
+  const createMap = () => createLru<RateLimitRequest['owner'], KnownBucket>(maxBuckets, { dispose })
   const known: Record<BucketName, ReturnType<typeof createMap>> = {
     secret: createMap(),
     publishable: createMap(),

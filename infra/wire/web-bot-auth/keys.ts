@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { isObject } from '../../../schemas/lenient.ts'
+import { createLru } from '../../lru.ts'
 import { parsedJson } from '../../text.ts'
 
 /** An Ed25519 public key by its thumbprint (RFC 7638, RFC 8037): base64url of 32 bytes each. */
@@ -41,7 +41,7 @@ export function isSignedBy(x: string, { base, bytes }: { base: string; bytes: Bu
 }
 
 // To read a key takes as long as to verify by it.
-const read = new LRUCache<string, KeyObject>({ max: 1000 })
+const read = createLru<string, KeyObject>(1000)
 
 function keyOf(x: string): KeyObject {
   const key = read.get(x) ?? createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })

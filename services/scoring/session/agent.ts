@@ -1,6 +1,6 @@
 import Bowser from 'bowser'
 import { isbot } from 'isbot'
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../../infra/lru.ts'
 
 export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
 export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
@@ -63,7 +63,7 @@ const nobody: Agent = {
 }
 
 // Parsing is a pure function of the string, costly, and few strings make up most of the traffic.
-const parsed = new LRUCache<string, Agent>({ max: 2000 })
+const parsed = createLru<string, Agent>(2000)
 
 export function readAgent(userAgent: string): Agent {
   if (!userAgent) return nobody

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import {
   answersAsAnother,
@@ -11,6 +10,7 @@ import {
   recordedAnswer,
 } from '../../../infra/challenges/challenges.ts'
 import { isSameText } from '../../../infra/crypto/same-text.ts'
+import { createLru } from '../../../infra/lru.ts'
 import {
   type AnswerKey,
   type Answers,
@@ -206,7 +206,7 @@ function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
 }
 
 // By challenge, because each batch of a document needs its questions again.
-const cachedQuestions = new LRUCache<string, EngineQuestion[]>({ max: 2000 })
+const cachedQuestions = createLru<string, EngineQuestion[]>(2000)
 
 function recordedQuestions({ challenge }: DocumentState): EngineQuestion[] {
   if (challenge === '') return []

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { engineVersionOf } from '../../../infra/challenges/challenges.ts'
+import { createLru } from '../../../infra/lru.ts'
 import type { Platform } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import type { Engine } from './agent.ts'
@@ -196,7 +196,7 @@ function evalOfAnother({ engine }: Snapshot): boolean {
   return length !== undefined && engine.eval_length !== null && engine.eval_length !== length
 }
 
-const zones = new LRUCache<string, boolean>({ max: 1000 })
+const zones = createLru<string, boolean>(1000)
 
 // Whether the data of this server has the zone, which is newer than that of most browsers.
 function isZone(name: string): boolean {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import { type ComponentName, component, components, type Profile } from './profile.ts'
@@ -17,7 +17,7 @@ const mostScopes = 50
 
 /** Counts once a minute for each scope that is asked for. */
 export function createCommonness(db: Db): (scope: DataScope) => Promise<Commonness> {
-  const counted = new LRUCache<string, Promise<Commonness>>({ max: mostScopes, ttl: cachedMs })
+  const counted = createLru<string, Promise<Commonness>>(mostScopes, { ttl: cachedMs })
   return (scope) => {
     const name = `${scope.organizationId} ${scope.environment}`
     const known = counted.get(name)

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Clock } from '../../../infra/ids.ts'
+import { createLru } from '../../../infra/lru.ts'
 import type { PostOutcome, WebhookClient } from '../../../infra/safe-http/client.ts'
 import { webhookBody } from '../../../infra/wire/webhooks/events.ts'
 import { liveSecrets, openSigningSecret, signatureHeaders } from '../../../infra/wire/webhooks/signature.ts'
@@ -52,7 +52,7 @@ const maxRemembered = 10_000
 
 /** Caches the secrets that were used last: opening one costs more than the signature itself. */
 export function createSigningSecrets(keyring: Keyring) {
-  const opened = new LRUCache<string, string>({ max: maxRemembered })
+  const opened = createLru<string, string>(maxRemembered)
   return {
     open(endpointId: string, sealed: Buffer): string {
       const name = `${endpointId} ${sealed.toString('base64')}`

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../../../infra/lru.ts'
 import { type DueEndpoint, maxPerEndpoint, type Quota } from '../queue.ts'
 
 export const maxRequests = 256
@@ -66,7 +66,7 @@ export function createConcurrencyLimits({
   capacity = maxRequests,
   now = () => performance.now(),
 } = {}): ConcurrencyLimits {
-  const endpoints = new LRUCache<string, Endpoint>({ max: maxRemembered })
+  const endpoints = createLru<string, Endpoint>(maxRemembered)
   let quotasGranted = 0
 
   const endpointOf = (id: string) => endpoints.get(id) ?? unknown

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
+import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { activeServicesAt } from '../../../projections/gate/queries.ts'
@@ -41,7 +41,7 @@ export function createGiveUp({
 }): GiveUp {
   const decide = decideAs({ type: 'service', id: 'webhooks' })
   const judging = new Set<Promise<void>>()
-  const checked = new LRUCache<string, true>({ max: 10_000, ttl: checkEveryMs })
+  const checked = createLru<string, true>(10_000, { ttl: checkEveryMs })
 
   async function reasonFor({ endpoint, outcome }: JudgedAttempt): Promise<EndpointFlaggedReason | undefined> {
     const isGone = outcome.kind === 'response' && outcome.status === goneStatus

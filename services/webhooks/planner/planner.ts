@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { type CaughtUp, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
@@ -9,6 +8,7 @@ import { type EventBatch, EventFailed } from '../../../infra/event-store/event-b
 import type { Skips } from '../../../infra/event-store/skips.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
+import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
@@ -121,9 +121,9 @@ function createRaising({
   codec,
   caughtUp,
 }: Pick<PlannerOptions, 'log' | 'pool' | 'codec'> & { caughtUp: CaughtUp }) {
-  const settled = new LRUCache<string, true>({ max: maxRemembered })
+  const settled = createLru<string, true>(maxRemembered)
   // All processes are notified of a change when whoever made it is; the time bounds what they miss.
-  const unsubscribed = new LRUCache<string, true>({ max: maxRemembered, ttl: unsubscribedMs })
+  const unsubscribed = createLru<string, true>(maxRemembered, { ttl: unsubscribedMs })
   let changes = 0
 
   async function findDue(pending: EventCandidate[]): Promise<Due[]> {
