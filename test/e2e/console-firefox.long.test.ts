@@ -1,11 +1,12 @@
 import axe from 'axe-core'
 import type { Browser, Page } from 'puppeteer-core'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { openFirefox } from '../support/firefox.ts'
+import { z } from 'zod'
+import { openFirefox, turnDark } from '../support/firefox.ts'
 import { needs } from '../support/needs.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
-const { test } = needs('firefox')
+const { describe, test } = needs('firefox')
 
 let tidegate: RunningTidegate
 let browser: Browser
@@ -31,12 +32,21 @@ afterAll(async () => {
 const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/live/${path}`)
 const hasParameter = (name: string) => new URL(page.url()).searchParams.has(name)
 
-test('one comes in by the link, and finds and opens the own session by keys alone', async () => {
+test('one comes in by the link, and finds, marks and closes the own session by keys alone', async () => {
   await open('sessions')
   await page.waitForSelector('table.rows tbody tr')
   await page.keyboard.press('j')
   await page.waitForSelector('aside[aria-label="Session"] h1')
   expect(hasParameter('open')).toBe(true)
+  await expect
+    .poll(async () => {
+      await page.keyboard.press('m')
+      return page.evaluate('document.activeElement.textContent')
+    })
+    .toBe('human')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('::-p-text(marked as bot)')
   await page.keyboard.press('Escape')
   await expect.poll(() => hasParameter('open')).toBe(false)
   await page.keyboard.press('/')
@@ -46,12 +56,36 @@ test('one comes in by the link, and finds and opens the own session by keys alon
   await page.waitForSelector('::-p-text(No session)')
 })
 
-test.each(['overview', 'sessions', 'webhooks', 'settings'])(
-  '%s has nothing that hinders people, and fits a phone',
-  async (path) => {
-    for (const width of [1280, 360]) {
+const listed = z.object({ data: z.array(z.object({ id: z.string() })) })
+
+async function newestOf(things: string): Promise<string> {
+  const headers = { authorization: `Bearer ${tidegate.credentials.live.secret_key}` }
+  const answer = await fetch(`${tidegate.baseUrl}/v1/${things}?limit=1`, { headers })
+  return listed.parse(await answer.json()).data[0]?.id ?? ''
+}
+
+describe.each([
+  ['light', [1280, 360]],
+  ['dark', [1280]],
+])('in %s', (scheme, widths) => {
+  beforeAll(async () => {
+    if (scheme === 'dark') await turnDark(browser)
+    await page.waitForFunction(`matchMedia('(prefers-color-scheme: ${scheme})').matches`)
+  })
+
+  test.each([
+    ['overview', ''],
+    ['sessions', ''],
+    ['sessions', 'sessions'],
+    ['visitors', ''],
+    ['visitors', 'fingerprints'],
+    ['webhooks', ''],
+    ['settings', ''],
+  ])('%s %s has nothing that hinders people, and fits', async (path, things) => {
+    const id = things && (await newestOf(things))
+    for (const width of widths) {
       await page.setViewport({ width, height: 800 })
-      await open(path)
+      await open(`${path}/${id}`)
       await page.waitForSelector('h1')
       await expect.poll(() => page.$$('.waiting, [aria-busy="true"]')).toEqual([])
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
@@ -61,7 +95,7 @@ test.each(['overview', 'sessions', 'webhooks', 'settings'])(
       )
       expect(violations).toEqual([])
     }
-  },
-)
+  })
+})
 
 test('nothing was complained of', () => expect(complaints).toEqual([]))

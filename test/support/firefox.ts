@@ -1,5 +1,7 @@
+import path from 'node:path'
 import puppeteer, { type Browser } from 'puppeteer-core'
 import { findProgram } from './needs/programs.ts'
+import { root } from './test-projects.ts'
 
 /**
  * Headless Firefox on a profile of its own, driven by puppeteer over WebDriver BiDi: playwright's Firefox is one that
@@ -9,4 +11,9 @@ export async function openFirefox(): Promise<Browser> {
   const file = findProgram('firefox-esr')
   if (!file) throw new Error('This needs Firefox: apt-get install firefox-esr')
   return puppeteer.launch({ browser: 'firefox', executablePath: file, headless: true, timeout: 90_000 })
+}
+
+/** All pages prefer dark from now on. An extension says it, because WebDriver BiDi in Firefox has no command for it. */
+export async function turnDark(browser: Browser): Promise<void> {
+  await browser.installExtension(path.join(root, 'test/fixtures/dark-extension'))
 }

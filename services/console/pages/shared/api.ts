@@ -105,6 +105,7 @@ export interface AnswerState<T> {
   /** Of the request that was answered last. */
   path: string
   failure: RequestFailure | undefined
+  /** Also where it is asked again, but not at each repetition, at which nothing is to flicker. */
   isLoading: boolean
   /** Asks again. */
   reload: () => void
@@ -134,7 +135,6 @@ export function useAnswer<T>(
   useEffect(() => {
     const ending = new AbortController()
     const ask = async () => {
-      setState((before) => ({ ...before, isLoading: true }))
       try {
         const data = await send<T>(path, { signal: ending.signal })
         setState({ path, data, failure: undefined, isLoading: false })
@@ -147,6 +147,7 @@ export function useAnswer<T>(
         }))
       }
     }
+    setState((before) => ({ ...before, isLoading: true }))
     void ask()
     const repeat = () => document.visibilityState === 'visible' && mayRepeat() && ask()
     const stop = everyMs ? repeatAfter(repeat, { everyMs, slowsDown }) : () => {}
