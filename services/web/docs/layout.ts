@@ -72,7 +72,7 @@ export function indexHtml(sections: DocsSection[], up: string): string {
   const parts = sections.map(({ title, entries }) => {
     const items = entries.map(
       ({ file, title: name, about }) =>
-        `<li><a href="${up}${addressOf(file)}">${escapeHtml(name)}</a> ${escapeHtml(about)}</li>`,
+        `<li><a href="${up}${addressOf(file)}">${escapeHtml(name)}</a>: ${escapeHtml(about)}</li>`,
     )
     return `<h2>${escapeHtml(title)}</h2><ul class="index">${items.join('')}</ul>`
   })

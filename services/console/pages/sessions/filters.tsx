@@ -26,11 +26,7 @@ export function Filters({ query, span }: { query: URLSearchParams; span: TimeSpa
       <button type="button" class="chip add" aria-expanded={adding} onClick={() => setAdding(!adding)}>
         + filter
       </button>
-      {chosen.length > 0 && (
-        <a class="clear" href={hrefWith(changesTo([]))}>
-          Clear all
-        </a>
-      )}
+      {chosen.length > 0 && <a href={hrefWith(changesTo([]))}>Clear all</a>}
       {adding && <AddFilter {...{ query, span }} done={() => setAdding(false)} />}
     </div>
   )

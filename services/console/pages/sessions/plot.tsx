@@ -1,4 +1,4 @@
-import type { Signal } from '@preact/signals'
+import { type Signal, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -19,11 +19,17 @@ export interface PlotProps {
   narrow: (since: number, until: number) => void
 }
 
+const dark = window.matchMedia('(prefers-color-scheme: dark)')
+const isDark = signal(dark.matches)
+dark.addEventListener('change', () => {
+  isDark.value = dark.matches
+})
+
 /** Bars, stacked by verdict. It is for the eye: the table says the same. */
 export function Plot(props: PlotProps) {
   const { buckets, span, endsUnfinished } = props
   const holder = useRef<HTMLDivElement>(null)
-  const drawn = JSON.stringify([buckets, span, endsUnfinished])
+  const drawn = JSON.stringify([buckets, span, endsUnfinished, isDark.value])
   useEffect(() => {
     const shown = { ended: false, plot: undefined as uPlot | undefined }
     const draw = async () => {

@@ -82,10 +82,10 @@ function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunA
         <tbody>
           {endpoints.map((endpoint) => (
             <tr key={endpoint.id}>
-              <td>
+              <td class="long">
                 <a href={hrefWith({ endpoint: endpoint.id, open: null })}>{endpoint.name}</a>
               </td>
-              <td class="mono">{endpoint.url}</td>
+              <td class="mono long">{endpoint.url}</td>
               <td>{healthOf(endpoint)}</td>
               <td>{endpoint.event_types.join(', ')}</td>
               <td>

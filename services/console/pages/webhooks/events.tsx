@@ -31,7 +31,9 @@ export function Events({ events, endpoints, chosen, open }: EventsProps) {
           </p>
         )}
         {events.length === 0 ? (
-          <p class="hint">Nothing happened yet that is told.</p>
+          <p class="hint">
+            Nothing happened yet that is told. Make a session on the <a href="/demo">demo page</a>.
+          </p>
         ) : (
           <Came events={events} />
         )}
