@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   fieldSpan,
   fieldTime,
+  hasUnreadableTimes,
   spanOf,
   stepped,
   type TimeSpan,
@@ -49,6 +50,19 @@ test('a relative time stays relative in the address, and others are in full', ()
   const query = new URLSearchParams({ since: parameters.since ?? '', until: parameters.until ?? '' })
   expect(spanOf(query, now + day)).toEqual(absolute(now - hour, now))
 })
+
+test.each([
+  ['', false],
+  ['last=7d', false],
+  ['since=2026-11-27T10:00:00Z&until=2026-11-27T11:00:00Z', false],
+  ['since=2026-11-27T10:00:00Z&until=2026-11-27T11:00:00Z&last=7d', false],
+  ['since=banana', true],
+  ['since=2026-11-27T11:00:00Z&until=2026-11-27T10:00:00Z', true],
+  ['last=banana', true],
+  ['since=banana&last=7d', true],
+])('the time of ?%s cannot be read: %s', (query, cannot) =>
+  expect(hasUnreadableTimes(new URLSearchParams(query))).toBe(cannot),
+)
 
 describe('fields', () => {
   test.each([

@@ -4,6 +4,7 @@ import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
 import { useKeys } from '../shared/keys.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
+import type { CountedGroup } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import {
   added,
@@ -102,9 +103,7 @@ function Offered({ field, chosen, span, choose }: Offer) {
       </label>
       <Loaded answer={answer}>
         {({ data: { groups } }) => {
-          const fitting = groups
-            .filter(({ kind }) => kind === 'value')
-            .map(({ values, sessions }) => ({ value: values[field] ?? null, sessions }))
+          const fitting = offersOf(field, groups)
             .map((one) => ({ ...one, text: one.value ?? emptyText(field) }))
             .filter(({ text }) => text.toLowerCase().includes(part.toLowerCase()))
           if (fitting.length === 0) return <p class="hint">No such value occurs within this time.</p>
@@ -114,7 +113,7 @@ function Offered({ field, chosen, span, choose }: Offer) {
                 <li key={value}>
                   <button type="button" onClick={() => choose(value)}>
                     {value === null ? <em>{text}</em> : <span>{text}</span>}
-                    <span class="number">{formatNumber(sessions)}</span>
+                    {sessions !== null && <span class="number">{formatNumber(sessions)}</span>}
                   </button>
                 </li>
               ))}
@@ -124,6 +123,21 @@ function Offered({ field, chosen, span, choose }: Offer) {
       </Loaded>
     </>
   )
+}
+
+interface OfferedValue {
+  value: string | null
+  /** null where they were not counted. */
+  sessions: number | null
+}
+
+/** The values that occur most. No value is offered also where it is among the others. */
+function offersOf(field: Field, groups: readonly CountedGroup[]): OfferedValue[] {
+  const most: OfferedValue[] = groups
+    .filter(({ kind }) => kind === 'value')
+    .map(({ values, sessions }) => ({ value: values[field] ?? null, sessions }))
+  const hides = groups.some(({ kind }) => kind === 'other') && most.every(({ value }) => value !== null)
+  return hides && mayBeEmpty(field) ? [...most, { value: null, sessions: null }] : most
 }
 
 function Typed({ field, choose }: Pick<Offer, 'field' | 'choose'>) {

@@ -113,10 +113,6 @@ function useRowKeys(rows: ListedSessionRow[], open: string | null): void {
   usePageKeys(
     (event) => {
       const step = { j: 1, k: -1 }[event.key]
-      if (event.key === '/') {
-        event.preventDefault()
-        document.getElementById('search')?.focus()
-      }
       // It closes one thing at a time.
       const hasMenu = document.querySelector(':popover-open') !== null
       if (event.key === 'Escape' && open && !hasMenu) goTo(hrefWith({ open: null }))

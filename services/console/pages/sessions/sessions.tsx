@@ -2,6 +2,7 @@ import { SessionView } from '../session/session.tsx'
 import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { amount } from '../shared/format.ts'
+import { Search } from '../shared/search.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/states.tsx'
@@ -21,7 +22,12 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
         <h1>Sessions</h1>
         <SpanChoice span={span} />
       </div>
-      <Search query={query} />
+      <Search
+        label="Search"
+        placeholder="id, user, page, user agent, address"
+        value={query.get('search') ?? ''}
+        search={(text) => goTo(hrefWith({ search: text || null }))}
+      />
       <Filters {...{ query, span }} />
       {!query.has('search') && <Overall {...{ query, span }} />}
       <div class={open ? 'split' : ''}>
@@ -37,30 +43,6 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
         )}
       </div>
     </>
-  )
-}
-
-function Search({ query }: { query: URLSearchParams }) {
-  return (
-    <search>
-      <form
-        class="search"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const value = new FormData(event.currentTarget).get('search')
-          goTo(hrefWith({ search: typeof value === 'string' && value ? value : null }))
-        }}
-      >
-        <input
-          id="search"
-          type="search"
-          name="search"
-          aria-label="Search"
-          placeholder="id, user, page, user agent, address"
-          defaultValue={query.get('search') ?? ''}
-        />
-      </form>
-    </search>
   )
 }
 

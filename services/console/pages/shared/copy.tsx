@@ -1,15 +1,24 @@
 import { useState } from 'preact/hooks'
 
+interface CopyProps {
+  text: string
+  /** Of the button; default: `Copy`. */
+  label?: string
+  title?: string
+  class?: string
+}
+
 /** A button that copies the text, and says so until there is another one. */
-export function Copy({ text }: { text: string }) {
+export function Copy({ text, label = 'Copy', title, class: style }: CopyProps) {
   const [copied, setCopied] = useState<string | null>(null)
   return (
     <button
       type="button"
-      class="copy"
+      class={style}
+      title={title}
       onClick={() => navigator.clipboard.writeText(text).then(() => setCopied(text), console.warn)}
     >
-      {copied === text ? 'Copied' : 'Copy'}
+      {copied === text ? 'Copied' : label}
     </button>
   )
 }

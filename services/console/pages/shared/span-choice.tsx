@@ -1,7 +1,15 @@
 import { goTo, hrefWith, place } from './address.ts'
-import { CopyLink } from './copy-link.tsx'
+import { Copy } from './copy.tsx'
 import { usePageKeys } from './keys.ts'
-import { type Length, now, spanOf, stepped, type TimeSpan, timeParameters } from './span.ts'
+import {
+  hasUnreadableTimes,
+  type Length,
+  now,
+  spanOf,
+  stepped,
+  type TimeSpan,
+  timeParameters,
+} from './span.ts'
 import { SpanFields } from './span-fields.tsx'
 
 const titles: Record<Length, string> = {
@@ -16,6 +24,7 @@ const hrefOfStep = (span: TimeSpan, step: 'earlier' | 'later') =>
 
 /** The usual lengths of time, any time by two fields, and steps. A relative time stays relative in the address. */
 export function SpanChoice({ span }: { span: TimeSpan }) {
+  const query = place.value?.query
   usePageKeys(({ key }) => {
     // Of the address, because a page is drawn only after keys that follow each other quickly.
     const shown = place.value && spanOf(place.value.query, now.value)
@@ -36,7 +45,17 @@ export function SpanChoice({ span }: { span: TimeSpan }) {
       <a href={hrefOfStep(span, 'earlier')}>earlier</a>
       {!span.last && <a href={hrefOfStep(span, 'later')}>later</a>}
       <SpanFields key={span.last ?? `${span.since} ${span.until}`} span={span} />
-      {span.last && <CopyLink href={() => hrefWith(timeParameters({ ...span, last: undefined }))} />}
+      {span.last && (
+        <Copy
+          class="plain"
+          label="copy link to exactly this"
+          title="The link keeps these times"
+          text={new URL(hrefWith(timeParameters({ ...span, last: undefined })), window.location.href).href}
+        />
+      )}
+      {span.last && query && hasUnreadableTimes(query) && (
+        <p>The time in the address cannot be read, so these are the {titles[span.last]}.</p>
+      )}
     </nav>
   )
 }

@@ -43,6 +43,15 @@ export function spanOf(query: URLSearchParams, until: number): TimeSpan {
   return { since: until - lengths[last], until, last }
 }
 
+/** Whether an address has times that cannot be read, so that a usual one takes their place. */
+export function hasUnreadableTimes(query: URLSearchParams): boolean {
+  const { last } = spanOf(query, 0)
+  return (
+    last !== undefined &&
+    ['since', 'until', 'last'].some((name) => query.has(name) && query.get(name) !== last)
+  )
+}
+
 export const isoTime = (time: number): string => new Date(time).toISOString()
 
 /** As the address has it: a relative time stays relative. */

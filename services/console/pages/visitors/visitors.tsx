@@ -3,10 +3,11 @@ import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
-import { useLinkKeys, usePageKeys } from '../shared/keys.ts'
+import { useLinkKeys } from '../shared/keys.ts'
 import { More } from '../shared/more.tsx'
 import { usePages } from '../shared/pages.ts'
 import { Scroll } from '../shared/scroll.tsx'
+import { Search } from '../shared/search.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiVisitor, SessionList } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
@@ -20,44 +21,21 @@ export function VisitorsPage({ query }: { query: URLSearchParams }) {
   return (
     <>
       <h1>{user === null ? 'Visitors' : `Visitors of the user ${user}`}</h1>
-      <Find user={user} />
+      <Search
+        label="Find a visitor"
+        placeholder="id of a visitor, or of a user"
+        value={user ?? ''}
+        search={find}
+      />
       {user === null ? <Newest /> : <OfUser user={user} />}
     </>
   )
 }
 
-function Find({ user }: { user: string | null }) {
-  usePageKeys((event) => {
-    if (event.key !== '/') return
-    event.preventDefault()
-    document.getElementById('find')?.focus()
-  }, [])
-  const find = (text: string) => {
-    const isVisitor = /^vid_[0-9a-z]{26}$/i.test(text)
-    const query = new URLSearchParams(text ? { user: text } : {})
-    goTo(hrefOf({ page: 'visitors', ...(isVisitor ? { id: text.toLowerCase() } : { query }) }))
-  }
-  return (
-    <search>
-      <form
-        class="search"
-        onSubmit={(event) => {
-          event.preventDefault()
-          find(String(new FormData(event.currentTarget).get('find') ?? '').trim())
-        }}
-      >
-        <input
-          id="find"
-          key={user}
-          type="search"
-          name="find"
-          aria-label="Find a visitor"
-          placeholder="id of a visitor, or of a user"
-          defaultValue={user ?? ''}
-        />
-      </form>
-    </search>
-  )
+function find(text: string): void {
+  const isVisitor = /^vid_[0-9a-z]{26}$/i.test(text)
+  const query = new URLSearchParams(text ? { user: text } : {})
+  goTo(hrefOf({ page: 'visitors', ...(isVisitor ? { id: text.toLowerCase() } : { query }) }))
 }
 
 const columns = ['Visitor', 'Seen last', 'Known since', 'Sessions', 'Address', 'User agent']

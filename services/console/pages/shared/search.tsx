@@ -1,0 +1,39 @@
+import { usePageKeys } from './keys.ts'
+
+interface SearchProps {
+  label: string
+  placeholder: string
+  /** What is searched for now. */
+  value: string
+  search: (text: string) => void
+}
+
+/** The field of a page that `/` leads to. */
+export function Search({ label, placeholder, value, search }: SearchProps) {
+  usePageKeys((event) => {
+    if (event.key !== '/') return
+    event.preventDefault()
+    document.getElementById('search')?.focus()
+  }, [])
+  return (
+    <search>
+      <form
+        class="search"
+        onSubmit={(event) => {
+          event.preventDefault()
+          search(String(new FormData(event.currentTarget).get('search') ?? '').trim())
+        }}
+      >
+        <input
+          key={value}
+          id="search"
+          type="search"
+          name="search"
+          aria-label={label}
+          placeholder={placeholder}
+          defaultValue={value}
+        />
+      </form>
+    </search>
+  )
+}
