@@ -1,36 +1,24 @@
 import { readFile } from 'node:fs/promises'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { openHeadless } from '../support/chromium.ts'
-import {
-  type ConsoleServer,
-  checkLooks,
-  complaintsOf,
-  startConsoleServer,
-  visitByProgram,
-} from '../support/console-page.ts'
+import { checkLooks, type OpenConsole, openConsole, visitByProgram } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
 const { test } = needs('chromium')
 
-let server: ConsoleServer
-let context: BrowserContext
+let server: OpenConsole
 let page: Page
-let complaints: string[]
 
 beforeAll(async () => {
-  server = await startConsoleServer(async (tidegate) => {
+  server = await openConsole(async (tidegate) => {
     await visitByProgram(tidegate)
     await visitByProgram(tidegate, { url: 'https://blog.example/=1+1,"x"' })
   })
-  context = await openHeadless(server.profile)
-  page = await context.newPage()
-  complaints = complaintsOf(page)
+  page = server.page
 })
 afterAll(async () => {
-  await context?.close()
   await server?.stop()
-  expect(complaints).toEqual([])
+  expect(server.complaints).toEqual([])
 })
 
 const urlOf = (path: string) => `${server.tidegate.baseUrl}/console/live/${path}`
@@ -76,7 +64,7 @@ test('new sessions are announced, and inserted when they are wanted', async () =
 const parameters = () => [...new URL(page.url()).searchParams].map(([name, value]) => `${name}=${value}`)
 
 test('a value of a row is taken alone, left out and copied by keyboard', async () => {
-  await context.grantPermissions(['clipboard-write'])
+  await server.context.grantPermissions(['clipboard-write'])
   const blog = page.getByRole('button', { name: 'blog.example', exact: true })
   const shop = page.getByRole('button', { name: 'shop.example', exact: true })
   const menu = page.getByRole('region', { name: 'Page blog.example' })

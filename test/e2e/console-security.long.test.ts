@@ -1,27 +1,21 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
-import { openHeadless } from '../support/chromium.ts'
-import { type ConsoleServer, loginLinkOf, startConsoleServer } from '../support/console-page.ts'
+import { loginLinkOf, type OpenConsole, openConsole } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
 const { test } = needs('chromium')
 
-let server: ConsoleServer
-let context: BrowserContext
+let server: OpenConsole
 let page: Page
 
 beforeAll(async () => {
-  server = await startConsoleServer(async () => {})
-  context = await openHeadless(server.profile)
-  page = await context.newPage()
+  server = await openConsole(async () => {})
+  page = server.page
 })
-afterAll(async () => {
-  await context?.close()
-  await server?.stop()
-})
+afterAll(() => server?.stop())
 
 /** Of another port of the same host, to which browsers send the cookie, too. */
 async function openElsewhere(html: string): Promise<void> {
@@ -95,7 +89,7 @@ test('a key that is revoked ends its session, and leaves nothing on the page', a
   }
   const body = JSON.stringify({ type: 'secret', name: 'short', environment: 'live', scopes: ['*'] })
   const { data } = created.parse(await (await fetch(keys, { method: 'POST', headers, body })).json())
-  await context.clearCookies()
+  await server.context.clearCookies()
   await overview()
   await page.getByLabel(/secret key/).fill(data.revealed_key)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -108,7 +102,7 @@ test('a key that is revoked ends its session, and leaves nothing on the page', a
 })
 
 test('a link that was used before logs nobody in, and says so', async () => {
-  await context.clearCookies()
+  await server.context.clearCookies()
   await page.goto(loginLinkOf(server.tidegate))
   await page.getByRole('alert').getByText('The code of the link was used before').waitFor()
   await page.getByLabel(/secret key/).waitFor()

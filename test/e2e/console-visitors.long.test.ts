@@ -1,28 +1,19 @@
 import { readFile } from 'node:fs/promises'
-import type { BrowserContext, Locator, Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { z } from 'zod'
-import { openHeadless } from '../support/chromium.ts'
-import {
-  type ConsoleServer,
-  checkLooks,
-  checkReach,
-  complaintsOf,
-  startConsoleServer,
-} from '../support/console-page.ts'
+import { checkLooks, checkReach, type OpenConsole, openConsole } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
 const { test } = needs('chromium')
 
-let server: ConsoleServer
-let context: BrowserContext
+let server: OpenConsole
 let page: Page
-let complaints: string[]
 /** Somebody who came three times. */
 let visitor: string
 
 beforeAll(async () => {
-  server = await startConsoleServer(async ({ baseUrl }, first) => {
+  server = await openConsole(async ({ baseUrl }, first) => {
     // A tab goes on with its session, so each visit is another one.
     for (const tab of [first, await first.context().newPage(), await first.context().newPage()]) {
       await tab.goto(`${baseUrl}/demo?auto=1`)
@@ -31,14 +22,11 @@ beforeAll(async () => {
   })
   const [newest] = listed.parse(await ask('/v1/fingerprints')).data
   visitor = newest?.id ?? ''
-  context = await openHeadless(server.profile)
-  page = await context.newPage()
-  complaints = complaintsOf(page)
+  page = server.page
 })
 afterAll(async () => {
-  await context?.close()
   await server?.stop()
-  expect(complaints).toEqual([])
+  expect(server.complaints).toEqual([])
 })
 beforeEach(() => open(visitor))
 
@@ -118,7 +106,7 @@ test('sessions that are chosen on the line get a visitor of their own, and a mer
   await expect.poll(() => entries().count()).toBe(3)
   await open(other)
   await page.getByText('was merged into another one').waitFor()
-  complaints.splice(0)
+  server.complaints.splice(0)
   await page.getByRole('link', { name: visitor }).click()
   await expect.poll(() => entries().count()).toBe(3)
 })
@@ -188,8 +176,8 @@ test('erasing wants the id typed, and leaves a receipt', async () => {
   ])
   const receipt = JSON.parse(await readFile(await download.path(), 'utf8'))
   expect(receipt).toMatchObject({ visitor_id: visitor, counts: { sessions: 3, visitors: 1 } })
-  expect(complaints).toEqual([])
+  expect(server.complaints).toEqual([])
   await open(visitor).catch(() => {})
   await page.getByText('No visitor fingerprint with this id').waitFor()
-  complaints.splice(0)
+  server.complaints.splice(0)
 })

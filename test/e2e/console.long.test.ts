@@ -6,6 +6,7 @@ import {
   type ConsoleServer,
   checkLooks,
   complaintsOf,
+  loaded,
   startConsoleServer,
   visitByProgram,
 } from '../support/console-page.ts'
@@ -76,16 +77,25 @@ describe('sessions', () => {
   })
 
   test('a filter that nothing meets says so, and leads out', async () => {
-    await open('live/sessions?country=XX')
+    await open('live/sessions?country=XX&since=banana')
+    await page.getByText('The time in the address cannot be read, so these are the last 24 hours').waitFor()
     await page.getByText('No sessions meet these filters').waitFor()
     await page.getByRole('link', { name: 'Clear all filters' }).click()
     await rows().first().waitFor()
   })
 
-  test('one can be marked', async () => {
+  test('one is marked by keys', async () => {
     await open('live/sessions')
     await rows().first().getByRole('link', { name: /^sid_/ }).click()
-    await page.getByRole('button', { name: 'bot', exact: true }).click()
+    const focused = page.locator('.marks button:focus')
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('m')
+        return focused.allTextContents()
+      })
+      .toEqual(['human'])
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
     await page.locator('button[aria-pressed="true"]', { hasText: 'bot' }).waitFor()
     await page.getByText('marked as bot').waitFor()
   })
@@ -151,6 +161,26 @@ describe('sessions', () => {
     expect(await page.title()).not.toBe('owned')
     expect(await page.locator('main b', { hasText: 'agent' }).count()).toBe(0)
   })
+})
+
+const show = (state: 'hidden' | 'visible') =>
+  page.evaluate(
+    `Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+     document.dispatchEvent(new Event('visibilitychange'))`,
+  )
+
+test('a page that is hidden asks for nothing until it is seen again', async () => {
+  await page.clock.install()
+  await open('live/sessions')
+  await rows().first().waitFor()
+  await show('hidden')
+  await loaded(page)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.clock.runFor('03:00')
+  expect(asked).toEqual([])
+  await show('visible')
+  await expect.poll(() => asked).toContain('/console/api/v1/sessions')
 })
 
 test.each(['overview', 'sessions', 'sessions?group=browser', 'webhooks', 'settings'])(

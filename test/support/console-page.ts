@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import type { Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { createProfile, openHeadless, type Profile } from './chromium.ts'
@@ -30,6 +30,26 @@ export async function startConsoleServer(
     async stop() {
       await profile.remove()
       await tidegate.stop()
+    },
+  }
+}
+
+export interface OpenConsole extends ConsoleServer {
+  context: BrowserContext
+  page: Page
+  complaints: string[]
+}
+
+/** The same with a page that is open for all tests of a file. */
+export async function openConsole(prepare?: Parameters<typeof startConsoleServer>[0]): Promise<OpenConsole> {
+  const server = await startConsoleServer(prepare)
+  const context = await openHeadless(server.profile)
+  const page = await context.newPage()
+  return {
+    ...{ ...server, context, page, complaints: complaintsOf(page) },
+    async stop() {
+      await context.close()
+      await server.stop()
     },
   }
 }
