@@ -2,10 +2,10 @@ import { type Field, filterTitles } from '../sessions/fields.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, inWords } from '../shared/format.ts'
 import { Part } from '../shared/parts.tsx'
-import { isoTime, type TimeSpan } from '../shared/span.ts'
+import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
 import { earlier, lastDay, risesOf } from './compare.ts'
-import { sessionsHref } from './links.ts'
+import { sessionsHref, timesOf } from './links.ts'
 
 /** Values that many more sessions have than at the same hours of the day before. */
 export function Unusual({ span }: { span: TimeSpan }) {
@@ -22,10 +22,8 @@ export function Unusual({ span }: { span: TimeSpan }) {
   )
 }
 
-const countsBy = (field: Field, { since, until }: TimeSpan) =>
-  useCounts(
-    new URLSearchParams({ since: isoTime(since), until: isoTime(until), group_by: field, top: '100' }),
-  )
+const countsBy = (field: Field, span: TimeSpan) =>
+  useCounts(new URLSearchParams({ ...timesOf(span), group_by: field, top: '100' }))
 
 function Rises({ field, span }: { field: Field; span: TimeSpan }) {
   const dayBefore = earlier(span)
