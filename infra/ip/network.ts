@@ -5,6 +5,7 @@ import maxmind from 'maxmind'
 import type { Network } from '../../schemas/events.ts'
 import { orUndefined } from '../text.ts'
 import type { AddressData } from './data/file.ts'
+import { parseAddress } from './data/ranges.ts'
 import { type AddressRecords, listedOperators, recordsAt } from './data/read.ts'
 import { type Reputation, type ReputationList, reputationOf } from './data/reputation.ts'
 import { anonymityOf, type IpRecord, locationOf, operatorOf, routingOf } from './records.ts'
@@ -207,10 +208,10 @@ function unknownNetwork(address: string, read: ReadAddress | undefined): Address
   }
 }
 
-type ReadAddress = ipaddr.IPv4 | ipaddr.IPv6
+type ReadAddress = ReturnType<typeof parseAddress>
 
-// IPv4 where IPv6 only carries it; undefined for what is not an address. To read one takes longer than to search for it.
-const readAddress = (ip: string): ReadAddress | undefined => orUndefined(() => ipaddr.process(ip))
+// Undefined for what is not an address. To read one takes longer than to search for it.
+const readAddress = (ip: string): ReadAddress | undefined => orUndefined(() => parseAddress(ip))
 
 /** The address as people write it: IPv4 where IPv6 only carries it (`::ffff:203.0.113.9`), else unchanged. */
 export const plainAddress = (ip: string): string => readAddress(ip)?.toString() ?? ip

@@ -36,9 +36,14 @@ export function nameAt({ names, ipv4, ipv6 }: Subject, key: Key): string {
   return names[valueAt(typeof key === 'bigint' ? ipv6 : ipv4, key)] ?? ''
 }
 
-/** Of a valid address. IPv4 inside IPv6 is IPv4. */
+/** IPv4 inside IPv6 is IPv4. Throws at what is no address. */
+export const parseAddress = (ip: string): ipaddr.IPv4 | ipaddr.IPv6 =>
+  // `process` tries both versions first, and so reads IPv4 twice.
+  ip.includes(':') ? ipaddr.process(ip) : ipaddr.IPv4.parse(ip)
+
+/** Of a valid address. */
 export function keyOfAddress(ip: string): Key {
-  const bytes = Buffer.from(ipaddr.process(ip).toByteArray())
+  const bytes = Buffer.from(parseAddress(ip).toByteArray())
   return bytes.length === 4 ? bytes.readUInt32BE() : bytes.readBigUInt64BE()
 }
 
