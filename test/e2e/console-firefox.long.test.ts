@@ -15,8 +15,7 @@ const complaints: string[] = []
 
 beforeAll(async () => {
   ;[tidegate, browser] = await Promise.all([startTidegate(), openFirefox()])
-  const [first] = await browser.pages()
-  page = first ?? (await browser.newPage())
+  page = await browser.newPage()
   page.setDefaultTimeout(60_000)
   await page.goto(`${tidegate.baseUrl}/demo?auto=1`)
   await page.waitForSelector('#result[data-state="done"]')
