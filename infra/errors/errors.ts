@@ -70,6 +70,15 @@ export function invalidField(
   return filledError(code, values, { details: { ...details, fields: [field] } })
 }
 
+/** 503 for a question that was given up. It may be answered later, but most likely a smaller one is. */
+export function tookTooLong(cause: unknown): ApiError {
+  return new ApiError('service.unavailable', {
+    message: 'This took too long to read, and was given up. Ask for a shorter time, or with other filters.',
+    headers: { 'retry-after': '1' },
+    cause,
+  })
+}
+
 /** 503 for what cannot be reached or has too much to do. Nothing was acknowledged, so a retry is safe. */
 export function unavailable(cause: unknown, retrySeconds = 1): ApiError {
   return new ApiError('service.unavailable', { headers: { 'retry-after': String(retrySeconds) }, cause })

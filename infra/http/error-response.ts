@@ -7,6 +7,7 @@ import {
   errorTable,
   filledError,
   type PlainCode,
+  tookTooLong,
   unavailable,
 } from '../errors/errors.ts'
 import { LogUnavailable } from '../log/port.ts'
@@ -58,8 +59,8 @@ export function toApiError(error: unknown, refusal: Refusal = {}): ApiError {
   // The framework's first: a client that hangs up breaks a connection, too, and it is not the database's.
   const refused = validationError(error, refusal) ?? frameworkError(error)
   if (refused) return refused
-  if (error instanceof LogUnavailable || isConnectionError(error) || isStatementTimeout(error))
-    return unavailable(error)
+  if (isStatementTimeout(error)) return tookTooLong(error)
+  if (error instanceof LogUnavailable || isConnectionError(error)) return unavailable(error)
   return new ApiError('internal.error', { cause: error })
 }
 
