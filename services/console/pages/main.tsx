@@ -5,9 +5,11 @@ import './console.css'
 import { arrive, Login } from './login/login.tsx'
 import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
+import { firstPageOf } from './sessions/list.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
 import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
+import { askAhead } from './shared/api.ts'
 import { type LoggedInPerson, person } from './shared/person.ts'
 import { followTime } from './shared/span.ts'
 import { showAllText, visible } from './shared/visible.ts'
@@ -75,4 +77,7 @@ followLinks()
 followTime()
 showAllText()
 render(<Console />, document.body)
+// Rows wait for nothing else, so they are asked for beside who is logged in.
+const begin = place.value
+if (begin?.page === 'sessions' && !begin.id) askAhead(firstPageOf(begin.query))
 await arrive()

@@ -36,10 +36,7 @@ export function Chart({ counts, span }: { counts: Counts; span: TimeSpan }) {
       <figcaption>
         <Pointed {...{ buckets, interval, pointed }} />
         <Notes {...{ buckets, interval }} countedTo={endsUnfinished ? countedTo : null} />
-        <details>
-          <summary>As a table</summary>
-          <Table {...{ buckets, interval }} />
-        </details>
+        <AsTable {...{ buckets, interval }} />
         {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
       </figcaption>
     </figure>
@@ -101,6 +98,17 @@ function Notes({ buckets, interval, countedTo }: NotesProps) {
         </p>
       )}
     </>
+  )
+}
+
+// Its hundreds of links are made once they are wanted.
+function AsTable(shown: { buckets: Bucket[]; interval: ChartInterval }) {
+  const isOpen = useSignal(false)
+  return (
+    <details onToggle={({ currentTarget: { open } }) => (isOpen.value = open)}>
+      <summary>As a table</summary>
+      {isOpen.value && <Table {...shown} />}
+    </details>
   )
 }
 

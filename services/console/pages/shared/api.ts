@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
 import { changedAt, mustBeNew, noteChange } from './changed.ts'
 import { person } from './person.ts'
@@ -45,12 +45,24 @@ export async function send<T>(path: string, sending: Sending = {}): Promise<T> {
 }
 
 const share = createSharedWork<Awaited<ReturnType<typeof exchangeOnce>>>()
+const ahead = new Map<string, ReturnType<typeof exchangeOnce>>()
+
+const keyOf = (path: string) => `${place.value?.environment} ${changedAt()} ${path}`
+
+/** Asks for what a page will want. Its answer is for whoever asks for the same first. */
+export function askAhead(path: string): void {
+  const answer = exchangeOnce(path, {})
+  answer.catch(() => {})
+  ahead.set(keyOf(path), answer)
+}
 
 /** Parts of a page that read the same at the same time share a request. */
 async function exchange(path: string, { method = 'GET', ...sending }: Sending) {
   if (method === 'GET') {
-    const key = `${place.value?.environment} ${changedAt()} ${path}`
-    return share(key, (signal) => exchangeOnce(path, { method, signal }), sending.signal)
+    const key = keyOf(path)
+    const early = ahead.get(key)
+    ahead.delete(key)
+    return share(key, (signal) => early ?? exchangeOnce(path, { method, signal }), sending.signal)
   }
   try {
     return await exchangeOnce(path, { method, ...sending })
@@ -132,7 +144,8 @@ export function useAnswer<T>(
     isLoading: true,
   })
   const [round, setRound] = useState(0)
-  useEffect(() => {
+  // Before the page is painted, because that takes longer than many an answer.
+  useLayoutEffect(() => {
     const ending = new AbortController()
     const ask = async () => {
       try {
