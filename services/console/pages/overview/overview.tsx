@@ -1,8 +1,8 @@
 import { Chart } from '../sessions/chart.tsx'
-import { type Field, filterTitles } from '../sessions/fields.ts'
+import { type Field, filterTitles, valueText } from '../sessions/fields.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
-import { formatNumber, inWords, share } from '../shared/format.ts'
+import { formatNumber, share } from '../shared/format.ts'
 import { Part } from '../shared/parts.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
@@ -108,7 +108,7 @@ function Top({ field, and, title, span, only }: TopProps) {
               .map(({ values, sessions }) => {
                 const named = Object.fromEntries(fields.map((one) => [one, values[one] ?? '']))
                 return {
-                  text: Object.values(named).map(inWords).join(' · '),
+                  text: fields.map((one) => valueText(one, values[one] ?? '')).join(' · '),
                   href: sessionsHref(span, { ...only, ...named }),
                   count: formatNumber(sessions),
                 }

@@ -1,6 +1,6 @@
-import { type Field, filterTitles } from '../sessions/fields.ts'
+import { type Field, filterTitles, valueText } from '../sessions/fields.ts'
 import { useCounts } from '../shared/counts.ts'
-import { formatNumber, inWords } from '../shared/format.ts'
+import { formatNumber } from '../shared/format.ts'
 import { Part } from '../shared/parts.tsx'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
@@ -45,7 +45,7 @@ function Rises({ field, span }: { field: Field; span: TimeSpan }) {
                   {rises.map(({ value, sessions, before }) => (
                     <li key={value}>
                       <a href={sessionsHref(span, { [field]: value })}>
-                        {inWords(value)} <b>{formatNumber(sessions)}</b>
+                        {valueText(field, value)} <b>{formatNumber(sessions)}</b>
                       </a>{' '}
                       <a class="hint" href={sessionsHref(dayBefore, { [field]: value })}>
                         {formatNumber(before)} before

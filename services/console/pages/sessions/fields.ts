@@ -1,3 +1,4 @@
+import { inWords } from '../shared/format.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 
 /** What sessions can be filtered by, in the order in which it is offered. `group_by` counts all but the last ones. */
@@ -42,6 +43,10 @@ export const mayBeEmpty = (field: Field): boolean => !filled.includes(field)
 
 /** What stands for no value. The status of an agent can be `none`, which is a value. */
 export const emptyText = (field: Field): string => (field === 'agent_status' ? 'not looked for' : 'none')
+
+/** A value as people read it: `AS64500`, `webdriver detected`. */
+export const valueText = (field: Field, value: string): string =>
+  field === 'asn' ? `AS${value}` : inWords(value)
 
 /** One filter of an address. */
 export interface ChosenFilter {

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import { hrefWith } from '../shared/address.ts'
-import { inWords } from '../shared/format.ts'
 import type { TimeSpan } from '../shared/span.ts'
 import { AddFilter } from './add-filter.tsx'
 import {
@@ -12,6 +11,7 @@ import {
   filterTitles,
   removed,
   turned,
+  valueText,
 } from './fields.ts'
 
 /** The filters of the address as chips, each of which can be turned or taken away, and a button for one more. */
@@ -36,7 +36,7 @@ function Chip({ one, chosen }: { one: ChosenFilter; chosen: readonly ChosenFilte
   const { field, value, isNot } = one
   const [is, other] = isNot ? ['is not', 'is'] : ['is', 'is not']
   const title = filterTitles[field]
-  const text = value === null ? emptyText(field) : inWords(value)
+  const text = value === null ? emptyText(field) : valueText(field, value)
   return (
     <span class="chip">
       {title}

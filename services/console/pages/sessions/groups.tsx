@@ -15,6 +15,7 @@ import {
   mayBeEmpty,
   only,
   requestParameters,
+  valueText,
 } from './fields.ts'
 
 /** How many sessions have each value of the field that the address groups by. */
@@ -58,7 +59,13 @@ function Counted({ field, query, span }: { field: Field; query: URLSearchParams;
               const href = () => hrefWith(changesTo(only(chosenIn(query), { field, value, isNot: false })))
               return (
                 <tr key={`${kind}${value}`}>
-                  <td>{isOne ? <a href={href()}>{value ?? emptyText(field)}</a> : kind}</td>
+                  <td>
+                    {isOne ? (
+                      <a href={href()}>{value === null ? emptyText(field) : valueText(field, value)}</a>
+                    ) : (
+                      kind
+                    )}
+                  </td>
                   <td class="number">{formatNumber(sessions)}</td>
                   <td class="number">{share(sessions, data.sessions)}</td>
                 </tr>

@@ -57,6 +57,8 @@ export function Plot(props: PlotProps) {
 
 const height = 150
 const labelWidth = 80
+const axisGap = 9
+const digitWidth = 7
 // The highest one first, because it is drawn below those that it stands on.
 const drawnOrder = verdictOrder.toReversed()
 
@@ -112,7 +114,8 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
       },
       {
         ...axis,
-        size: 44,
+        size: (_, labels) =>
+          axisGap + digitWidth * Math.max(5, ...(labels ?? []).map(({ length }) => length)),
         values: (_, ticks) => ticks.map((at) => (Number.isInteger(at) ? formatNumber(at) : '')),
       },
     ],
