@@ -121,6 +121,18 @@ describe('sessions', () => {
     await rows().first().waitFor()
   })
 
+  test('without the program that draws the chart its table is there', async () => {
+    await page.route('**/uPlot*.js', (route) => route.abort())
+    await open('live/sessions?last=30d')
+    const chart = page.locator('figure.chart')
+    await chart.getByText('The chart could not be loaded').waitFor()
+    await chart.getByText('As a table').click()
+    await chart.getByRole('row').last().getByRole('link').first().waitFor()
+    await page.unroute('**/uPlot*.js')
+    // The browser itself says that the file did not come.
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('Failed to load resource')])
+  })
+
   test('any time can be chosen, and keys step through it', async () => {
     const parameters = () => Object.fromEntries(new URL(page.url()).searchParams)
     await open('live/sessions?last=1h&verdict=bot')

@@ -1,4 +1,4 @@
-import { type Signal, signal } from '@preact/signals'
+import { type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -29,14 +29,17 @@ dark.addEventListener('change', () => {
 export function Plot(props: PlotProps) {
   const { buckets, span, endsUnfinished } = props
   const holder = useRef<HTMLDivElement>(null)
+  const isMissing = useSignal(false)
   const drawn = JSON.stringify([buckets, span, endsUnfinished, isDark.value])
   useEffect(() => {
     const shown = { ended: false, plot: undefined as uPlot | undefined }
     const draw = async () => {
-      const { default: Plotter } = await import('uplot')
-      if (shown.ended || !holder.current) return
-      shown.plot = new Plotter(
-        optionsOf(Plotter, holder.current.clientWidth, props),
+      // It is gone where the server was updated since, or where the page is being left.
+      const loaded = await import('uplot').catch(() => undefined)
+      isMissing.value = !loaded
+      if (!loaded || shown.ended || !holder.current) return
+      shown.plot = new loaded.default(
+        optionsOf(loaded.default, holder.current.clientWidth, props),
         stacked(buckets, endsUnfinished),
         holder.current,
       )
@@ -52,7 +55,14 @@ export function Plot(props: PlotProps) {
       shown.plot?.destroy()
     }
   }, [drawn])
-  return <div class="plot" ref={holder} aria-hidden="true" />
+  return (
+    <>
+      <div class="plot" ref={holder} aria-hidden="true" hidden={isMissing.value} />
+      {isMissing.value && (
+        <p>The chart could not be loaded. Its table says the same; load the page anew to try again.</p>
+      )}
+    </>
+  )
 }
 
 const height = 150
