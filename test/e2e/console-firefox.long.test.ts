@@ -2,7 +2,7 @@ import type { Browser, Page } from 'puppeteer-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
 import { findFaults } from '../support/axe.ts'
-import { openFirefox, turnDark } from '../support/firefox.ts'
+import { goTo, openFirefox, turnDark } from '../support/firefox.ts'
 import { needs } from '../support/needs.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
@@ -17,13 +17,11 @@ beforeAll(async () => {
   ;[tidegate, browser] = await Promise.all([startTidegate(), openFirefox()])
   page = await browser.newPage()
   page.setDefaultTimeout(60_000)
-  await page.goto(`${tidegate.baseUrl}/demo?auto=1`)
+  await goTo(page, `${tidegate.baseUrl}/demo?auto=1`)
   await page.waitForSelector('#result[data-state="done"]')
   page.on('console', (message) => complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(String(error)))
-  // The console changes its address while it loads, and `goto` would now and then wait for the load of the first one.
-  const link = /http\S+\/console#code=\S+/.exec(tidegate.output())?.[0]
-  await page.evaluate(`location.href = ${JSON.stringify(link)}`)
+  await goTo(page, /http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
   await page.waitForSelector('::-p-text(Getting started)')
 })
 afterAll(async () => {
@@ -31,7 +29,7 @@ afterAll(async () => {
   await tidegate?.stop()
 })
 
-const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/live/${path}`)
+const open = (path: string) => goTo(page, `${tidegate.baseUrl}/console/live/${path}`)
 const hasParameter = (name: string) => new URL(page.url()).searchParams.has(name)
 
 test('one comes in by the link, and finds, marks and closes the own session by keys alone', async () => {

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import puppeteer, { type Browser } from 'puppeteer-core'
+import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 import { findProgram } from './needs/programs.ts'
 import { root } from './test-projects.ts'
 
@@ -16,4 +16,13 @@ export async function openFirefox(): Promise<Browser> {
 /** All pages prefer dark from now on. An extension says it, because WebDriver BiDi in Firefox has no command for it. */
 export async function turnDark(browser: Browser): Promise<void> {
   await browser.installExtension(path.join(root, 'test/fixtures/dark-extension'))
+}
+
+/**
+ * Opens the address and waits until all of it is there. Puppeteer's `goto` for Firefox now and then waits for ever, when the
+ * page was loaded long ago.
+ */
+export async function goTo(page: Page, url: string): Promise<void> {
+  await page.evaluate(`window.isLeft = true; location.href = ${JSON.stringify(url)}`)
+  await page.waitForFunction(`!window.isLeft && document.readyState === 'complete'`)
 }
