@@ -227,7 +227,7 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
     )
     expect(admitted).toBeGreaterThanOrEqual(least * 0.99)
     expect(admitted).toBeLessThanOrEqual(most * 1.01)
-  }, 60_000)
+  }, 180_000)
 })
 
 /** How many of the requests, each of one unit, the bucket of the interface admits at these milliseconds. */
