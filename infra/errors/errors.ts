@@ -70,10 +70,11 @@ export function invalidField(
   return filledError(code, values, { details: { ...details, fields: [field] } })
 }
 
-/** 503 for a question that was given up. It may be answered later, but most likely a smaller one is. */
+/** 503 for a statement that was given up. It may succeed later; a question most likely does when it is smaller. */
 export function tookTooLong(cause: unknown): ApiError {
   return new ApiError('service.unavailable', {
-    message: 'This took too long to read, and was given up. Ask for a shorter time, or with other filters.',
+    message:
+      'This took too long, and was given up. A question may be answered for a shorter time, or with other filters.',
     headers: { 'retry-after': '1' },
     cause,
   })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { findFaults } from '../support/axe.ts'
 import { goTo, openFirefox, turnDark } from '../support/firefox.ts'
 import { needs } from '../support/needs.ts'
-import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+import { loginLinkOf, type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { describe, test } = needs('firefox')
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await page.waitForSelector('#result[data-state="done"]')
   page.on('console', (message) => complaints.push(message.text()))
   page.on('pageerror', (error) => complaints.push(String(error)))
-  await goTo(page, /http\S+\/console#code=\S+/.exec(tidegate.output())?.[0] ?? '')
+  await goTo(page, loginLinkOf(tidegate))
   await page.waitForSelector('::-p-text(Getting started)')
 })
 afterAll(async () => {

@@ -3,8 +3,9 @@ import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
-import { loginLinkOf, type OpenConsole, openConsole } from '../support/console-page.ts'
+import { type OpenConsole, openConsole } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
+import { loginLinkOf } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 

@@ -3,10 +3,10 @@ import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { createProfile, openHeadless } from '../support/chromium.ts'
-import { loaded, loginLinkOf } from '../support/console-page.ts'
+import { loaded } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 import { root } from '../support/test-projects.ts'
-import { startTidegate } from '../support/tidegate.ts'
+import { loginLinkOf, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 

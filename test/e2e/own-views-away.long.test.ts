@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts'
 import { startKafkaBroker } from '../support/kafka-broker.ts'
 import { needs } from '../support/needs.ts'
 import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { createAbsentProxy } from '../support/tcp-proxy.ts'
 
 const view = `export default { name: 'counted', version: 1, events: ['SessionScored'],
   tables: { order: { columns: { id: 'text' }, key: ['id'] } },
@@ -94,17 +94,6 @@ async function comesAndGoes({ log, settings, name, goes, comes }: Away): Promise
   )
 }
 
-/** Nobody answers at the port while it is away. */
-function behindProxy(url: string, port: number): Pick<Away, 'goes' | 'comes'> {
-  let proxy: Awaited<ReturnType<typeof startTcpProxy>> | undefined
-  return {
-    goes: async () => proxy?.close(),
-    async comes() {
-      proxy = await startTcpProxy(url, port)
-    },
-  }
-}
-
 it('waits for a database that is away, and ends at Ctrl-C meanwhile', async () => {
   world = await openProjectionWorld()
   const { pool, url } = world.database
@@ -116,7 +105,7 @@ it('waits for a database that is away, and ends at Ctrl-C meanwhile', async () =
   address.searchParams.delete('host')
   address.host = `127.0.0.1:${port}`
   const settings = { DATABASE_URL: address.href, KAFKA_BROKERS: '' }
-  await comesAndGoes({ log, name: 'database', settings, ...behindProxy(url, port) })
+  await comesAndGoes({ log, name: 'database', settings, ...createAbsentProxy(url, port) })
   await log.close()
   await world.close()
 }, 480_000)
@@ -132,7 +121,7 @@ needs('kafka-jars').it(
     await ensureTopics(log)
     await world.append(log, decisions(1, 100))
     const settings = { DATABASE_URL: world.database.url, KAFKA_BROKERS: `127.0.0.1:${advertised}` }
-    const proxy = behindProxy(`tcp://127.0.0.1:${port}`, advertised)
+    const proxy = createAbsentProxy(`tcp://127.0.0.1:${port}`, advertised)
     await comesAndGoes({ log, name: 'log', settings, ...proxy })
     await log.close()
     await broker.stop()

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { findFaults } from './axe.ts'
 import { createProfile, openHeadless, type Profile } from './chromium.ts'
-import { type RunningTidegate, startTidegate } from './tidegate.ts'
+import { loginLinkOf, type RunningTidegate, startTidegate } from './tidegate.ts'
 
 export interface ConsoleServer {
   tidegate: RunningTidegate
@@ -53,10 +53,6 @@ export async function openConsole(prepare?: Parameters<typeof startConsoleServer
     },
   }
 }
-
-/** The link that the start prints. It works once. */
-export const loginLinkOf = ({ output }: Pick<RunningTidegate, 'output'>): string =>
-  /http\S+\/console#code=\S+/.exec(output())?.[0] ?? ''
 
 async function visitDemo({ baseUrl }: RunningTidegate, page: Page): Promise<void> {
   await page.goto(`${baseUrl}/demo?auto=1`)

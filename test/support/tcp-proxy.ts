@@ -78,3 +78,14 @@ export async function startTcpProxy(url: string, port = 0): Promise<TcpProxy> {
     },
   }
 }
+
+/** A proxy at a port of its own, at which nobody answers while it is away. It is away at first. */
+export function createAbsentProxy(url: string, port: number) {
+  let proxy: TcpProxy | undefined
+  return {
+    goes: async () => proxy?.close(),
+    async comes() {
+      proxy = await startTcpProxy(url, port)
+    },
+  }
+}

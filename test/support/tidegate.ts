@@ -61,3 +61,7 @@ export async function startTidegate({ env = {}, dataDir }: StartOptions = {}): P
     },
   }
 }
+
+/** The link that the start prints. It works once. */
+export const loginLinkOf = ({ output }: Pick<RunningTidegate, 'output'>): string =>
+  /http\S+\/console#code=\S+/.exec(output())?.[0] ?? ''

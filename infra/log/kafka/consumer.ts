@@ -87,6 +87,7 @@ async function launch(
   // partitions that nobody reads.
   async function leave(): Promise<void> {
     await restart?.promise
+    // The join is told a moment before kafkajs can leave again.
     await new Promise(setImmediate)
     await consumer.disconnect()
   }

@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 import { consumed, expectDown, record, topic } from '../../support/outage.ts'
-import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { createAbsentProxy } from '../../support/tcp-proxy.ts'
 
 const { test } = needs('kafka-jars')
 const logger = pino({ level: 'silent' })
@@ -61,18 +61,18 @@ test('kafka: who is stopped while the broker is away takes no partition when it 
   const [near, far] = [await open(broker.brokers), await open(`127.0.0.1:${advertised}`)]
   await near.ensureTopics([{ topic, partitions: 3 }])
   const appendAll = () => near.append(values.map(record))
-  const behindProxy = () => startTcpProxy(`tcp://127.0.0.1:${port}`, advertised)
-  const proxy = await behindProxy()
+  const proxy = createAbsentProxy(`tcp://127.0.0.1:${port}`, advertised)
+  await proxy.comes()
   await appendAll()
   // kafkajs crashes and starts again about every two seconds, so they leave at many times between.
   const leaving = Array.from({ length: 16 }, (_, i) => ({ group: `leaving${i}`, afterMs: i * 500 }))
   const left = await Promise.all(leaving.map(({ group }) => reading(far, group)))
   const waiting = await Promise.all(['w0', 'w1', 'w2', 'w3'].map((group) => reading(far, group)))
   await Promise.all([...left, ...waiting].map((consumer) => consumer.hasAll()))
-  await proxy.close()
+  await proxy.goes()
   const stops = left.map((consumer, i) => delay(leaving[i]?.afterMs).then(consumer.stop))
   await delay(leaving.at(-1)?.afterMs)
-  const back = await behindProxy()
+  await proxy.comes()
   await Promise.all(stops)
   await appendAll()
   // By then those that were stopped would be back too.
@@ -81,6 +81,6 @@ test('kafka: who is stopped while the broker is away takes no partition when it 
   await Promise.all(next.map((consumer) => consumer.hasAll()))
   await Promise.all(next.map((consumer) => consumer.stop()))
   await Promise.all([near.close(), far.close()])
-  await back.close()
+  await proxy.goes()
   await broker.stop()
 }, 240_000)
