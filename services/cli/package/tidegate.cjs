@@ -7,7 +7,8 @@ const found = process.versions.node
 const [major, minor] = needed.split('.').map(Number)
 const [foundMajor, foundMinor] = found.split('.').map(Number)
 if (foundMajor < major || (foundMajor === major && foundMinor < minor)) {
-  const way = `npx -p node@${major} -p tidegate tidegate`
+  // Not every version of the package node has a program for every platform: this one does.
+  const way = 'npx -p node@26.10.0 -p tidegate tidegate'
   console.error(
     `tidegate needs Node ${needed} or later and this is Node ${found}: "${way}" brings one along.`,
   )
