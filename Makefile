@@ -14,6 +14,8 @@ install: $(INSTALLED)
 
 $(INSTALLED): package.json package-lock.json
 	npm ci --no-audit --no-fund
+	@# npm before 11.6 removes the link to Node when it leaves out the packages of other platforms.
+	@cd node_modules/.bin && { [ -e node ] || ln -s ../node-*/bin/node node; }
 	@touch $(INSTALLED)
 	@[ -n "$$CI" ] || [ "$$(git config core.hooksPath)" = .githooks ] || echo 'Checks before each commit: make hooks'
 

@@ -6,6 +6,8 @@ import { createTlsListener, type TlsListener } from '../../infra/http/tls/listen
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { txtRecords } from '../../infra/safe-http/txt.ts'
@@ -67,6 +69,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   const isStopping = () => stopping
   try {
     const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
+    await checkDatabase(options.databaseUrl)
     const held = await holdPort({ port: config.PORT, host: config.HOST }, answerWhileStarting(options))
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
@@ -121,6 +124,12 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
     throw error
   }
+}
+
+// Runs before the port is held: who has set a wrong database is not to look for what has the port.
+async function checkDatabase(url: string): Promise<void> {
+  const pool = createPool({ url, max: 1 })
+  await refusePooler(pool).finally(() => pool.end())
 }
 
 // `app` is undefined where it has no port of its own.

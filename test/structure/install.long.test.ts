@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { installThere, runThere } from '../support/packed.ts'
+import { root } from '../support/test-projects.ts'
 
-const root = path.resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
 let folder: string
 
@@ -38,6 +39,33 @@ test.each([
   const nodes = printed.matchAll(/^add (node|node(?:-bin)?-(?:linux|darwin|win)-\w+) /gm)
   expect([...nodes].map(([, added]) => added)).toEqual([name])
 })
+
+// Node 20 and Node 24.0 brought these: they leave out the other platforms' packages with the link to Node.
+test.each(['10.8.2', '11.5.2'])(
+  'make install links Node with npm %s, too',
+  async (version) => {
+    const { packages } = JSON.parse(await readFile(path.join(root, 'package-lock.json'), 'utf8'))
+    const nodes = Object.keys(packages).filter((place) => packages[place].bin?.node)
+    const optionalDependencies = Object.fromEntries(
+      nodes.map((place) => [path.basename(place), packages[place].version]),
+    )
+    const project = { name: 'install', version: '1.0.0', optionalDependencies }
+    const lock = {
+      ...{ ...project, lockfileVersion: 3, requires: true },
+      packages: { '': project, ...Object.fromEntries(nodes.map((place) => [place, packages[place]])) },
+    }
+    const there = path.join(folder, `npm-${version}`)
+    await installThere(path.join(there, 'old'), `npm@${version}`)
+    await writeFile(path.join(there, 'package.json'), JSON.stringify(project))
+    await writeFile(path.join(there, 'package-lock.json'), JSON.stringify(lock))
+    await copyFile(path.join(root, 'Makefile'), path.join(there, 'Makefile'))
+    const PATH = [path.join(there, 'old/node_modules/.bin'), process.env.PATH].join(path.delimiter)
+    await runThere({ folder: there, env: { PATH } }, 'make', 'install')
+    const { stdout } = await runThere({ folder: there }, 'node_modules/.bin/node', '--version')
+    expect(stdout).toBe(`${process.version}\n`)
+  },
+  180_000,
+)
 
 test('no package is deprecated, as .npmrc hides that warning, too', async () => {
   const { packages } = JSON.parse(await readFile(path.join(root, 'package-lock.json'), 'utf8'))

@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { programCommand } from './program.ts'
-import { root } from './test-projects.ts'
+import { spawnProgram } from './program.ts'
 
 export interface CliResult {
   code: number | null
@@ -15,13 +14,7 @@ export function startCli(
   args: string[],
   env: Record<string, string>,
 ): ChildProcess & { result: Promise<CliResult> } {
-  // As `npm run tidegate` does: without the dashes node takes a --env-file of ours for one of its own.
-  const [node, main] = programCommand(env)
-  const child = spawn(node, ['--', main, ...args], {
-    cwd: root,
-    env: { ...process.env, npm_lifecycle_event: 'tidegate', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawnProgram(args, { npm_lifecycle_event: 'tidegate', ...env })
   const result = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
     ([stdout, stderr, [code]]): CliResult => ({ code, stdout, stderr }),
   )

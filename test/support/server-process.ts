@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { freePort } from '../../infra/local/free-port.ts'
-import { programCommand } from './program.ts'
-import { root } from './test-projects.ts'
+import { spawnProgram } from './program.ts'
 
 export interface ServerProcess {
   /** Where it listens. */
@@ -35,12 +34,7 @@ export async function startServerProcess(
   env: Record<string, string>,
 ): Promise<ServerProcess> {
   const port = env.PUBLIC_URL === undefined ? 0 : await freePort()
-  const [node, main] = programCommand(env)
-  const child = spawn(node, [main, ...args], {
-    cwd: root,
-    env: { ...process.env, ...unlimited, PORT: String(port), LOG_LEVEL: 'warn', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawnProgram(args, { ...unlimited, PORT: String(port), LOG_LEVEL: 'warn', ...env })
   const lines: string[] = []
   const printedUrl = await ready(child, lines)
   const baseUrl = port === 0 ? printedUrl : `http://127.0.0.1:${port}`

@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { eventually } from './eventually.ts'
-import { programCommand } from './program.ts'
-import { root } from './test-projects.ts'
+import { spawnProgram } from './program.ts'
 
 /** A line of `listen --json`. */
 export interface Seen {
@@ -29,12 +27,7 @@ const running: Listener[] = []
 
 /** Starts `tidegate webhooks listen ...args` and waits until it listens. */
 export async function listen(args: string[], dataDir: string): Promise<Listener> {
-  const [node, main] = programCommand()
-  const child = spawn(node, [main, 'webhooks', 'listen', ...args], {
-    cwd: root,
-    env: { ...process.env, DATA_DIR: dataDir },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawnProgram(['webhooks', 'listen', ...args], { DATA_DIR: dataDir })
   const lines: string[] = []
   const told: string[] = []
   createInterface(child.stdout).on('line', (line) => lines.push(line))
