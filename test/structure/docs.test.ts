@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { pages } from './comments.ts'
+import { pages } from './pages.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const read = (page: string) => readFileSync(path.join(root, page), 'utf8')

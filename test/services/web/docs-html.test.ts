@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { renderPage } from '../../../services/web/docs/markdown.ts'
 import { docsRoutes } from '../../../services/web/docs/routes.ts'
-import { pages } from '../../structure/comments.ts'
+import { pages } from '../../structure/pages.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'
 
 const files = ['docs/reports/performance.md', ...pages().filter((page) => page.startsWith('docs/'))]

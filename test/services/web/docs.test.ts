@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { docsRoutes } from '../../../services/web/docs/routes.ts'
-import { pages } from '../../structure/comments.ts'
+import { pages } from '../../structure/pages.ts'
 import { root } from '../../support/test-projects.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'
 
