@@ -6,7 +6,7 @@ import type { Measurement } from '../measurement.ts'
 import type { Scale } from '../scale.ts'
 import { quantile, spreadOf } from '../stats.ts'
 import { arrivals } from '../webhooks/arrivals.ts'
-import type { WebhookParts } from './webhooks.ts'
+import type { WebhookParts } from '../webhooks/parts.ts'
 
 const decisionsPerSecond = 200
 const type = 'session.result.persisted'

@@ -11,7 +11,7 @@ import { interleave } from '../rounds.ts'
 import type { Scale } from '../scale.ts'
 import { pairedRatio } from '../stats.ts'
 import { arrivals, spanSeconds } from '../webhooks/arrivals.ts'
-import type { WebhookParts } from './webhooks.ts'
+import type { WebhookParts } from '../webhooks/parts.ts'
 
 /** Deliveries that an endpoint has under way at most; bare undici gets as many connections in all. */
 const perEndpoint = 10

@@ -1,22 +1,11 @@
-import type { Core } from '../../services/server/dependencies.ts'
 import { type Child, startChild } from '../child.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
 import { openOwnCore } from '../own-core.ts'
 import type { Scale } from '../scale.ts'
-import { createEndpoints, type Endpoints } from '../webhooks/endpoints.ts'
+import { createEndpoints } from '../webhooks/endpoints.ts'
 import { measureFirstAttempt } from './webhook-latency.ts'
 import { measureDeliveries } from './webhook-rate.ts'
-
-/** What the measures of webhooks share. */
-export interface WebhookParts {
-  environment: Environment
-  /** The process with the role `webhooks` alone. */
-  child: Child
-  core: Core
-  receiver: Child
-  endpoints: Endpoints
-}
 
 /** The time from a decision to its first attempt, and deliveries against bare undici. */
 export async function measureWebhooks(environment: Environment, scale: Scale): Promise<Measurement[]> {

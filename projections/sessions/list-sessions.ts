@@ -41,7 +41,7 @@ const listedFacts = [
 ] as const
 export type ListedFacts = Pick<SessionFacts, (typeof listedFacts)[number]>
 
-export interface SessionsPage extends Page<SessionRow> {
+export interface SessionRowPage extends Page<SessionRow> {
   /**
    * How far back sessions were read, where only a part of them is read for a page; null = to the end. The list goes on
    * from there where there is no last row to go on from.
@@ -57,7 +57,7 @@ export async function listSessions(
   db: Db,
   scope: DataScope,
   { search, filters = {}, ...place }: ListSessions,
-): Promise<SessionsPage> {
+): Promise<SessionRowPage> {
   const options = { ...place, filters }
   if (!search && !isExact(filters)) return readWindow(db, scope, options)
   if (!search) return querySessions(db, scope, { ...options, from: ofVerdicts })
@@ -133,7 +133,7 @@ async function readWindow(
   db: Db,
   scope: DataScope,
   { limit, after, filters, windowSize = 250_000 }: SessionsQuery,
-): Promise<SessionsPage> {
+): Promise<SessionRowPage> {
   const { values, bind } = parameters(scope, limit)
   const { since: _, until: __, ...others } = filters
   const place = [inScope, ...before(after, bind), ...timeConditions(filters, bind)].join(' and ')

@@ -4,7 +4,7 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { list, meta, timestamp } from '../../infra/http/schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
-import { listSessions, type SessionsPage } from '../../projections/sessions/list-sessions.ts'
+import { listSessions, type SessionRowPage } from '../../projections/sessions/list-sessions.ts'
 import { sessionSummary } from './answers.ts'
 import { includeParameter, isIncluded } from './include.ts'
 import type { ReadbackOptions } from './options.ts'
@@ -81,7 +81,7 @@ function boundTo({ verdict, ...others }: FilterQuery) {
   return { verdict: verdict?.join() ?? null, ...(isFiltered && { filters: JSON.stringify(others) }) }
 }
 
-function goingOn({ readTo, ...page }: SessionsPage, begunAt: number) {
+function goingOn({ readTo, ...page }: SessionRowPage, begunAt: number) {
   if (readTo === undefined) return { ...page, next: undefined, meta: undefined }
   const meta = { read_from: iso(begunAt), read_to: readTo && iso(readTo.evaluatedAt) }
   const next = readTo ? { value: readTo.evaluatedAt, id: readTo.id, begunAt } : undefined

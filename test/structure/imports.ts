@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -10,21 +10,21 @@ export interface Import {
   to: string
 }
 
-/** Every file of the project's own code, as paths from the root. */
+/** Returns every file of the product, as paths from the root. */
 export function sourceFiles(): string[] {
-  return tops
-    .flatMap((top) =>
-      readdirSync(path.join(root, top), { recursive: true, encoding: 'utf8' }).map((name) =>
-        path.posix.join(top, name),
-      ),
-    )
-    .filter((name) => /\.(ts|js)$/.test(name))
-    .sort()
+  return filesOf(tops)
 }
 
-/** Every import between files of the project, of types too. */
+function filesOf(folders: string[]): string[] {
+  return globSync(
+    folders.map((folder) => `${folder}/**/*.{ts,tsx,js}`),
+    { cwd: root, exclude: ['**/node_modules', '**/.venv'] },
+  ).sort()
+}
+
+/** Returns every import between files of the product and of bench/, of types too. */
 export function imports(): Import[] {
-  const files = new Set(sourceFiles())
+  const files = new Set(filesOf([...tops, 'bench']))
   return [...files].flatMap((from) =>
     specifiers(readFileSync(path.join(root, from), 'utf8'))
       .map((specifier) => path.posix.join(path.posix.dirname(from), specifier))

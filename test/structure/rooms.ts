@@ -37,12 +37,13 @@ const floors = [
   ].concat(['services/schemas', 'services/scoring', 'services/web', 'services/webhooks']),
   ['services/server'],
   ['services/cli'],
+  ['bench'],
 ]
 
-/** The room of a file: its folder within its top folder; all of `schemas/` is one, and loose files are one. */
+/** The room of a file: its folder within its top folder; `schemas/` and `bench/` are one each, and loose files are one. */
 export function roomOf(file: string): string {
   const [top = '', folder, ...rest] = file.split('/')
-  return top === 'schemas' || rest.length === 0 ? top : `${top}/${folder}`
+  return ['schemas', 'bench'].includes(top) || rest.length === 0 ? top : `${top}/${folder}`
 }
 
 export interface Structure {
@@ -63,11 +64,6 @@ export function structure(all: Import[] = imports()): Structure {
   const upward = between.filter(({ from, to }) => !(floorOf(to) < floorOf(from)))
   return { arrows, upward: upward.map(({ from, to }) => `${from} -> ${to}`), circles: circles(all) }
 }
-
-/** The services whose folders are known to import each other one way only. */
-export const oneWayServices = 'cli collect erasure gate organizations readback scoring web webhooks'
-  .split(' ')
-  .map((name) => `services/${name}`)
 
 /** Folders of a service that import each other in a circle. A file that is in none of them counts for itself. */
 export function folderCircles(service: string, all: Import[] = imports()): string[][] {

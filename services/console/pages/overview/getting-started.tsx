@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks'
 import { hrefOf, place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
 import type { ApiEndpoint, ApiKey, SessionList } from '../shared/types.ts'
 
@@ -41,7 +41,7 @@ export function GettingStarted() {
   isOver.current = steps.every(({ isDone }) => isDone)
   if (isOver.current) return null
   return (
-    <Part title="Getting started">
+    <Panel title="Getting started">
       <ul class="to-do">
         {steps.map(({ title, page, isDone }) => (
           <li key={title}>
@@ -54,6 +54,6 @@ export function GettingStarted() {
       <p class="hint">
         Try it on the <a href="/demo">demo page</a>, or read the <a href="/docs/guide/browser-sdk">guide</a>.
       </p>
-    </Part>
+    </Panel>
   )
 }

@@ -3,7 +3,7 @@ import { type Field, filterTitles, valueText } from '../sessions/fields.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, share } from '../shared/format.ts'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { type Counts, verdictOrder } from '../shared/types.ts'
@@ -98,7 +98,7 @@ function Top({ field, and, title, span, only }: TopProps) {
   })
   const answer = useCounts(parameters)
   return (
-    <Part title={title}>
+    <Panel title={title}>
       <Loaded answer={answer}>
         {({ data: { groups } }) => (
           <TopList
@@ -116,7 +116,7 @@ function Top({ field, and, title, span, only }: TopProps) {
           />
         )}
       </Loaded>
-    </Part>
+    </Panel>
   )
 }
 
@@ -124,7 +124,7 @@ function NotHandedOff({ span }: { span: TimeSpan }) {
   const group_by = 'page_host,handed_off'
   const answer = useCounts(new URLSearchParams({ ...timesOf(span), group_by, top: '100' }))
   return (
-    <Part title="Hand-offs that never came">
+    <Panel title="Hand-offs that never came">
       <Loaded answer={answer}>
         {({ data }) => (
           <TopList
@@ -138,7 +138,7 @@ function NotHandedOff({ span }: { span: TimeSpan }) {
           />
         )}
       </Loaded>
-    </Part>
+    </Panel>
   )
 }
 

@@ -1,7 +1,7 @@
 import { type Field, filterTitles, valueText } from '../sessions/fields.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
 import { earlier, lastDay, risesOf } from './compare.ts'
@@ -11,14 +11,14 @@ import { sessionsHref, timesOf } from './links.ts'
 export function Unusual({ span }: { span: TimeSpan }) {
   const day = lastDay(span)
   return (
-    <Part title="Unusual now">
+    <Panel title="Unusual now">
       <p class="hint">At least 50 sessions, and three times those of the same hours of the day before.</p>
       <div class="unusual">
         {(['signal', 'country', 'asn', 'page_host'] as const).map((field) => (
           <Rises key={field} field={field} span={day} />
         ))}
       </div>
-    </Part>
+    </Panel>
   )
 }
 

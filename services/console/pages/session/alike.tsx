@@ -1,5 +1,5 @@
 import { hrefOf } from '../shared/address.ts'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import type { ApiSession } from '../shared/types.ts'
 
 /** Lists of other sessions that have something in common with this one. */
@@ -14,9 +14,9 @@ export function Alike({ session }: { session: ApiSession }) {
     Agent: link('agent_provider', agent?.provider),
   }
   return (
-    <Part title="Sessions like this, within 30 days">
-      <Facts facts={shared} />
-    </Part>
+    <Panel title="Sessions like this, within 30 days">
+      <FactList facts={shared} />
+    </Panel>
   )
 }
 

@@ -1,5 +1,5 @@
 import { inWords } from '../shared/format.ts'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import type { ApiSession } from '../shared/types.ts'
 
 /** What was looked at, and beside it what was not. */
@@ -8,17 +8,17 @@ export function Checked({ session: { evidence, analysis_coverage: coverage } }: 
     Object.entries(coverage).flatMap(([name, seen]) => (seen === wanted ? [inWords(name)] : []))
   return (
     <div class="columns">
-      <Part title="What was looked at">
-        <Facts
+      <Panel title="What was looked at">
+        <FactList
           facts={{
             'Data of': areas(true).join(', '),
             Consulted: evidence.sources.map(inWords).join(', '),
             'Said by the app alone': evidence.claimed.join(', '),
           }}
         />
-      </Part>
-      <Part title="What was not looked at">
-        <Facts
+      </Panel>
+      <Panel title="What was not looked at">
+        <FactList
           facts={{
             'No data of': areas(false).join(', '),
             'Nothing consulted for': evidence.unchecked.map(inWords).join(', '),
@@ -29,7 +29,7 @@ export function Checked({ session: { evidence, analysis_coverage: coverage } }: 
             'No browser has': evidence.impossible.join(', '),
           }}
         />
-      </Part>
+      </Panel>
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
 import { send } from '../shared/api.ts'
-import { Refusal, useChange } from '../shared/change.tsx'
+import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { inWords } from '../shared/format.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { may } from '../shared/person.ts'
@@ -34,7 +34,7 @@ export function Mark({
           {inWords(label)}
         </button>
       ))}
-      <Refusal failure={failure} />
+      <ChangeFailure failure={failure} />
     </fieldset>
   )
 }

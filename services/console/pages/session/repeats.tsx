@@ -1,17 +1,17 @@
 import { formatNumber, inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import type { ApiSession } from '../shared/types.ts'
 
 /** A count of this is that or more. */
 const most = 100
 
 /** What others had in common with the session when it was decided. What only the session itself has is left out. */
-export function Repeats({ repeats }: { repeats: ApiSession['repeats'] }) {
+export function RepeatsSection({ repeats }: { repeats: ApiSession['repeats'] }) {
   const rows = Object.entries(repeats ?? {}).filter(([, { day }]) => day > 1)
   const count = (value: number) => (value >= most ? `${most}+` : formatNumber(value))
   return (
-    <Part title="Repeats">
+    <Panel title="Repeats">
       {rows.length === 0 ? (
         <p class="hint">
           {repeats ? 'Nothing that another session had within a day.' : 'Nothing was counted.'}
@@ -31,7 +31,7 @@ export function Repeats({ repeats }: { repeats: ApiSession['repeats'] }) {
           </tbody>
         </table>
       )}
-    </Part>
+    </Panel>
   )
 }
 

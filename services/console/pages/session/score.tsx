@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { Head } from '../shared/head.tsx'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import type { ApiScoreStep, ApiSession } from '../shared/types.ts'
 import { ChangeBar, ScoreBand } from './band.tsx'
 import { type FindSignal, SignalDetails, SignalList, signalsOf } from './signals.tsx'
 
 /** How the score came about: each step from 0 to it, and apart from them what fired and counted nothing. */
-export function Score({ session }: { session: ApiSession }) {
+export function ScoreBreakdown({ session }: { session: ApiSession }) {
   const { decision, score, scoring, signals_fired: fired } = session
   const find = signalsOf(session)
   const namesOf = (role: string) => fired.filter((one) => one.role === role).map(({ signal }) => signal)
   return (
-    <Part title={`How the score of ${decision.risk_score} came about`}>
+    <Panel title={`How the score of ${decision.risk_score} came about`}>
       <ScoreBand score={decision.risk_score} />
       {score.steps ? (
         <Steps steps={score.steps} find={find} />
@@ -27,7 +27,7 @@ export function Score({ session }: { session: ApiSession }) {
       )}
       <SignalList title="Overruled by what decides alone" names={score.without_effect} find={find} />
       <SignalList title="Context, which counts nothing" names={namesOf('context')} find={find} />
-    </Part>
+    </Panel>
   )
 }
 

@@ -4,7 +4,7 @@ import { ApiRequest } from '../shared/api-request.tsx'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { exact, inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiDecision, ApiSession, One, VerdictName } from '../shared/types.ts'
@@ -13,8 +13,8 @@ import { Loaded } from '../shell/states.tsx'
 import { Alike } from './alike.tsx'
 import { Checked } from './checked.tsx'
 import { Mark } from './mark.tsx'
-import { Repeats } from './repeats.tsx'
-import { Score } from './score.tsx'
+import { RepeatsSection } from './repeats.tsx'
+import { ScoreBreakdown } from './score.tsx'
 import './session.css'
 import { AttachUser } from './user.tsx'
 import { Who } from './who.tsx'
@@ -53,16 +53,16 @@ function Session({ session, reload }: { session: ApiSession; reload: () => void 
   return (
     <article class="session">
       <Top session={session} reload={reload} />
-      <Score session={session} />
+      <ScoreBreakdown session={session} />
       <Checked session={session} />
       <Who session={session} />
       <div class="columns">
-        <Repeats repeats={session.repeats} />
+        <RepeatsSection repeats={session.repeats} />
         <Alike session={session} />
       </div>
       <Decisions decisions={[decision, ...before]} />
-      <Part title="On the log">
-        <Facts
+      <Panel title="On the log">
+        <FactList
           facts={{
             Topic: <code>{log.topic}</code>,
             Partition: log.partition,
@@ -74,7 +74,7 @@ function Session({ session, reload }: { session: ApiSession; reload: () => void 
           <summary>Raw JSON</summary>
           <CodeBlock code={JSON.stringify(session, null, 2)} />
         </details>
-      </Part>
+      </Panel>
     </article>
   )
 }
@@ -114,7 +114,7 @@ function Top({ session, reload }: { session: ApiSession; reload: () => void }) {
 
 function Decisions({ decisions }: { decisions: ApiDecision[] }) {
   return (
-    <Part title="Decisions, newest first">
+    <Panel title="Decisions, newest first">
       <Scroll label="Decisions">
         <table class="decisions">
           <Head columns={['When', 'Verdict', 'Status', 'Phase']} />
@@ -132,6 +132,6 @@ function Decisions({ decisions }: { decisions: ApiDecision[] }) {
           </tbody>
         </table>
       </Scroll>
-    </Part>
+    </Panel>
   )
 }

@@ -1,6 +1,6 @@
 import { hrefOf } from '../shared/address.ts'
 import { inWords } from '../shared/format.ts'
-import { Facts } from '../shared/parts.tsx'
+import { FactList } from '../shared/parts.tsx'
 import type { ApiSession } from '../shared/types.ts'
 
 /** A signal of the session: what it is, what it saw here, and who else has it. */
@@ -43,7 +43,7 @@ export function SignalDetails({ signal, name, kind, points, measured, looksAt, f
         {name}
         {measured && <span class="hint"> {measured}</span>}
       </summary>
-      <Facts
+      <FactList
         facts={{
           'Looks at': inCode(looksAt),
           'In this session': measured,

@@ -1,5 +1,5 @@
 import { send } from '../shared/api.ts'
-import { Refusal, useChange } from '../shared/change.tsx'
+import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { may } from '../shared/person.ts'
 
 /** Says whose session it is. An empty field takes the user away. */
@@ -31,7 +31,7 @@ export function AttachUser({
         Your id of the user <input name="user" defaultValue={user ?? ''} autocomplete="off" />
       </label>
       <button type="submit">Attach</button>
-      <Refusal failure={failure} />
+      <ChangeFailure failure={failure} />
     </form>
   )
 }

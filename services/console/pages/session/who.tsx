@@ -1,6 +1,6 @@
 import { hrefOf } from '../shared/address.ts'
 import { exact, inWords } from '../shared/format.ts'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import type { ApiSession } from '../shared/types.ts'
 import { WhyVisitor } from './why.tsx'
 
@@ -12,8 +12,8 @@ export function Who({ session }: { session: ApiSession }) {
   return (
     <div class="columns">
       <Visitor session={session} />
-      <Part title="Device">
-        <Facts
+      <Panel title="Device">
+        <FactList
           facts={{
             Browser: [browser.name, browser.version].filter(Boolean).join(' '),
             System: [device.operating_system.name, device.operating_system.version].filter(Boolean).join(' '),
@@ -23,9 +23,9 @@ export function Who({ session }: { session: ApiSession }) {
             Referrer: request.referrer,
           }}
         />
-      </Part>
-      <Part title="Network">
-        <Facts
+      </Panel>
+      <Panel title="Network">
+        <FactList
           facts={{
             Address: network.ip_address,
             From: [location?.city, location?.country_code].filter(Boolean).join(', '),
@@ -33,7 +33,7 @@ export function Who({ session }: { session: ApiSession }) {
             Kind: flags.join(', '),
           }}
         />
-      </Part>
+      </Panel>
       <Agent agent={session.agent} />
     </div>
   )
@@ -42,23 +42,23 @@ export function Who({ session }: { session: ApiSession }) {
 function Agent({ agent }: Pick<ApiSession, 'agent'>) {
   const { status = 'none', provider, product, purpose, method } = agent ?? {}
   return (
-    <Part title="Agent">
+    <Panel title="Agent">
       {status === 'none' ? (
         <p class="hint">{agent ? 'It does not say that it is one.' : 'Nobody looked for one.'}</p>
       ) : (
-        <Facts
+        <FactList
           facts={{ Status: status, Operator: provider, Product: product, Purpose: purpose, By: method }}
         />
       )}
-    </Part>
+    </Panel>
   )
 }
 
 function Visitor({ session: { id, visitor_fingerprint: visitor } }: { session: ApiSession }) {
-  if (!visitor) return <Part title="Visitor">The session was linked to no visitor.</Part>
+  if (!visitor) return <Panel title="Visitor">The session was linked to no visitor.</Panel>
   return (
-    <Part title="Visitor">
-      <Facts
+    <Panel title="Visitor">
+      <FactList
         facts={{
           Visitor: <a href={hrefOf({ page: 'visitors', id: visitor.id })}>{visitor.id}</a>,
           'Known by': [inWords(visitor.resolution.method ?? ''), visitor.resolution.basis]
@@ -70,6 +70,6 @@ function Visitor({ session: { id, visitor_fingerprint: visitor } }: { session: A
         }}
       />
       <WhyVisitor sessionId={id} />
-    </Part>
+    </Panel>
   )
 }

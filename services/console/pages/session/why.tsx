@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { inWords, short } from '../shared/format.ts'
-import { Facts } from '../shared/parts.tsx'
+import { FactList } from '../shared/parts.tsx'
 import type { ApiCandidate, ApiIdentification, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 
@@ -43,7 +43,9 @@ function Because({ decided_by: by, bits_needed: needed, chosen, next }: ApiIdent
   return (
     <>
       <p>{reasons[by] ?? inWords(by)}</p>
-      {chosen && <Facts facts={{ Needed: needed === null ? null : bits(needed), ...comparison(chosen) }} />}
+      {chosen && (
+        <FactList facts={{ Needed: needed === null ? null : bits(needed), ...comparison(chosen) }} />
+      )}
       {next && (
         <>
           <p>
@@ -52,7 +54,7 @@ function Because({ decided_by: by, bits_needed: needed, chosen, next }: ApiIdent
               {short(next.visitor_id)}
             </a>
           </p>
-          <Facts facts={{ 'Lost because': inWords(next.lost_because), ...comparison(next) }} />
+          <FactList facts={{ 'Lost because': inWords(next.lost_because), ...comparison(next) }} />
         </>
       )}
     </>

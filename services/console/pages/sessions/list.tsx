@@ -9,9 +9,9 @@ import { Loaded } from '../shell/states.tsx'
 import { ColumnChoice } from './column-choice.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { filtersIn, requestParameters } from './fields.ts'
+import { LoadMore } from './load-more.tsx'
 import { withNewest } from './new-rows.ts'
-import { ReadOn } from './read-on.tsx'
-import { Rows } from './rows.tsx'
+import { SessionRows } from './rows.tsx'
 import './sessions.css'
 
 const pageSize = 50
@@ -85,11 +85,15 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
       </div>
       <Loaded answer={first}>
         {() =>
-          rows.length > 0 ? <Rows {...{ rows, open, query }} /> : cursor ? null : <Empty query={query} />
+          rows.length > 0 ? (
+            <SessionRows {...{ rows, open, query }} />
+          ) : cursor ? null : (
+            <Empty query={query} />
+          )
         }
       </Loaded>
       {pages.failure && <p class="note bad">{pages.failure.message}</p>}
-      {cursor && <ReadOn readTo={last?.meta.read_to} isEmpty={rows.length === 0} load={load} />}
+      {cursor && <LoadMore readTo={last?.meta.read_to} isEmpty={rows.length === 0} load={load} />}
       <ApiRequest paths={[path]} />
     </section>
   )

@@ -2,14 +2,14 @@ import { Head } from '../shared/head.tsx'
 import type { ListedSessionRow } from '../shared/types.ts'
 import { allColumns, columnsIn } from './columns.tsx'
 
-interface RowsProps {
+interface SessionRowsProps {
   rows: ListedSessionRow[]
   open: string | null
   query: URLSearchParams
 }
 
 /** A table of sessions, with the columns that the address asks for. Each session opens beside the list. */
-export function Rows({ rows, open, query }: RowsProps) {
+export function SessionRows({ rows, open, query }: SessionRowsProps) {
   const chosen = columnsIn(query)
   const columns = allColumns.filter(({ name }) => chosen.includes(name))
   return (

@@ -1,5 +1,5 @@
 import { CodeBlock } from '../shared/code-block.tsx'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import { person } from '../shared/person.ts'
 import { snippetsOf } from './snippets.ts'
 
@@ -7,7 +7,7 @@ import { snippetsOf } from './snippets.ts'
 export function SendSessions({ publishableKey }: { publishableKey: string }) {
   const snippets = snippetsOf({ publishableKey, url: person.value?.api_url ?? '' })
   return (
-    <Part title="Send sessions">
+    <Panel title="Send sessions">
       {snippets.map(({ title, code }, i) => (
         <details key={title} name="snippet" open={i === 0}>
           <summary>{title}</summary>
@@ -17,6 +17,6 @@ export function SendSessions({ publishableKey }: { publishableKey: string }) {
       <p class="hint">
         What a verdict asks of a back end is in the <a href="/docs/guide/server">guide</a>.
       </p>
-    </Part>
+    </Panel>
   )
 }

@@ -3,7 +3,7 @@ import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { amount } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
@@ -29,8 +29,8 @@ export function SettingsPage() {
         <Loaded answer={organization}>{({ data }) => <Policy organization={data} />}</Loaded>
         <Loaded answer={model}>
           {({ data }) => (
-            <Part title="Scoring model">
-              <Facts
+            <Panel title="Scoring model">
+              <FactList
                 facts={{
                   Model: data.id,
                   Standard: data.is_standard ? 'yes' : 'no, of this organization',
@@ -40,7 +40,7 @@ export function SettingsPage() {
               <p class="hint">
                 An operator changes it with <code>tidegate rescore --switch</code>.
               </p>
-            </Part>
+            </Panel>
           )}
         </Loaded>
       </div>
@@ -55,7 +55,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
   )
   return (
     <>
-      <Part title="Keys">
+      <Panel title="Keys">
         <Scroll label="Keys">
           <table>
             <Head columns={['Name', 'Kind', 'Key', 'Status', 'May', 'Last used']} />
@@ -73,7 +73,7 @@ function Keys({ keys }: { keys: ApiKey[] }) {
             </tbody>
           </table>
         </Scroll>
-      </Part>
+      </Panel>
       {publishable?.display_key && <SendSessions publishableKey={publishable.display_key} />}
     </>
   )
@@ -88,9 +88,9 @@ const inDays = (value: number | null): string =>
 
 function Policy({ organization: { name, data_policy: policy } }: { organization: Organization }) {
   return (
-    <Part title={name}>
+    <Panel title={name}>
       {policy && (
-        <Facts
+        <FactList
           facts={{
             Sessions: inDays(policy.session_days),
             Decisions: inDays(policy.decision_days),
@@ -103,6 +103,6 @@ function Policy({ organization: { name, data_policy: policy } }: { organization:
       <p class="hint">
         An operator changes it with <code>tidegate org policy</code>.
       </p>
-    </Part>
+    </Panel>
   )
 }

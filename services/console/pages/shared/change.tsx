@@ -16,7 +16,7 @@ export function useChange() {
   return { run, failure }
 }
 
-export function Refusal({ failure }: { failure: string | null }) {
+export function ChangeFailure({ failure }: { failure: string | null }) {
   return failure === null ? null : (
     <p class="note bad" role="alert">
       {failure}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-export function Part({ title, children }: { title: string; children: ComponentChildren }) {
+export function Panel({ title, children }: { title: string; children: ComponentChildren }) {
   return (
     <section class="part">
       <h2>{title}</h2>
@@ -10,7 +10,7 @@ export function Part({ title, children }: { title: string; children: ComponentCh
 }
 
 /** Names and what they are; what is null or empty is left out. */
-export function Facts({ facts }: { facts: Record<string, ComponentChildren> }) {
+export function FactList({ facts }: { facts: Record<string, ComponentChildren> }) {
   const present = Object.entries(facts).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   )

@@ -1,12 +1,12 @@
 import { hrefOf } from '../shared/address.ts'
 import { send } from '../shared/api.ts'
-import { Refusal, useChange } from '../shared/change.tsx'
+import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { downloadJson } from '../shared/download.ts'
 import { amount } from '../shared/format.ts'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import { may, organizationPath } from '../shared/person.ts'
 import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
-import { Correction } from './correction.tsx'
+import { CorrectionForm } from './correction.tsx'
 import { Erase } from './erase.tsx'
 
 /** The checkboxes of the line belong to the form with this id. */
@@ -27,20 +27,20 @@ export function Actions({ visitor, changed, erased }: ActionsProps) {
   return (
     <>
       {mayCorrect && (
-        <Part title="Correct">
+        <Panel title="Correct">
           <div class="columns">
             <Split path={path} changed={changed} />
             <Merge path={path} changed={changed} />
           </div>
-        </Part>
+        </Panel>
       )}
       {(mayExport || mayErase) && (
-        <Part title="Data of this person">
+        <Panel title="Data of this person">
           <div class="personal">
             {mayExport && <Export id={visitor.id} path={path} />}
             {mayErase && <Erase visitor={visitor} path={path} erased={erased} />}
           </div>
-        </Part>
+        </Panel>
       )}
     </>
   )
@@ -67,7 +67,7 @@ function Split({ path, changed }: ChangeProps) {
     )
   }
   return (
-    <Correction
+    <CorrectionForm
       name={splitForm}
       title="Split off the chosen sessions"
       about="Choose sessions above that are of somebody else. They get a visitor of their own; a merger takes that back."
@@ -84,7 +84,7 @@ function Merge({ path, changed }: ChangeProps) {
     return `${sessions(data.session_ids.length)} of this visitor now.`
   }
   return (
-    <Correction
+    <CorrectionForm
       name="merge"
       title="Merge another visitor into this one"
       about="All its sessions become those of this visitor, and its id leads here. A split takes that back."
@@ -95,7 +95,7 @@ function Merge({ path, changed }: ChangeProps) {
         Id of the other visitor
         <input name="visitor" class="mono" required pattern="vid_[0-9a-z]{26}" autocomplete="off" />
       </label>
-    </Correction>
+    </CorrectionForm>
   )
 }
 
@@ -109,7 +109,7 @@ function Export({ id, path }: { id: string; path: string }) {
       <button type="button" onClick={save}>
         Export as JSON
       </button>
-      <Refusal failure={failure} />
+      <ChangeFailure failure={failure} />
     </>
   )
 }

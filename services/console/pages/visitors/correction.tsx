@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Refusal, useChange } from '../shared/change.tsx'
+import { ChangeFailure, useChange } from '../shared/change.tsx'
 
-interface CorrectionProps {
+interface CorrectionFormProps {
   /** Id of the form. */
   name: string
   title: string
@@ -14,7 +14,7 @@ interface CorrectionProps {
 }
 
 /** A form for a split or a merger, which needs a reason. */
-export function Correction({ name, title, about, correct, changed, children }: CorrectionProps) {
+export function CorrectionForm({ name, title, about, correct, changed, children }: CorrectionFormProps) {
   const [said, setSaid] = useState<ComponentChildren>(null)
   const { run, failure } = useChange()
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
@@ -37,7 +37,7 @@ export function Correction({ name, title, about, correct, changed, children }: C
         <input name="reason" required maxLength={500} autocomplete="off" />
       </label>
       <button type="submit">{title}</button>
-      <Refusal failure={failure} />
+      <ChangeFailure failure={failure} />
       {said && (
         <p class="note" role="status">
           {said}

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { send, useAnswer } from '../shared/api.ts'
-import { Refusal, useChange } from '../shared/change.tsx'
+import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { formatNumber } from '../shared/format.ts'
 import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
@@ -50,7 +50,7 @@ export function Erase({ visitor, path, erased }: EraseProps) {
               Cancel
             </button>
           </div>
-          <Refusal failure={failure} />
+          <ChangeFailure failure={failure} />
         </form>
       </dialog>
     </>

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { downloadJson } from '../shared/download.ts'
 import { exact, formatNumber, inWords } from '../shared/format.ts'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import type { ApiErasure } from '../shared/types.ts'
 
 /** What was erased, to keep: nothing else here has it once the page is left. */
@@ -14,8 +14,8 @@ export function Receipt({ erasure }: { erasure: ApiErasure }) {
       <h1 ref={title} class="erased" tabIndex={-1}>
         Erased
       </h1>
-      <Part title="Receipt">
-        <Facts
+      <Panel title="Receipt">
+        <FactList
           facts={{
             Erasure: <code>{erasure.id}</code>,
             Visitor: <code>{erasure.visitor_id}</code>,
@@ -23,7 +23,7 @@ export function Receipt({ erasure }: { erasure: ApiErasure }) {
             ...Object.fromEntries(counts),
           }}
         />
-      </Part>
+      </Panel>
       <p>
         <button type="button" onClick={() => downloadJson(erasure, erasure.id)}>
           Save the receipt

@@ -4,7 +4,7 @@ import { lasting, short } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
 import { More } from '../shared/more.tsx'
 import type { ListPages } from '../shared/pages.ts'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import { Time } from '../shared/time.tsx'
 import type { LinkedSessionRow } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
@@ -22,7 +22,7 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
   const { first, rows } = sessions
   useLinkKeys('.time-line .mono')
   return (
-    <Part title="Sessions, newest first">
+    <Panel title="Sessions, newest first">
       <Loaded answer={first}>
         {() => (
           <>
@@ -36,7 +36,7 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
           </>
         )}
       </Loaded>
-    </Part>
+    </Panel>
   )
 }
 

@@ -4,7 +4,7 @@ import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { exact, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.ts'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import { may } from '../shared/person.ts'
 import type { ApiErasure, ApiVisitor, LinkedSessionRow, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
@@ -84,8 +84,8 @@ function About({ visitor, users }: { visitor: ApiVisitor; users: string[] }) {
   const sessions = new URLSearchParams({ visitor_id: id, last: '30d' })
   const kept = Object.keys(storage).filter((name) => storage[name])
   return (
-    <Part title="Who it is">
-      <Facts
+    <Panel title="Who it is">
+      <FactList
         facts={{
           'Known since': exact(lifecycle.first_seen_at),
           'Seen last': exact(lifecycle.last_seen_at),
@@ -109,6 +109,6 @@ function About({ visitor, users }: { visitor: ApiVisitor; users: string[] }) {
           'Could be kept in': kept.map(inWords).join(', '),
         }}
       />
-    </Part>
+    </Panel>
   )
 }

@@ -4,13 +4,14 @@ import { RequestFailure, send } from '../shared/api.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
-import { Part } from '../shared/parts.tsx'
+import { Panel } from '../shared/parts.tsx'
 import { may } from '../shared/person.ts'
 import { Scroll } from '../shared/scroll.tsx'
 import { now } from '../shared/span.ts'
 import { Time } from '../shared/time.tsx'
 import type { ApiEndpoint, One } from '../shared/types.ts'
 import { visible } from '../shared/visible.ts'
+import type { RunAction } from './action.ts'
 import { NewEndpoint } from './new-endpoint.tsx'
 
 interface EndpointsProps {
@@ -39,7 +40,7 @@ export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
     }
   }
   return (
-    <Part title="Endpoints">
+    <Panel title="Endpoints">
       {endpoints.length === 0 && (
         <p class="hint">
           Nothing is sent anywhere yet. An endpoint of yours is told of each verdict as it is made.
@@ -58,19 +59,9 @@ export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
         </div>
       )}
       {may('webhooks:manage') && <NewEndpoint run={run} />}
-    </Part>
+    </Panel>
   )
 }
-
-interface ActionRequest {
-  /** Behind that of the list. */
-  path: string
-  method: 'POST' | 'PATCH'
-  body?: object
-}
-
-/** Makes a change, says `text` once it is made, and whether it was. */
-export type RunAction = (request: ActionRequest, text: string) => Promise<boolean>
 
 function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunAction }) {
   const mayManage = may('webhooks:manage')

@@ -3,7 +3,7 @@ import { CodeBlock } from '../shared/code-block.tsx'
 import { amount, formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { useKeys } from '../shared/keys.ts'
-import { Facts, Part } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/parts.tsx'
 import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiDelivery, ApiEndpoint, ApiEvent } from '../shared/types.ts'
@@ -24,7 +24,7 @@ export function Events({ events, endpoints, chosen, open }: EventsProps) {
   const nameOf = (id: string) => endpoints.find((one) => one.id === id)?.name ?? id
   return (
     <>
-      <Part title={chosen ? `Events for ${nameOf(chosen)}` : 'Events'}>
+      <Panel title={chosen ? `Events for ${nameOf(chosen)}` : 'Events'}>
         {chosen && (
           <p>
             <a href={hrefWith({ endpoint: null, open: null })}>Events of all endpoints</a>
@@ -38,7 +38,7 @@ export function Events({ events, endpoints, chosen, open }: EventsProps) {
           <Came events={events} />
         )}
         {events.length > 0 && <EventTable events={events} open={open} />}
-      </Part>
+      </Panel>
       {opened && <OpenEvent event={opened} nameOf={nameOf} />}
       {open && !opened && <p class="note">The event {open} is not among the newest ones.</p>}
     </>
@@ -100,14 +100,14 @@ const inShort = ({ status, attempts }: ApiDelivery): string =>
 
 function OpenEvent({ event, nameOf }: { event: ApiEvent; nameOf: (id: string) => string }) {
   return (
-    <Part title={event.type}>
+    <Panel title={event.type}>
       <p>
         <span class="mono">{event.id}</span> · <a href={hrefWith({ open: null })}>Close</a>
       </p>
       {event.webhook_deliveries.map((delivery) => (
         <section key={delivery.id} aria-label={`Delivery to ${nameOf(delivery.endpoint_id)}`}>
           <h3>{nameOf(delivery.endpoint_id)}</h3>
-          <Facts
+          <FactList
             facts={{
               Status: inShort(delivery),
               'Tried last': <Time at={delivery.updated_at} />,
@@ -124,6 +124,6 @@ function OpenEvent({ event, nameOf }: { event: ApiEvent; nameOf: (id: string) =>
       <p>
         What a receiver has to do is in the <a href="/docs/guide/webhooks">guide to webhooks</a>.
       </p>
-    </Part>
+    </Panel>
   )
 }

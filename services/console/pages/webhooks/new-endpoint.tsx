@@ -1,4 +1,4 @@
-import type { RunAction } from './endpoints.tsx'
+import type { RunAction } from './action.ts'
 
 const types = ['session.fingerprint.calculated', 'session.result.persisted', 'gate.session.approved']
 

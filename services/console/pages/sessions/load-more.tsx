@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { exact } from '../shared/format.ts'
 
-interface ReadOnProps {
+interface LoadMoreProps {
   /** How far back sessions were read; nothing where each page is found whole. */
   readTo: string | null | undefined
   isEmpty: boolean
@@ -9,7 +9,7 @@ interface ReadOnProps {
 }
 
 /** A button that reads on, and how far the list was read: with a rare filter a page may be short, or have no row at all. */
-export function ReadOn({ readTo, isEmpty, load }: ReadOnProps) {
+export function LoadMore({ readTo, isEmpty, load }: LoadMoreProps) {
   const [isBusy, setBusy] = useState(false)
   const read = async () => {
     setBusy(true)
