@@ -1,80 +1,72 @@
-import {
-  type InnerList,
-  type Item,
-  isInnerList,
-  parseDictionary,
-  serializeInnerList,
-  serializeItem,
-} from 'structured-headers'
+import { type InnerList, type Item, isInnerList, serializeInnerList, serializeItem } from 'structured-headers'
 import { orUndefined } from '../../text.ts'
-import { fieldValue, type ReceivedRequest } from './fields.ts'
+import type { Fields, ReceivedRequest } from './fields.ts'
 
-// Of covered headers, whose size the client chooses.
+// The client chooses how much it covers, and every base is stored.
 const maxBaseLength = 8192
+const maxComponents = 32
+
+export interface SignedMessage {
+  request: ReceivedRequest
+  fields: Fields
+  /** Addresses to which the request may have been sent. */
+  baseUrls: readonly string[]
+}
 
 /**
- * What a signature over the components signs, where the request was sent to `baseUrl`. RFC 9421, section 2.5. Undefined
- * where a component is missing, is covered twice or is one that is not read here, such as a part of a response.
+ * Returns the signature base (RFC 9421, section 2.5) for each base URL; none where a component is missing, covered twice
+ * or not supported, such as a part of a response, and where too much is covered.
  */
-export function signatureBase(
-  request: ReceivedRequest,
-  { input, baseUrl }: { input: InnerList; baseUrl: string },
-): string | undefined {
-  const lines = input[0].map((component) => lineOf(component, { request, baseUrl }))
+export function signatureBases({ request, fields, baseUrls }: SignedMessage, input: InnerList): string[] {
+  const [components] = input
+  // 1. Refuse before any value is read.
+  if (components.length > maxComponents || !components.every(isSupported)) return []
   const parameters = orUndefined(() => serializeInnerList(input))
-  if (lines.includes(undefined) || new Set(lines).size < lines.length || !parameters) return undefined
-  const base = [...lines, `"@signature-params": ${parameters}`].join('\n')
-  return base.length > maxBaseLength ? undefined : base
+  const identifiers = orUndefined(() => components.map((component) => serializeItem(component)))
+  if (!parameters || !identifiers || new Set(identifiers).size < identifiers.length) return []
+  // 2. Read fields, which are the same for every base URL.
+  const values = components.map((component) => fieldComponent(component, fields))
+  // 3. Add what depends on the base URL.
+  const bases = baseUrls.flatMap((baseUrl) => {
+    const derived = derivedComponents(request, baseUrl)
+    const lines = components.flatMap(([name], index) => {
+      const value = values[index] ?? derived.get(String(name))
+      return value === undefined ? [] : `${identifiers[index]}: ${value}`
+    })
+    if (lines.length < components.length) return []
+    const base = [...lines, `"@signature-params": ${parameters}`].join('\n')
+    return base.length > maxBaseLength ? [] : base
+  })
+  return [...new Set(bases)]
 }
 
-interface Target {
-  request: ReceivedRequest
-  baseUrl: string
+function isSupported([name, parameters]: Item): boolean {
+  if (typeof name !== 'string' || name !== name.toLowerCase()) return false
+  if (parameters.size === 0) return true
+  return parameters.size === 1 && typeof parameters.get('key') === 'string' && !name.startsWith('@')
 }
 
-function lineOf(component: Item, target: Target): string | undefined {
-  const [name, parameters] = component
-  if (typeof name !== 'string' || name !== name.toLowerCase()) return undefined
-  const value = componentValue(name, parameters, target)
-  return value === undefined ? undefined : `${serializeItem(component)}: ${value}`
-}
-
-function componentValue(name: string, parameters: Item[1], target: Target): string | undefined {
-  if (parameters.size === 0)
-    return name.startsWith('@') ? derived(name, target) : fieldValue(target.request, name)
+function fieldComponent([component, parameters]: Item, fields: Fields): string | undefined {
+  const name = String(component)
+  if (name.startsWith('@')) return undefined
   const key = parameters.get('key')
-  if (parameters.size > 1 || typeof key !== 'string') return undefined
-  return memberValue(fieldValue(target.request, name), key)
+  if (typeof key !== 'string') return fields.value(name)
+  const member = fields.dictionary(name)?.get(key)
+  return member && (isInnerList(member) ? serializeInnerList(member) : serializeItem(member))
 }
 
-// RFC 9421, section 2.1.2
-function memberValue(field: string | undefined, key: string): string | undefined {
-  const member = orUndefined(() => parseDictionary(field ?? '').get(key))
-  if (!member) return undefined
-  return isInnerList(member) ? serializeInnerList(member) : serializeItem(member)
-}
-
-// RFC 9421, section 2.2. The names of the host are those of `baseUrl`, because the request's own Host proves nothing.
-function derived(name: string, { request, baseUrl }: Target): string | undefined {
+// RFC 9421, section 2.2. Names of the host come from the base URL, because the request's own Host proves nothing.
+function derivedComponents({ method, target }: ReceivedRequest, baseUrl: string): Map<string, string> {
   const { origin, host, protocol, pathname } = new URL(baseUrl)
-  const target = pathname.replace(/\/$/, '') + request.target
-  const query = target.indexOf('?')
-  switch (name) {
-    case '@method':
-      return request.method
-    case '@authority':
-      return host
-    case '@scheme':
-      return protocol.slice(0, -1)
-    case '@target-uri':
-      return origin + target
-    case '@request-target':
-      return target
-    case '@path':
-      return query < 0 ? target : target.slice(0, query)
-    case '@query':
-      return query < 0 ? '?' : target.slice(query)
-    default:
-      return undefined
-  }
+  const path = pathname.replace(/\/$/, '') + target
+  const query = path.indexOf('?')
+  return new Map([
+    ['@method', method],
+    ['@authority', host],
+    ['@scheme', protocol.slice(0, -1)],
+    ['@target-uri', origin + path],
+    ['@request-target', path],
+    ['@path', query < 0 ? path : path.slice(0, query)],
+    ['@query', query < 0 ? '?' : path.slice(query)],
+  ])
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { InnerList, Item } from 'structured-headers'
-import { signatureBase } from './base.ts'
+import { type SignedMessage, signatureBases } from './base.ts'
 import {
   type AgentUrl,
   fieldValue,
   type ReceivedRequest,
+  readFields,
   readSignatureAgents,
   type SignatureAgents,
   type SignatureField,
@@ -100,19 +101,16 @@ export function readSignatures(
   const agents = readSignatureAgents(agent)
   if (!fields || !agents) return invalid('malformed')
   const tagged = fields.filter((field) => field.input[1].get('tag') === 'web-bot-auth')
-  return tagged.map((field) => readSignature({ request, baseUrls, field, agents }))
+  const message = { request, baseUrls, fields: readFields(request) }
+  return tagged.map((field) => readSignature(message, { field, agents }))
 }
 
 const signatureHeaders = ['signature-input', 'signature', 'signature-agent']
 
-interface Reading {
-  request: ReceivedRequest
-  baseUrls: readonly string[]
-  field: SignatureField
-  agents: SignatureAgents
-}
-
-function readSignature({ request, baseUrls, field, agents }: Reading): CheckedSignature {
+function readSignature(
+  message: SignedMessage,
+  { field, agents }: { field: SignatureField; agents: SignatureAgents },
+): CheckedSignature {
   const { input, bytes } = field
   const component = coveredAgent(input, agents)
   if (!component || !coversTarget(input)) return invalid('coverage')
@@ -122,7 +120,7 @@ function readSignature({ request, baseUrls, field, agents }: Reading): CheckedSi
   if (type !== 'directory') return { status: 'unknown_key', reason: 'directory_type' }
   const named = parametersOf(field)
   if (!named) return invalid('parameters')
-  const bases = baseUrls.flatMap((baseUrl) => signatureBase(request, { input, baseUrl }) ?? [])
+  const bases = signatureBases(message, input)
   if (bases.length === 0) return invalid('component')
   const directory = `${url.origin}/.well-known/http-message-signatures-directory`
   return { status: 'signed', signature: { agent: url.host, directory, bases, bytes, ...named } }

@@ -1,4 +1,4 @@
-import { type InnerList, isInnerList, parseDictionary, parseItem } from 'structured-headers'
+import { type Dictionary, type InnerList, isInnerList, parseDictionary, parseItem } from 'structured-headers'
 import { orUndefined } from '../../text.ts'
 
 // Node takes 16 KiB of headers in all.
@@ -25,6 +25,37 @@ export function fieldValue({ rawHeaders }: ReceivedRequest, name: string): strin
 // Lengths first, because most headers are others.
 const isNamed = (header = '', name: string) => header.length === name.length && header.toLowerCase() === name
 
+/** Header fields of one request by lower-case name. */
+export interface Fields {
+  value(name: string): string | undefined
+  /** Undefined where there is none, or it is too long to be parsed. */
+  dictionary(name: string): Dictionary | undefined
+}
+
+/** Joins and parses each field once, however many signatures cover it. */
+export function readFields({ rawHeaders }: ReceivedRequest): Fields {
+  const lines = new Map<string, string[]>()
+  for (let i = 1; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i - 1]?.toLowerCase() ?? ''
+    const line = rawHeaders[i]?.trim() ?? ''
+    const earlier = lines.get(name)
+    if (earlier) earlier.push(line)
+    else lines.set(name, [line])
+  }
+  const dictionaries = new Map<string, Dictionary | undefined>()
+  const value = (name: string) => lines.get(name)?.join(', ')
+  return {
+    value,
+    dictionary(name) {
+      if (!dictionaries.has(name)) dictionaries.set(name, parsed(value(name)))
+      return dictionaries.get(name)
+    },
+  }
+}
+
+const parsed = (value: string | undefined) =>
+  value === undefined ? undefined : orUndefined(() => parseDictionary(bounded(value)))
+
 export interface SignatureField {
   label: string
   /** Covered components, and the parameters of the signature. */
@@ -34,8 +65,8 @@ export interface SignatureField {
 
 /** The signatures that have both an input and bytes, in the order of their inputs; undefined where a field is malformed. */
 export function signatureFields(input: string, signature: string): SignatureField[] | undefined {
-  const inputs = orUndefined(() => parseDictionary(bounded(input)))
-  const signatures = orUndefined(() => parseDictionary(bounded(signature)))
+  const inputs = parsed(input)
+  const signatures = parsed(signature)
   if (!inputs || !signatures) return undefined
   return [...inputs].slice(0, mostSignatures).flatMap(([label, member]) => {
     const bytes = signatures.get(label)?.[0]
@@ -63,7 +94,7 @@ export interface AgentUrl {
 export function readSignatureAgents(value: string): SignatureAgents | undefined {
   const item = orUndefined(() => parseItem(bounded(value)))
   if (item) return { form: 'string', url: agentUrl(item) }
-  const dictionary = orUndefined(() => parseDictionary(bounded(value)))
+  const dictionary = parsed(value)
   if (!dictionary) return undefined
   return {
     form: 'dictionary',
