@@ -78,6 +78,8 @@ export type OpenBody = z.infer<typeof openBodySchema>
 export const noPage = 'about:blank'
 
 const maxLength = 2048
+// Parsing a long one takes tens of milliseconds, and what is behind is not stored.
+const maxRead = 16 * 1024
 
 /**
  * A page's address as it is stored: an absolute URI of at most 2048 characters without user name or password.
@@ -86,7 +88,7 @@ const maxLength = 2048
  * name; a blob: has the origin that made it as well. Undefined for a text that is no URL.
  */
 export function storedUrl(text: string): string | undefined {
-  const url = URL.parse(text)
+  const url = URL.parse(text.slice(0, maxRead))
   if (!url) return undefined
   if (url.protocol === 'about:') return noPage
   const stored = url.host === '' || url.protocol === 'file:' ? withoutPath(url) : shortened(url)

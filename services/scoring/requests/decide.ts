@@ -62,6 +62,9 @@ export function decideRequest(request: EdgeRequest, known: RequestKnowledge): Re
   return { verdict: isBot ? 'bot' : 'inconclusive', agent: seen.agent, reasons, unchecked }
 }
 
+// As much as collect reads. Telling browsers apart takes time in proportion to the length.
+const maxUserAgent = 1024
+
 type Seen = ReturnType<typeof observe>
 
 function observe(
@@ -69,7 +72,7 @@ function observe(
   known: RequestKnowledge,
 ) {
   const received = { method, target, rawHeaders: headers.flat() }
-  const userAgent = fieldValue(received, 'user-agent') ?? ''
+  const userAgent = fieldValue(received, 'user-agent')?.slice(0, maxUserAgent) ?? ''
   const signed: SignedBy = signedBy(received, { ...known, baseUrl: `${scheme}://${authority}` })
   const { network, now } = known
   const claims = { userAgents: [userAgent], address: ip, domain: signed.domain }

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
+import type { FindTrusted } from '../../../../services/scoring/identity/trusted.ts'
 import { countRequests } from '../../../../services/scoring/requests/metrics.ts'
 import { requestRoutes } from '../../../../services/scoring/requests/routes.ts'
 import { createMemoryLimiter, type MemoryLimiter } from '../../../support/memory-limiter.ts'
@@ -12,6 +13,7 @@ let limiter: MemoryLimiter
 let key: string
 let organizationId: string
 const registry = new Registry()
+let findTrusted: FindTrusted = () => null
 const url = '/v1/requests/score'
 
 beforeAll(async () => {
@@ -19,7 +21,7 @@ beforeAll(async () => {
   world = await startOrganizations({ limiter })
   requestRoutes(world.app, {
     ...{ ...world.context, network: noNetwork, directories: { find: () => undefined } },
-    findTrusted: () => null,
+    findTrusted: (organization, domain) => findTrusted(organization, domain),
     ...{ firstPartyUrls: ['https://own.example/tg'], maxLifetimeMs: 3_600_000 },
     onScored: countRequests(registry),
   })
@@ -106,6 +108,41 @@ test('50 requests of browsers fit into a body', async () => {
     Array(50).fill({ ...byChrome, headers: [...byChrome.headers, cookie] }),
   )
   expect([status, body.data.length]).toEqual([200, 50])
+})
+
+test('other requests are answered between items that take long', async () => {
+  let turns = 0
+  let isScoring = true
+  const countTurns = () => {
+    turns++
+    if (isScoring) setImmediate(countTurns)
+  }
+  const turnsOfItems: number[] = []
+  findTrusted = () => {
+    if (turnsOfItems.push(turns) === 1) countTurns()
+    const end = performance.now() + 10
+    while (performance.now() < end);
+    return null
+  }
+  const headers = [['Signature-Agent', '"https://agent.example"']]
+  const { status } = await score(Array(10).fill({ ...request, headers }))
+  isScoring = false
+  findTrusted = () => null
+  expect(status).toBe(200)
+  expect(turnsOfItems).toHaveLength(10)
+  expect(new Set(turnsOfItems).size).toBe(10)
+})
+
+test('of a user agent 1,024 characters are read', async () => {
+  const headers = (name: string) => [['User-Agent', `${'x'.repeat(1020)} ${name}`]]
+  const { body } = await score([
+    { ...request, headers: headers('HeadlessChrome') },
+    { ...request, headers: [['User-Agent', `HeadlessChrome ${'x'.repeat(9000)}`]] },
+  ])
+  expect(body.data).toMatchObject([
+    { reasons: ['bot_like_user_agent'] },
+    { reasons: ['headless_user_agent', 'bot_like_user_agent'] },
+  ])
 })
 
 test('hosts of other organizations and of another environment are foreign', async () => {
