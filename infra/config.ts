@@ -82,10 +82,6 @@ const settings = z.object({
   /** Not set = the console is on PORT. */
   CONSOLE_PORT: z.coerce.number().int().min(1).max(65535).optional(),
   PUBLIC_URL: publicUrl.optional(),
-  /** Set = TLS_PORT is listened on, too. PEM, read again when they change. */
-  TLS_CERT_FILE: optionalText,
-  TLS_KEY_FILE: optionalText,
-  TLS_PORT: z.coerce.number().int().min(0).max(65535).default(8443),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: optionalText,
   /** The limit of one process. Not set = by its roles (services/server/connections.ts). */
@@ -219,8 +215,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     problems.push('TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too')
   if (present.EDGE_HEADERS && !present.TRUSTED_PROXIES)
     problems.push('EDGE_HEADERS: TRUSTED_PROXIES names nobody, so that no header would be believed')
-  if ((present.TLS_CERT_FILE === undefined) !== (present.TLS_KEY_FILE === undefined))
-    problems.push('TLS_CERT_FILE: TLS_CERT_FILE and TLS_KEY_FILE are set together')
+  for (const name of ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])
+    if (present[name])
+      problems.push(`${name} was removed: terminate TLS in a proxy (docs/operate/proxies.md) and unset it`)
   const result = settings.safeParse(present)
   for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`)
   if (result.success && problems.length === 0) return result.data

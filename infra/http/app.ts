@@ -1,4 +1,3 @@
-import { maxHeaderSize } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify, {
   type FastifyBaseLogger,
@@ -86,13 +85,10 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     // Node's own refusal of a request without Host would have neither envelope nor request id.
     if (!request.headers.host && !isOldProbe(request))
       done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
-    else if (hasLargeHeaders(request)) done(new ApiError('request.headers_too_large'))
     else done()
   })
-  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
-    // HTTP/2 has no such header: GOAWAY says it there.
-    if (raw.httpVersionMajor > 1) reply.removeHeader('connection')
-    else if (isStopping()) reply.header('connection', 'close')
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isStopping()) reply.header('connection', 'close')
     done()
   })
   logRequests(app, logger)
@@ -141,12 +137,6 @@ function createServer(
 // HTTP/1.0 has no Host header, and simple load balancers probe with it.
 function isOldProbe({ raw, routeOptions }: FastifyRequest): boolean {
   return raw.httpVersion === '1.0' && routeOptions.config?.probe === true
-}
-
-// Node itself refuses those of HTTP/1.1 only.
-function hasLargeHeaders({ raw }: FastifyRequest): boolean {
-  const sizeOf = () => raw.rawHeaders.reduce((size, text) => size + text.length, 0)
-  return raw.httpVersionMajor > 1 && sizeOf() > maxHeaderSize
 }
 
 // Lines carry the request id themselves. A logger for each request would cost more than all lines together.

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { EdgeHeaders } from '../config.ts'
-import { ja4Pattern } from '../wire/tls/ja4.ts'
 
 /** How the client began its connection; null where nobody who is believed says so. */
 export interface Handshake {
@@ -13,11 +12,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     handshake: Handshake
   }
-  interface FastifyInstance {
-    /** The JA4 of requests whose TLS ends in this process. */
-    hellos: WeakMap<object, string>
-  }
 }
+
+/** `t13d1516h2_8daaf6152771_d8a2da3f94cd`, over TCP, QUIC or DTLS. */
+export const ja4Pattern =
+  /^[tqd](?:1[0-3]|s[23]|d[123]|00)[di][0-9]{4}[0-9a-zA-Z]{2}_[0-9a-f]{12}_[0-9a-f]{12}$/
 
 // Settings, window update, priorities, and the order of pseudo headers.
 const http2Pattern =
@@ -25,7 +24,6 @@ const http2Pattern =
 
 /** `request.handshake`, which is read from headers where somebody asks for it. */
 export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): void {
-  app.decorate('hellos', new WeakMap<object, string>())
   app.decorateRequest('handshake', {
     getter(this: FastifyRequest) {
       return handshakeOf(this, headers)
@@ -35,8 +33,8 @@ export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): 
 
 // Whoever is no trusted proxy could name any browser's. What a proxy that does not forward an address says is not believed
 // either, because then the proxy itself is the client. Of a client that it forwards it alone saw the handshake.
-function handshakeOf({ ips = [], headers, raw, server }: FastifyRequest, names: EdgeHeaders): Handshake {
-  if (ips.length <= 1) return { ja4: server.hellos.get(raw) ?? null, http2: null }
+function handshakeOf({ ips = [], headers }: FastifyRequest, names: EdgeHeaders): Handshake {
+  if (ips.length <= 1) return { ja4: null, http2: null }
   const read = (name: string | undefined, pattern: RegExp) => {
     const value = name === undefined ? undefined : headers[name]
     return typeof value === 'string' && pattern.test(value) ? value : null

@@ -154,10 +154,9 @@ export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Rec
   return hints
 }
 
-/** Header names in the order and case received, because both differ between HTTP stacks. HTTP/2 has lower case only. */
+/** Header names in the order and case received, because both differ between HTTP stacks. */
 export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
-  const names = raw.rawHeaders.filter((_, index) => index % 2 === 0)
-  return names.filter((name) => !name.startsWith(':')).slice(0, maxHeaders)
+  return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
 }
 
 export function metaOf(

@@ -2,7 +2,6 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import { addressFileOf, type Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
-import { createTlsListener, type TlsListener } from '../../infra/http/tls/listener.ts'
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
@@ -110,10 +109,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     await listenOnPort(metrics, 'METRICS_PORT', config)
     await listenOnPort(schemas, 'SCHEMAS_PORT', config)
     await listenOnPort(consoles.own, 'CONSOLE_PORT', config)
-    const tls = await openTls(app, core)
     await held.release()
     await listenOnHeld(app, { port: held.port, host: config.HOST })
-    await tls?.listen({ port: config.TLS_PORT, host: config.HOST, setting: 'TLS_PORT' })
     const stop = async () => {
       stopping = true
       await drain(app, { drainMs: config.DRAIN_MS, closeMs })
@@ -139,12 +136,6 @@ async function listenOnPort(
   config: Config,
 ): Promise<void> {
   if (app) await listen(app, { port: config[setting] ?? 0, host: config.HOST, setting })
-}
-
-// Where clients come without a proxy in front. PORT stays for probes, and for whoever is inside.
-async function openTls(app: FastifyInstance, { config, logger }: Core): Promise<TlsListener | undefined> {
-  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile } = config
-  return certFile && keyFile ? createTlsListener(app, { certFile, keyFile, logger, closeMs }) : undefined
 }
 
 // A port of its own, because its callers are inside and its errors have another form.

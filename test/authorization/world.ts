@@ -61,7 +61,6 @@ import { createMemoryClaims } from '../support/memory-claims.ts'
 import { createMemoryDataKeys } from '../support/memory-data-keys.ts'
 import { createMemoryLimiter } from '../support/memory-limiter.ts'
 import { openAdmission } from '../support/open-admission.ts'
-import { sendOverTls, type TlsProtocol } from '../support/over-tls.ts'
 import { ensureTopics, openProjectionWorld, silent, tester } from '../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 import { storePerson } from './person.ts'
@@ -71,12 +70,10 @@ export const visitorId = 'vid_00000000000000000000000001'
 
 interface WorldOptions {
   trustedProxies?: string[]
-  /** How `app.inject` reaches the app (default: in memory). */
-  over?: TlsProtocol | undefined
 }
 
 /** Every route of a server on one database and one log, with a clock of the test's. */
-export async function startWorld({ trustedProxies = [], over }: WorldOptions = {}) {
+export async function startWorld({ trustedProxies = [] }: WorldOptions = {}) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
   const log = await openPostgresLog({ pool, url, logger: silent })
@@ -191,9 +188,7 @@ export async function startWorld({ trustedProxies = [], over }: WorldOptions = {
     retentionMs: Number.MAX_SAFE_INTEGER,
   })
   await gateRoutes(app, { ...deps, gate })
-  const tls = over && (await sendOverTls(app, over))
   await app.ready()
-  await tls?.begin()
 
   return {
     app,

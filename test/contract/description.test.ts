@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { type ErrorEntry, errorTable } from '../../infra/errors/error-table.ts'
 import { type ErrorCode, errorCodes } from '../../infra/errors/errors.ts'
 import { startWorld, type World } from '../authorization/world.ts'
-import { ways } from '../support/over-tls.ts'
 import { requestsOf } from './idempotent-requests.ts'
 
 const reference = z.object({ $ref: z.string() })
@@ -181,10 +180,10 @@ describe('Idempotency-Key', () => {
     ])
   })
 
-  describe.each(ways)('works where it is described, %s', (_, over) => {
+  describe('works where it is described', () => {
     let reached: World
     beforeAll(async () => {
-      reached = await startWorld({ over })
+      reached = await startWorld()
     })
     afterAll(() => reached.stop())
 

@@ -3,7 +3,6 @@ import { type ErrorCode, errorCodes, errorTable } from '../../infra/errors/error
 import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
 import type { Example } from '../authorization/examples.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
-import { ways } from '../support/over-tls.ts'
 import { type Answer, sendRaw } from '../support/raw-http.ts'
 import { call, mostExpensive, type Provoke, type Provoking, prepare, rotationOf } from './provoke.ts'
 import { gateRequests } from './provoke-gate.ts'
@@ -56,11 +55,8 @@ const requests: Record<ErrorCode, Provoke> = {
     url: '/v1/sessions?limit=0',
     headers: keys.secret,
   }),
-  // Node itself refuses those of HTTP/1.1.
-  'request.headers_too_large': ({ world, over }) =>
-    over === 'HTTP/2'
-      ? { ...sessions, headers: { 'x-long': 'x'.repeat(40_000) } }
-      : sendRaw(world.app, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`),
+  'request.headers_too_large': ({ world }) =>
+    sendRaw(world.app, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`),
   ...gateRequests,
   'session.sequence_mismatch': ({ keys, collect }) =>
     withKey(collect.batch, keys.publishable, { 'x-batch-seq': '9' }),
@@ -128,81 +124,78 @@ function changed(body: Example['body']): Buffer {
   return bytes
 }
 
-describe.each(ways)('%s', (_, over) => {
-  let provoking: Provoking
-  let page: string
+let provoking: Provoking
+let page: string
 
-  beforeAll(async () => {
-    const world = await startWorld({ over })
-    provoking = { ...(await prepare(world)), over }
-    page = (await world.app.inject('/docs/errors')).body
-    await world.app.listen({ port: 0, host: '127.0.0.1' })
-  })
-  afterAll(() => provoking.world.stop())
+beforeAll(async () => {
+  const world = await startWorld()
+  provoking = await prepare(world)
+  page = (await world.app.inject('/docs/errors')).body
+  await world.app.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => provoking.world.stop())
 
-  async function provoke(code: ErrorCode): Promise<Answer> {
-    const request = await requests[code](provoking)
-    return 'status' in request ? request : call(provoking.world.app, request)
-  }
+async function provoke(code: ErrorCode): Promise<Answer> {
+  const request = await requests[code](provoking)
+  return 'status' in request ? request : call(provoking.world.app, request)
+}
 
-  describe('every code', () => {
-    test.each(errorCodes)('%s comes in the envelope and leads to its documentation', async (code) => {
-      const answer = await provoke(code)
-      const { status, retryable = false } = errorTable[code]
-      const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
-      expect(error).toMatchObject({ code, status, retryable })
-      expect(error.message).not.toMatch(/[{}]/)
-      expect(answer.status).toBe(status)
-      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
-      expect(answer.headers['x-request-id']).toBe(error.request_id)
-      const docs = new URL(error.docs_url)
-      expect(docs.pathname).toBe('/docs/errors')
-      expect(page.split(`id="${docs.hash.slice(1)}"`)).toHaveLength(2)
-      if (status === 429 || status === 503)
-        expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/)
-      if (status === 401) expect(answer.headers['www-authenticate']).toBe('Bearer')
-      if (status === 405) expect(answer.headers.allow).toBe('GET, HEAD')
-    })
-
-    test.each(furtherRequests)('%s: %s', async (_, code, send) => {
-      const request = await send(provoking)
-      const answer = 'status' in request ? request : await call(provoking.world.app, request)
-      const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
-      expect(error).toMatchObject({ code, status: errorTable[code].status })
-      if (code === 'request.method_not_allowed') expect(answer.headers.allow).toBe('GET, HEAD')
-    })
-
-    test('has one of the statuses that clients are told of', () => {
-      const statuses = new Set(errorCodes.map((code): number => errorTable[code].status))
-      for (const status of [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429, 500, 503])
-        expect(statuses).toContain(status)
-    })
+describe('every code', () => {
+  test.each(errorCodes)('%s comes in the envelope and leads to its documentation', async (code) => {
+    const answer = await provoke(code)
+    const { status, retryable = false } = errorTable[code]
+    const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
+    expect(error).toMatchObject({ code, status, retryable })
+    expect(error.message).not.toMatch(/[{}]/)
+    expect(answer.status).toBe(status)
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(answer.headers['x-request-id']).toBe(error.request_id)
+    const docs = new URL(error.docs_url)
+    expect(docs.pathname).toBe('/docs/errors')
+    expect(page.split(`id="${docs.hash.slice(1)}"`)).toHaveLength(2)
+    if (status === 429 || status === 503) expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/)
+    if (status === 401) expect(answer.headers['www-authenticate']).toBe('Bearer')
+    if (status === 405) expect(answer.headers.allow).toBe('GET, HEAD')
   })
 
-  describe('/docs/errors', () => {
-    test('says of every code its status, meaning and remedy', () => {
-      for (const code of errorCodes) {
-        const section = page.split(`<section id="${code}">`)[1]?.split('</section>')[0] ?? ''
-        expect(section).toContain(`HTTP ${errorTable[code].status}`)
-        const words = section.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&')
-        expect(words).toContain(errorTable[code].meaning.replaceAll('`', ''))
-        expect(words).toContain(errorTable[code].remedy.replaceAll('`', ''))
-      }
-    })
+  test.each(furtherRequests)('%s: %s', async (_, code, send) => {
+    const request = await send(provoking)
+    const answer = 'status' in request ? request : await call(provoking.world.app, request)
+    const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
+    expect(error).toMatchObject({ code, status: errorTable[code].status })
+    if (code === 'request.method_not_allowed') expect(answer.headers.allow).toBe('GET, HEAD')
+  })
 
-    test('says which conflicts may be sent again, and how to know them', () => {
-      const section = page.split('<section id="request.conflict">')[1]?.split('</section>')[0] ?? ''
-      const words = section.replaceAll(/<[^>]+>/g, '')
-      expect(words).toContain('the same request fails again, unless retryable is true')
-      for (const word of ['header_name', 'next_action', 'Idempotency-Key', 'Retry-After'])
-        expect(section).toContain(`<code>${word}</code>`)
-    })
+  test('has one of the statuses that clients are told of', () => {
+    const statuses = new Set(errorCodes.map((code): number => errorTable[code].status))
+    for (const status of [400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 429, 500, 503])
+      expect(statuses).toContain(status)
+  })
+})
 
-    test('loads nothing and runs nothing', async () => {
-      const { headers } = await provoking.world.app.inject('/docs/errors')
-      expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/)
-      expect(page).not.toMatch(/<script|<link|<img|\bsrc=|@import|url\(/i)
-      expect(page).toContain('prefers-color-scheme: dark')
-    })
+describe('/docs/errors', () => {
+  test('says of every code its status, meaning and remedy', () => {
+    for (const code of errorCodes) {
+      const section = page.split(`<section id="${code}">`)[1]?.split('</section>')[0] ?? ''
+      expect(section).toContain(`HTTP ${errorTable[code].status}`)
+      const words = section.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&')
+      expect(words).toContain(errorTable[code].meaning.replaceAll('`', ''))
+      expect(words).toContain(errorTable[code].remedy.replaceAll('`', ''))
+    }
+  })
+
+  test('says which conflicts may be sent again, and how to know them', () => {
+    const section = page.split('<section id="request.conflict">')[1]?.split('</section>')[0] ?? ''
+    const words = section.replaceAll(/<[^>]+>/g, '')
+    expect(words).toContain('the same request fails again, unless retryable is true')
+    for (const word of ['header_name', 'next_action', 'Idempotency-Key', 'Retry-After'])
+      expect(section).toContain(`<code>${word}</code>`)
+  })
+
+  test('loads nothing and runs nothing', async () => {
+    const { headers } = await provoking.world.app.inject('/docs/errors')
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/)
+    expect(page).not.toMatch(/<script|<link|<img|\bsrc=|@import|url\(/i)
+    expect(page).toContain('prefers-color-scheme: dark')
   })
 })

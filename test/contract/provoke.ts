@@ -7,7 +7,6 @@ import type { Example } from '../authorization/examples.ts'
 import { type CollectBodies, recordCollect } from '../authorization/record-collect.ts'
 import { unknownAddress, type World } from '../authorization/world.ts'
 import { freshAddress } from '../support/gate-flow.ts'
-import type { TlsProtocol } from '../support/over-tls.ts'
 import type { Answer } from '../support/raw-http.ts'
 
 export interface Keys {
@@ -24,8 +23,6 @@ export interface Keys {
 
 export interface Provoking {
   world: World
-  /** How requests reach it; undefined = in memory. */
-  over?: TlsProtocol | undefined
   organizationId: string
   keys: Keys
   collect: CollectBodies

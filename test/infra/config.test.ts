@@ -70,9 +70,10 @@ describe('settings', () => {
     expect(() => readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })).toThrow(/EDGE_HEADERS/)
   })
 
-  it('have a certificate and its key, or neither', () => {
-    expect(() => readConfig({ TLS_CERT_FILE: 'tls.pem' })).toThrow(/TLS_KEY_FILE are set together/)
-    expect(readConfig({ TLS_CERT_FILE: 'tls.pem', TLS_KEY_FILE: 'tls.key' }).TLS_PORT).toBe(8443)
+  it.each(['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])('refuse %s, which was removed', (name) => {
+    const expected = `${name} was removed: terminate TLS in a proxy (docs/operate/proxies.md) and unset it`
+    expect(() => readConfig({ [name]: '8443' })).toThrow(expected)
+    expect(() => readConfig({ [name]: '' })).not.toThrow()
   })
 
   it('believe no edge where nobody is trusted', () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer as createHttps } from 'node:https'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { readClientHello } from '../../infra/wire/tls/client-hello.ts'
+import { readClientHello } from './tls/client-hello.ts'
 import { createAuthority } from './tls-certificates.ts'
 
 export interface TlsRelay {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { costOfItems } from '../../../infra/access/charge.ts'
-import { ja4Pattern } from '../../../infra/wire/tls/ja4.ts'
+import { ja4Pattern } from '../../../infra/http/handshake.ts'
 import { agent, verdict } from '../../../projections/sessions/decision-schemas.ts'
 import { requestReasons, uncheckedNames } from './decide.ts'
 

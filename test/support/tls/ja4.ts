@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ClientHello } from './client-hello.ts'
 
-/** `t13d1516h2_8daaf6152771_d8a2da3f94cd`, over TCP, QUIC or DTLS. */
-export const ja4Pattern =
-  /^[tqd](?:1[0-3]|s[23]|d[123]|00)[di][0-9]{4}[0-9a-zA-Z]{2}_[0-9a-f]{12}_[0-9a-f]{12}$/
-
 const serverName = 0
 const alpn = 16
 

@@ -1,12 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import pg from 'pg'
-import { Agent, fetch as fetchBy } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answersOf } from '../../bench/recorded-answers.ts'
-import { freePort } from '../../infra/local/free-port.ts'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
@@ -14,24 +12,16 @@ import { planSession, type SessionPlan, webOnly } from '../../services/cli/simul
 import { eventually } from '../support/eventually.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
-import { createAuthority } from '../support/tls-certificates.ts'
 
-const authority = createAuthority()
-const folder = mkdtempSync(path.join(tmpdir(), 'tidegate-tls-'))
-const [certFile, keyFile] = [path.join(folder, 'tls.pem'), path.join(folder, 'tls.key')]
+const folder = mkdtempSync(path.join(tmpdir(), 'tidegate-handshakes-'))
 let server: RunningTidegate
-let endpoint = ''
 
 const start = () => {
-  const env = { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_PORT: new URL(endpoint).port }
+  const env = { TRUSTED_PROXIES: '127.0.0.1', EDGE_HEADERS: 'ja4=X-JA4' }
   return startTidegate({ env, dataDir: path.join(folder, 'data') })
 }
 
 beforeAll(async () => {
-  const { cert, key } = authority.issue({ host: 'localhost' })
-  writeFileSync(certFile, cert)
-  writeFileSync(keyFile, key)
-  endpoint = `https://localhost:${await freePort()}`
   server = await start()
 }, 60_000)
 
@@ -40,15 +30,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** What a session of the plan, with answers as its browser gives them, says of its connection. */
-async function connectionOf(plan: SessionPlan, agent: Agent) {
+/** Sends a session of the plan as an edge would, and returns what it says of its connection. */
+async function connectionOf(plan: SessionPlan, edge: Record<string, string>) {
   const { live } = server.credentials
   const headers = headersOf(plan)
   const collect = createCollectClient({
-    ...{ endpoint, publishableKey: live.publishable_key, sdk: plan.sdk, page: plan.page },
+    ...{ endpoint: server.baseUrl, publishableKey: live.publishable_key, sdk: plan.sdk, page: plan.page },
     ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
-    fetch: (url, request) =>
-      fetchBy(url, { ...request, headers: { ...headers, ...request.headers }, dispatcher: agent }),
+    fetch: (url, request) => fetch(url, { ...request, headers: { ...headers, ...request.headers, ...edge } }),
   })
   const opened = await collect.open()
   const [{ snapshot, ...first }, ...others] = plan.batches
@@ -56,20 +45,17 @@ async function connectionOf(plan: SessionPlan, agent: Agent) {
   await collect.sendBatch({ ...first, snapshot: { ...snapshot, proofs } })
   for (const batch of others) await collect.sendBatch(batch)
   await collect.requestResult(plan.closing)
-  await agent.close()
   return (await createRest(server.baseUrl, live.secret_key).session(opened.sessionId)).connection_fingerprint
 }
 
-describe.each([
-  ['HTTP/1.1', false],
-  ['HTTP/2', true],
-])('a whole session over TLS and %s', (_, allowH2) => {
-  it('is scored, with the JA4 of its connection', async () => {
-    const agent = new Agent({ allowH2, connect: { ca: authority.ca } })
-    const connection = await connectionOf(planSession('tls', 1, webOnly), agent)
-    // The client names HTTP/1.1 first in both.
-    expect(connection?.ja4.hash).toMatch(/^t13d\d{4}h1_[0-9a-f]{12}_[0-9a-f]{12}$/)
-  })
+const chromium = 't13d1517h2_8daaf6152771_cb7bf5808d99'
+
+it('has the JA4 that its edge says, and none that anybody else does', async () => {
+  const plan = planSession('edge', 1, webOnly)
+  const edge = { 'x-ja4': chromium, 'x-forwarded-for': '203.0.113.9' }
+  expect((await connectionOf(plan, edge))?.ja4.hash).toBe(chromium)
+  expect((await connectionOf(plan, { 'x-ja4': chromium }))?.ja4.hash).toBeNull()
+  expect((await connectionOf(plan, { 'x-forwarded-for': '203.0.113.9' }))?.ja4.hash).toBeNull()
 })
 
 describe('which engine begins TLS in some way', () => {
@@ -78,14 +64,14 @@ describe('which engine begins TLS in some way', () => {
   )
   const chromes = plans.filter(({ family }) => family === 'chrome-windows')
   const firefox = plans.find(({ family }) => family === 'firefox-windows')
-  // Nobody has recorded a program that offers these alone.
-  const ciphers = 'TLS_CHACHA20_POLY1305_SHA256:ECDHE-ECDSA-CHACHA20-POLY1305'
+  // No recorded program begins like this.
+  const unrecorded = 't13d0212h1_0123456789ab_ba9876543210'
 
   /** From one of ten networks. */
   function spokenBy(plan: SessionPlan | undefined, network = 0) {
     if (!plan) throw new Error('there are too few plans')
-    const localAddress = `127.0.${network % 10}.1`
-    return connectionOf(plan, new Agent({ localAddress, connect: { ca: authority.ca, ciphers } }))
+    const address = `127.0.${network % 10}.1`
+    return connectionOf(plan, { 'x-ja4': unrecorded, 'x-forwarded-for': address })
   }
 
   async function visitorsBehind(): Promise<number[]> {
@@ -106,7 +92,7 @@ describe('which engine begins TLS in some way', () => {
     await eventually(async () => expect(await visitorsBehind()).toContain(20))
     await server.stop()
     server = await start()
-    const ja4 = { hash: before?.ja4.hash, family: 'chromium', confidence: 'learned' }
+    const ja4 = { hash: unrecorded, family: 'chromium', confidence: 'learned' }
     await eventually(async () =>
       expect(await spokenBy(chromes[20])).toMatchObject({ user_agent_alignment: 'match', ja4 }),
     )

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { maxHelloBytes, readClientHello } from '../../../../infra/wire/tls/client-hello.ts'
-import { ja4Of, ja4Pattern } from '../../../../infra/wire/tls/ja4.ts'
-import recorded from '../../../fixtures/tls-hellos/hellos.json' with { type: 'json' }
+import { ja4Pattern } from '../../../infra/http/handshake.ts'
+import recorded from '../../fixtures/tls-hellos/hellos.json' with { type: 'json' }
+import { maxHelloBytes, readClientHello } from './client-hello.ts'
+import { ja4Of } from './ja4.ts'
 
 const hellos = recorded.map(({ client, ja4, hello }) => ({
   client,
