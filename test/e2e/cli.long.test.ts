@@ -109,6 +109,16 @@ describe('the operator commands', () => {
     expect(await cluster.cli(['org', 'policy', slug, ...back])).toMatchObject({ code: 0 })
   }, 60_000)
 
+  it('make a secret key with the narrow scopes where none are named, and list them', async () => {
+    const narrow = ['sessions:read', 'sessions:update', 'fingerprints:read']
+    const create = ['keys', 'create', slug, '--name', 'Server', '--type', 'secret']
+    const { code, stdout } = await cluster.cli(create)
+    expect(code).toBe(0)
+    for (const scope of narrow) expect(stdout).toMatch(new RegExp(`│ ${scope} +│`))
+    const key = await cluster.operate<{ scopes: string[] }>(...create)
+    expect(key.scopes).toEqual(narrow)
+  })
+
   it('refuse what does not fit with the field and exit code 1', async () => {
     const taken = await refused('org', 'create', '--name', 'Other', '--slug', slug)
     expect(taken.text).toMatch(/slug/)
@@ -119,7 +129,7 @@ describe('the operator commands', () => {
       code: 'request.validation_failed',
       details: { fields: [{ name: 'slug' }] },
     })
-    const scopes = await refused('keys', 'create', slug, '--name', 'X', '--type', 'secret')
+    const scopes = await refused('keys', 'create', slug, '--name', 'X', '--type', 'secret', '--scopes', ',')
     expect(scopes.text).toMatch(/^scopes: /)
     const unknown = await refused(
       'keys',

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { lastUsedAt } from '../../../infra/access/key-usage.ts'
+import { defaultScopes } from '../../../infra/access/principal.ts'
 import { listKeys } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import type { Environment, KeyType } from '../../../schemas/events.ts'
@@ -82,7 +83,8 @@ function createCommand(keys: Command): void {
     keys,
     { name: 'create', does: 'Create a key and print it; a secret key is shown this once' },
     async (core, organizationId, { origins: allowed_origins, clientTarget, ...flags }: CreateFlags) => {
-      const { name, type, environment, scopes } = flags
+      const { name, type, environment } = flags
+      const { scopes = type === 'secret' ? [...defaultScopes] : undefined } = flags
       const client_target = clientTarget && storedTarget(clientTarget)
       const request = { name, type, environment, scopes, allowed_origins, client_target }
       const command = { ...request, organizationId, by: 'operator' } as const
@@ -96,7 +98,11 @@ function createCommand(keys: Command): void {
       wordOf('secret', 'publishable'),
     )
     .option('--environment <name>', 'live or test', wordOf('live', 'test'), 'live')
-    .option('--scopes <list>', 'of a secret key, comma-separated; needs --type secret', commaList)
+    .option(
+      '--scopes <list>',
+      `of a secret key, comma-separated; needs --type secret (default: ${defaultScopes.join(',')})`,
+      commaList,
+    )
     .option(
       '--origins <list>',
       'that a publishable key works from, comma-separated (default: any)',
