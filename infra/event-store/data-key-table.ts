@@ -15,6 +15,7 @@ import {
   table,
   writeRows,
 } from '../postgres/table.ts'
+import { WrongMasterKeys } from './master-key-canary.ts'
 
 // One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
 // without the key, so that nothing gives it another one.
@@ -110,19 +111,17 @@ export function openDataKey(
   return open(sealed, { keyring, purpose: purposeOf(day), context })
 }
 
-/**
- * Throws where the oldest or the newest key does not open: with other master keys than the server's, all that is
- * encrypted would look erased.
- */
+/** Throws WrongMasterKeys where the oldest or the newest key does not open, because events would look erased. */
 export async function refuseOtherMasterKeys(db: Db, keyring: Keyring): Promise<void> {
+  if ((await tryDataKeys(db, keyring)).includes(false)) throw new WrongMasterKeys()
+}
+
+/** Whether the oldest and the newest key open. */
+export async function tryDataKeys(db: Db, keyring: Keyring): Promise<boolean[]> {
   const some = (order: 'asc' | 'desc') => `(select session_id, sealed_key from tidegate_keys.session_keys
     where sealed_key is not null order by session_id ${order} limit 1)`
   const { rows } = await db.query<FoundKey>(`${some('asc')} union all ${some('desc')}`)
-  if (rows.some((found) => openDataKey(found, keyring) === undefined))
-    throw new Error(
-      "The master keys do not open this installation's data keys. Set TIDEGATE_MASTER_KEYS as its servers have it, " +
-        'with the keys that were first before.',
-    )
+  return rows.map((found) => openDataKey(found, keyring) !== undefined)
 }
 
 const purposeOf = (day: number) => `${purpose} ${day}`

@@ -119,6 +119,16 @@ export async function recipientKeys(
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
 }
 
+/** The oldest and the newest secret key that there ever was, in every organization. */
+export async function outermostSecretKeys(db: Db): Promise<RecipientKey[]> {
+  const outermost = (order: 'asc' | 'desc') => `(select key_id as id, secret_hash_sealed as sealed
+    from read.api_keys where secret_hash_sealed is not null order by created_at ${order} limit 1)`
+  const { rows } = await db.query<{ id: string; sealed: Buffer }>(
+    `${outermost('asc')} union all ${outermost('desc')}`,
+  )
+  return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
+}
+
 export async function activePublishableKeys(
   db: Db,
   organizationId: string,

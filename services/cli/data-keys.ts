@@ -42,8 +42,10 @@ const dayMs = 24 * 60 * 60 * 1000
 
 async function restore(file: string) {
   const { restoreUnerased } = await import('../../infra/event-store/erased.ts')
+  const { checkMasterKeys } = await import('../server/dependencies.ts')
   return withCore(async (core) => {
     const { madeAt, rows, added, sessions: erased, erasedSince } = await restoreUnerased(core, { file })
+    await checkMasterKeys(core)
     const made_at = new Date(madeAt).toISOString()
     const data = { made_at, keys: rows, added, erased, erased_since: erasedSince }
     const text = `${added} of ${rows} keys of ${timeText(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.`
@@ -64,8 +66,10 @@ function warningsOf({ madeAt, erasedSince }: { madeAt: number; erasedSince: numb
 
 async function reseal() {
   const { resealDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
+  const { writeCanary } = await import('../../infra/event-store/master-key-canary.ts')
   return withCore(async ({ pool, keyring, random }) => {
     const data = await resealDataKeys(pool, { keyring, random, now: Date.now() })
+    await writeCanary(pool, { keyring, random, replaces: true })
     const closed = data.closed > 0 ? ` No master key opens ${data.closed} others.` : ''
     return { data, text: `${data.resealed} keys were sealed by the first master key.${closed}` }
   })

@@ -12,10 +12,11 @@ export function defineRestore(command: Command): void {
 // Can be repeated: what is filled already is brought up to date.
 async function run({ json }: { json: boolean }): Promise<void> {
   const report = await withCore(async (core) => {
-    const { projections } = await import('../server/dependencies.ts')
+    const { checkMasterKeys, projections } = await import('../server/dependencies.ts')
     const { restoreVisitors } = await import('../scoring/restore.ts')
     const readModels = []
     for (const projection of projections) readModels.push(await fill(core, projection))
+    await checkMasterKeys(core)
     return { readModels, scoring: await restoreVisitors(core) }
   })
   if (json) return console.log(JSON.stringify(report))

@@ -3,14 +3,16 @@ import type pg from 'pg'
 import { keyUsageMigrations } from '../../infra/access/key-usage.ts'
 import { rateLimitMigrations } from '../../infra/access/rate-limit/postgres-store.ts'
 import type { Config } from '../../infra/config.ts'
+import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
 import { bindLog, refuseBoundToKafka } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { type CodecOptions, createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
-import { dataKeyMigrations, dataKeyPoolOptions } from '../../infra/event-store/data-key-table.ts'
+import { dataKeyMigrations, dataKeyPoolOptions, tryDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
+import { canaryMigrations, guardMasterKeys } from '../../infra/event-store/master-key-canary.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
@@ -36,6 +38,7 @@ import { correctionsProjection } from '../../projections/corrections/projection.
 import { createErasuresProjection } from '../../projections/erasures/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
+import { outermostSecretKeys } from '../../projections/organizations/queries.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -132,6 +135,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => opened.close())
   const log = tracing?.log(opened) ?? opened
   await prepareStores({ config, pool, log, logger }, { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0 })
+  await checkMasterKeys({ pool, log, keyring, random })
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
   undo.defer(() => skips.close())
@@ -143,6 +147,29 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const close = () => undoing.disposeAsync()
   const shared = { config, databaseUrl, pool, readPool, log, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
+}
+
+/** Throws WrongMasterKeys. What was restored since the start is tried by another call. */
+export function checkMasterKeys({
+  pool,
+  log,
+  keyring,
+  random,
+}: Pick<Core, 'pool' | 'log' | 'keyring' | 'random'>): Promise<void> {
+  const isNew = async () =>
+    (await log.endPositions(eventTopics.OrganizationCreated)).every(({ offset }) => offset === 0)
+  const opensStored = () => opensSecrets(pool, keyring)
+  return guardMasterKeys(pool, { keyring, random, isNew, opensStored })
+}
+
+/** Whether one of the stored secrets opens; undefined = there is none. */
+export async function opensSecrets(pool: pg.Pool, keyring: Keyring): Promise<boolean | undefined> {
+  const hashes = await outermostSecretKeys(pool)
+  const tried = [
+    ...hashes.map(({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId })),
+    ...(await tryDataKeys(pool, keyring)),
+  ]
+  return tried.length > 0 ? tried.some(Boolean) : undefined
 }
 
 /**
@@ -184,6 +211,7 @@ const servingMigrations = [
   idempotencyMigrations,
   claimMigrations,
   dataKeyMigrations,
+  canaryMigrations,
   // Collect reads how far scoring is, wherever that runs.
   scoringMigrations,
   identityMigrations,
