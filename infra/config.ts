@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import path from 'node:path'
+import { closest, distance } from 'fastest-levenshtein'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
@@ -9,7 +11,59 @@ const parts = (text: string): string[] =>
     .map((part) => part.trim())
     .filter(Boolean)
 
-const list = z.string().default('').transform(parts)
+const list = z
+  .string()
+  .transform(parts)
+  .refine(({ length }) => length > 0, { error: 'must have an entry' })
+  .default([])
+
+/** `max` is by default the longest wait of Node's timers in milliseconds: a longer one ends at once. */
+export const wholeNumber = (min: number, max = 2_147_483_647) =>
+  z
+    .string()
+    .trim()
+    .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, {
+      error: `must be ${min}–${max}`,
+    })
+    .transform(Number)
+
+export const oneOf = <const Word extends string>(...words: Word[]) =>
+  z.enum(words, { error: `must be ${words.join(' or ')}` })
+
+const port = wholeNumber(1, 65535)
+
+const host = z.string().refine((text) => isIP(text) > 0 || /^(?=.*[a-z_])[\w-]+(\.[\w-]+)*\.?$/i.test(text), {
+  error: 'must be an IP address or a host name',
+})
+
+/** Only a secret may have credentials. `fetch` refuses them. */
+export const httpUrl = ({ hasCredentials = false } = {}) =>
+  z.string().refine((text) => isHttpUrl(text, hasCredentials), {
+    error: `must start with http:// or https://${hasCredentials ? '' : ' and have no credentials'}`,
+  })
+
+// The driver takes every scheme for postgres://, and a folder of sockets.
+const databaseUrl = z
+  .string()
+  .regex(/^(postgres(ql)?:\/\/|socket:|\/)/i, { error: 'must start with postgres:// or postgresql://' })
+
+// kafkajs splits at the first colon, so that it knows no IPv6 address.
+const broker = z.string().refine(
+  (text) => {
+    const [, name = '', number = ''] = /^([^\s:/@]+):(\d+)$/.exec(text) ?? []
+    return host.safeParse(name).success && port.safeParse(number).success
+  },
+  { error: 'must be host:port, comma-separated' },
+)
+
+// As Fastify reads them: it has names for three networks, and refuses one of all addresses.
+const isTrustable = (text: string) =>
+  /^(loopback|linklocal|uniquelocal)$/.test(text) ||
+  ipaddr.isValid(text) ||
+  (ipaddr.isValidCIDR(text) && !/\/0+$/.test(text))
+const trustedProxy = z
+  .string()
+  .refine(isTrustable, { error: 'must be addresses or CIDRs such as 10.0.0.0/8' })
 
 // The header of CloudFront and Bunny is theirs. The others have none, and docs/operate/proxies.md says how they make these.
 const ownHeaders = { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }
@@ -31,23 +85,23 @@ const optionalText = z.string().min(1).optional()
 // A program and its arguments.
 const words = z
   .string()
-  .regex(/^[^'"]*\S[^'"]*$/, { error: 'expected a program and its arguments, without quotes' })
+  .regex(/^[^'"]*\S[^'"]*$/, { error: 'must be a program and its arguments, without quotes' })
   .transform((text) => text.trim().split(/\s+/))
 
 // As browsers write it, without a slash at its end.
 const publicUrl = z
   .string()
   .refine(isBaseUrl, {
-    error: 'expected an address such as https://tidegate.example, without query, fragment or credentials',
+    error: 'must be a URL such as https://tidegate.example, without query, fragment or credentials',
   })
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
 // Names of headers, in lower case.
-const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/)
+const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/, { error: 'must name headers such as ja4=X-JA4' })
 const edgeHeaders = z.strictObject(
   { ja4: headerName.optional(), http2: headerName.optional() },
   {
-    error: `expected ${Object.keys(edges).join(', ')}, or names such as ja4=X-JA4,http2=X-HTTP2-Fingerprint`,
+    error: `must be ${Object.keys(edges).join(', ')}, or names such as ja4=X-JA4,http2=X-HTTP2-Fingerprint`,
   },
 )
 
@@ -57,119 +111,121 @@ export type EdgeHeaders = z.infer<typeof edgeHeaders>
 const listFile = z
   .string()
   .regex(/^[a-z][a-z0-9_-]{0,39}=.+$/, {
-    error: 'expected a category and a file, such as spam=/lists/drop.txt',
+    error: 'must be a category and a file, such as spam=/lists/drop.txt',
   })
   .transform((text) => {
     const [category = ''] = text.split('=', 1)
     return { category, file: text.slice(category.length + 1) }
   })
 
-const retentionDays = z.coerce.number().int().min(2).max(36_500)
+const retentionDays = wholeNumber(2, 36_500)
 
 const settings = z.object({
-  PORT: z.coerce.number().int().min(0).max(65535).default(8787),
-  HOST: z.string().default('127.0.0.1'),
+  PORT: wholeNumber(0, 65535).default(8787),
+  HOST: host.default('127.0.0.1'),
   /** Not set = /metrics is on PORT. */
-  METRICS_PORT: z.coerce.number().int().min(1).max(65535).optional(),
+  METRICS_PORT: port.optional(),
   /** Set = the role api serves the schemas of events there, as a Schema Registry does. */
-  SCHEMAS_PORT: z.coerce.number().int().min(1).max(65535).optional(),
+  SCHEMAS_PORT: port.optional(),
   /** Not set = everybody who reaches the port may read them. */
   SCHEMAS_AUTH: z
     .string()
-    .regex(/^[^:]+:.+$/s, { error: 'expected user:password' })
+    .regex(/^[^:]+:.+$/s, { error: 'must be user:password' })
     .optional(),
-  CONSOLE: z.enum(['on', 'off']).default('on'),
+  CONSOLE: oneOf('on', 'off').default('on'),
   /** Not set = the console is on PORT. */
-  CONSOLE_PORT: z.coerce.number().int().min(1).max(65535).optional(),
+  CONSOLE_PORT: port.optional(),
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
-  DATABASE_URL: optionalText,
+  DATABASE_URL: databaseUrl.optional(),
   /** The limit of one process. Not set = by its roles (services/server/connections.ts). */
-  DATABASE_MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1000).optional(),
+  DATABASE_MAX_CONNECTIONS: wholeNumber(1, 1000).optional(),
   /** Set = Kafka is the log instead of Postgres. */
-  KAFKA_BROKERS: list,
+  KAFKA_BROKERS: list.pipe(z.array(broker)),
   /** A start waits for so long for a log that does not answer yet. */
-  LOG_WAIT_MS: z.coerce.number().int().min(0).max(3_600_000).default(60_000),
+  LOG_WAIT_MS: wholeNumber(0, 3_600_000).default(60_000),
   KAFKA_TOPIC_PREFIX: z
     .string()
-    .regex(/^[a-zA-Z0-9._-]*$/)
+    .regex(/^[a-zA-Z0-9._-]{0,150}$/, { error: 'must be up to 150 letters, digits and ._-' })
     .default(''),
-  KAFKA_SECURITY_PROTOCOL: z.enum(['PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL']).default('PLAINTEXT'),
+  KAFKA_SECURITY_PROTOCOL: oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL').default('PLAINTEXT'),
   KAFKA_SSL_CA_FILE: optionalText,
   KAFKA_SSL_CERT_FILE: optionalText,
   KAFKA_SSL_KEY_FILE: optionalText,
-  KAFKA_SASL_MECHANISM: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']).optional(),
+  KAFKA_SASL_MECHANISM: oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER').optional(),
   KAFKA_SASL_USERNAME: optionalText,
   KAFKA_SASL_PASSWORD: optionalText,
-  KAFKA_SASL_OAUTH_TOKEN_URL: z.url().optional(),
+  KAFKA_SASL_OAUTH_TOKEN_URL: httpUrl().optional(),
   KAFKA_SASL_OAUTH_SCOPE: optionalText,
   /** -1 = the brokers' own. */
-  KAFKA_REPLICATION_FACTOR: z.coerce.number().int().min(-1).max(15).default(-1),
-  KAFKA_MIN_INSYNC_REPLICAS: z.coerce.number().int().min(1).max(15).optional(),
-  KAFKA_COMPRESSION_TYPE: z.enum(['none', 'gzip', 'zstd']).default('none'),
-  SCHEMA_REGISTRY_URL: z.url().optional(),
-  TOPIC_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(12),
-  COLLECT_RETENTION_DAYS: z.coerce.number().int().min(1).default(7),
+  KAFKA_REPLICATION_FACTOR: z
+    .string()
+    .regex(/^(-1|[1-9]|1[0-5])$/, { error: 'must be -1 or 1–15' })
+    .transform(Number)
+    .default(-1),
+  KAFKA_MIN_INSYNC_REPLICAS: wholeNumber(1, 15).optional(),
+  KAFKA_COMPRESSION_TYPE: oneOf('none', 'gzip', 'zstd').default('none'),
+  SCHEMA_REGISTRY_URL: httpUrl({ hasCredentials: true }).optional(),
+  TOPIC_PARTITIONS: wholeNumber(1, 1000).default(12),
+  COLLECT_RETENTION_DAYS: wholeNumber(1, 36_500).default(7),
   /** What is deleted of tidegate.facts.v1 is on no broker's disk after so long. */
-  FACTS_GONE_WITHIN_MS: z.coerce
-    .number()
-    .int()
-    .min(8000)
-    .default(48 * 60 * 60 * 1000),
+  FACTS_GONE_WITHIN_MS: wholeNumber(8000).default(48 * 60 * 60 * 1000),
   // For organizations without days of their own; not set = for ever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
-  DECISION_RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).optional(),
+  DECISION_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
   VISITOR_RETENTION_DAYS: retentionDays.optional(),
   GATE_RETENTION_DAYS: retentionDays.default(30),
-  WEBHOOK_RETENTION_DAYS: z.coerce.number().int().min(7).max(30).optional(),
+  WEBHOOK_RETENTION_DAYS: wholeNumber(7, 30).optional(),
   /** Not set = made once and kept in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,
   TIDEGATE_MASTER_KEYS_COMMAND: words.optional(),
-  TRUSTED_PROXIES: list,
+  TRUSTED_PROXIES: list.pipe(z.array(trustedProxy)),
   /** Which headers of an edge say how clients began TLS and HTTP/2. */
   EDGE_HEADERS: z.string().transform(edgeHeadersOf).pipe(edgeHeaders).optional(),
   ADDRESS_FILE: optionalText,
   /** More addresses under which clients know this installation, as paths of customers' own sites. */
-  FIRST_PARTY_URLS: list.pipe(z.array(publicUrl).max(19)),
+  FIRST_PARTY_URLS: list.pipe(z.array(publicUrl).max(19, { error: 'must be up to 19 URLs' })),
   /** From the creation of an agent's signature to its end. */
-  SIGNATURE_MAX_SECONDS: z.coerce.number().int().min(60).max(86_400).default(3600),
+  SIGNATURE_MAX_SECONDS: wholeNumber(60, 86_400).default(3600),
   /** Keys of agents and host names of addresses are fetched from the internet. */
-  AGENT_LOOKUPS: z.enum(['on', 'off']).default('on'),
+  AGENT_LOOKUPS: oneOf('on', 'off').default('on'),
   /** Set = attestations of these apps are verified. It has keys of the Play Console. */
   ATTESTED_APPS_FILE: optionalText,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
   /** Lists of addresses with a bad reputation, each with its category. */
-  REPUTATION_LISTS: list.pipe(z.array(listFile).max(20)),
-  BATCH_INTERVAL_MS: z.coerce.number().int().min(100).default(2000),
-  COLLECT_MAX_BACKLOG_MS: z.coerce.number().int().min(100).default(750),
-  COLLECT_MAX_IN_FLIGHT: z.coerce.number().int().min(2).default(1000),
-  COLLECT_SOURCE_MB_PER_HOUR: z.coerce.number().int().min(10).default(900),
-  COLLECT_ORGANIZATION_MB_PER_HOUR: z.coerce.number().int().min(10).optional(),
-  HAND_OFF_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(2000),
+  REPUTATION_LISTS: list.pipe(z.array(listFile).max(20, { error: 'must be up to 20 lists' })),
+  BATCH_INTERVAL_MS: wholeNumber(100).default(2000),
+  COLLECT_MAX_BACKLOG_MS: wholeNumber(100).default(750),
+  COLLECT_MAX_IN_FLIGHT: wholeNumber(2).default(1000),
+  COLLECT_SOURCE_MB_PER_HOUR: wholeNumber(10).default(900),
+  COLLECT_ORGANIZATION_MB_PER_HOUR: wholeNumber(10).optional(),
+  HAND_OFF_TIMEOUT_MS: wholeNumber(100, 60_000).default(2000),
   /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
-  RATE_LIMIT_SECRET: z.coerce.number().int().min(10).default(600),
-  RATE_LIMIT_PUBLISHABLE: z.coerce.number().int().min(1).default(3000),
+  RATE_LIMIT_SECRET: wholeNumber(10).default(600),
+  RATE_LIMIT_PUBLISHABLE: wholeNumber(1).default(3000),
   /** Requests of an organization that are scored in 60 seconds. One call has up to 50. */
-  RATE_LIMIT_REQUESTS: z.coerce.number().int().min(50).default(12_000),
+  RATE_LIMIT_REQUESTS: wholeNumber(50).default(12_000),
   /** Units in 60 seconds of each console session. Its overview takes about 80. */
-  RATE_LIMIT_CONSOLE: z.coerce.number().int().min(100).default(600),
+  RATE_LIMIT_CONSOLE: wholeNumber(100).default(600),
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
-    error: 'expected CIDRs such as 10.0.0.0/8',
+    error: 'must be CIDRs such as 10.0.0.0/8',
   }),
   /** Seconds before each attempt of a webhook delivery. With as many failures the delivery has failed. */
   WEBHOOK_RETRY_SECONDS: z
     .string()
     .default('0,5,300,1800,7200,18000,36000,50400,72000,86400')
-    .transform((text) => text.split(',').map(Number))
-    .refine((waits) => waits.every((wait) => wait >= 0), { error: 'expected seconds, comma-separated' }),
+    .refine((text) => text.split(',').every((wait) => /^\s*\d{1,8}(\.\d+)?\s*$/.test(wait)), {
+      error: 'must be seconds of up to 8 digits, comma-separated',
+    })
+    .transform((text) => text.split(',').map(Number)),
   /** From the look-up of the receiver's address to the last byte of its answer. */
-  WEBHOOK_TIMEOUT_MS: z.coerce.number().int().min(100).max(60_000).default(15_000),
+  WEBHOOK_TIMEOUT_MS: wholeNumber(100, 60_000).default(15_000),
   /** A delivery of a killed process is left alone for so long. With a look, another has it within ten seconds. */
-  WEBHOOK_LEASE_MS: z.coerce.number().int().min(1000).default(6000),
+  WEBHOOK_LEASE_MS: wholeNumber(1000).default(6000),
   /** A stopping server still answers for so long. Clients learn meanwhile that it stops. */
-  DRAIN_MS: z.coerce.number().int().min(0).max(60_000).default(1000),
+  DRAIN_MS: wholeNumber(0, 60_000).default(1000),
   // Standard names and their defaults. What may stand in them is checked where it is used (otlp/settings.ts): an
   // installation sets them for all its programs.
   OTEL_SDK_DISABLED: z.string().default('false'),
@@ -186,7 +242,7 @@ const settings = z.object({
   OTEL_PROPAGATORS: z.string().default('tracecontext,baggage').transform(parts),
   OTEL_METRICS_EXPORTER: z.string().default('otlp'),
   OTEL_METRIC_EXPORT_INTERVAL: z.string().default('60000'),
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
 })
 
 export type Config = z.infer<typeof settings>
@@ -205,9 +261,19 @@ const secretNames = [
   'SCHEMAS_AUTH',
   'SCHEMA_REGISTRY_URL',
   'TIDEGATE_MASTER_KEYS',
-] as const
+]
 
-/** Throws one error that names every setting that is not valid. */
+/** Settings that stop a start, and so `tidegate config check`. */
+export class InvalidSettings extends Error {
+  readonly problems: string[]
+
+  constructor(problems: string[]) {
+    super(`Settings are not valid:\n  ${problems.join('\n  ')}`)
+    this.problems = problems
+  }
+}
+
+/** Throws InvalidSettings, which names every setting that is not valid. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const problems = secretNames.flatMap((name) => readSecret(name, present))
@@ -218,10 +284,52 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   for (const name of ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])
     if (present[name])
       problems.push(`${name} was removed: terminate TLS in a proxy (docs/operate/proxies.md) and unset it`)
-  const result = settings.safeParse(present)
-  for (const { path, message } of result.error?.issues ?? []) problems.push(`${path.join('.')}: ${message}`)
-  if (result.success && problems.length === 0) return result.data
-  throw new Error(`Settings are not valid:\n  ${problems.join('\n  ')}`)
+  const { data, error } = settings.safeParse(present, { reportInput: true })
+  if (error) problems.push(...settingProblems(error, present))
+  if (data) problems.push(...conflictsIn(data))
+  if (data && problems.length === 0) return data
+  throw new InvalidSettings([...problems, ...misspelledSettings(env)])
+}
+
+/** A line for each setting that did not parse, with its value, unless that is or may have a secret. */
+export function settingProblems({ issues }: z.ZodError, values: Record<string, unknown>): string[] {
+  return issues.map(({ path: [first], message, input }) => {
+    const name = String(first)
+    return `${name} ${message}${valueText(name, typeof input === 'string' ? input : values[name])}`
+  })
+}
+
+function valueText(name: string, value: unknown): string {
+  if (typeof value !== 'string') return ''
+  const isSecret = secretNames.includes(name) || name.endsWith('_COMMAND') || value.includes('@')
+  if (!isSecret) return `, got "${value}"`
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value)?.[0]
+  return scheme ? `, got ${scheme}...` : ''
+}
+
+const portNames = ['PORT', 'METRICS_PORT', 'SCHEMAS_PORT', 'CONSOLE_PORT'] as const
+
+function conflictsIn(config: Config): string[] {
+  const samePorts = portNames.flatMap((name, i) => {
+    const earlier = portNames.slice(0, i).find((other) => config[other] === config[name])
+    const isShared = earlier !== undefined && config[name] !== undefined
+    return isShared ? [`${name} must differ from ${earlier}, got ${config[name]} for both`] : []
+  })
+  const { KAFKA_REPLICATION_FACTOR: copies, KAFKA_MIN_INSYNC_REPLICAS: confirming = 1 } = config
+  if (copies === -1 || confirming <= copies) return samePorts
+  const most = `KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (${copies})`
+  return [...samePorts, `${most}, got "${confirming}"`]
+}
+
+/** A line for each variable whose name is nearly that of a setting that is not set. */
+export function misspelledSettings(env: NodeJS.ProcessEnv): string[] {
+  const names = [...settingNames, ...secretNames.map((name) => `${name}_FILE`)]
+  return Object.keys(env).flatMap((name) => {
+    if (names.includes(name) || name.length < 6 || !env[name]) return []
+    const likely = closest(name.toUpperCase(), names)
+    const isNear = distance(name.toUpperCase(), likely) <= (name.length < 10 ? 1 : 2)
+    return isNear && !env[likely] ? [`${name} is not a setting: did you mean ${likely}?`] : []
+  })
 }
 
 // Puts the content of the file in the setting's place, and returns what is wrong.
@@ -230,17 +338,30 @@ function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
   if (file === undefined) return []
   if (present[name] !== undefined) return [`${name}_FILE: ${name} is set, too`]
   try {
-    present[name] = readFileSync(file, 'utf8').trim()
+    present[name] = readSettingFile(`${name}_FILE`, file).trim()
     return present[name] === '' ? [`${name}_FILE: ${file} is empty`] : []
   } catch (error) {
-    return [`${name}_FILE: ${file} cannot be read (${codeOf(error)})`]
+    return [error instanceof Error ? error.message : String(error)]
   }
 }
 
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error)
+/** Throws an error that names the setting and the file. */
+export function readSettingFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    const reason = cause instanceof Error && 'code' in cause ? cause.code : cause
+    throw new Error(`${name}: ${file} cannot be read (${reason})`, { cause })
+  }
+}
 
 function isBaseUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, origin, href, pathname } = new URL(text)
-  return ['http:', 'https:'].includes(protocol) && href === `${origin}${pathname}`
+  if (!isHttpUrl(text, false)) return false
+  const { origin, href, pathname } = new URL(text)
+  return href === `${origin}${pathname}`
+}
+
+function isHttpUrl(text: string, hasCredentials: boolean): boolean {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+  return url !== null && (hasCredentials || !(url.username || url.password))
 }

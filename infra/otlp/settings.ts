@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { Config } from '../config.ts'
+import { type Config, httpUrl, InvalidSettings, oneOf, settingProblems, wholeNumber } from '../config.ts'
 
-const address = z.url({ protocol: /^https?$/ }).optional()
-const exporter = z.enum(['otlp', 'none'])
+const address = httpUrl({ hasCredentials: true }).optional()
+const exporter = oneOf('otlp', 'none')
 
 const samplers = [
   'always_on',
@@ -20,15 +20,15 @@ const used = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: address,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address,
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: address,
-  OTEL_EXPORTER_OTLP_PROTOCOL: z.literal('http/protobuf'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf('http/protobuf'),
   OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
   OTEL_SERVICE_NAME: z.string().optional(),
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
   OTEL_TRACES_EXPORTER: exporter,
   OTEL_METRICS_EXPORTER: exporter,
-  OTEL_METRIC_EXPORT_INTERVAL: z.coerce.number().int().min(100),
-  OTEL_TRACES_SAMPLER: z.enum(samplers),
-  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1),
+  OTEL_METRIC_EXPORT_INTERVAL: wholeNumber(100),
+  OTEL_TRACES_SAMPLER: oneOf(...samplers),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number('must be 0–1').min(0, 'must be 0–1').max(1, 'must be 0–1'),
   OTEL_PROPAGATORS: z.array(z.string()),
 })
 
@@ -46,20 +46,15 @@ export interface OtlpSettings {
   acceptsParents: boolean
 }
 
-/** undefined where nothing is sent. Throws where something is, and names every setting that is not valid. */
+/** undefined where nothing is sent. Throws InvalidSettings where something is. */
 export function otlpSettings(config: Config): OtlpSettings | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: both, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = config
   const isOn = both ?? traces ?? config.OTEL_EXPORTER_OTLP_METRICS_ENDPOINT
   if (isOn === undefined || config.OTEL_SDK_DISABLED.toLowerCase() === 'true') return undefined
-  const result = used.safeParse(config)
-  if (!result.success) throw invalid(result.error)
+  const result = used.safeParse(config, { reportInput: true })
+  if (!result.success) throw new InvalidSettings(settingProblems(result.error, config))
   const settings = settingsOf(result.data)
   return settings.tracesUrl || settings.metricsUrl ? settings : undefined
-}
-
-function invalid({ issues }: z.ZodError): Error {
-  const problems = issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  return new Error(`Settings are not valid:\n  ${problems.join('\n  ')}`)
 }
 
 function settingsOf(of: z.infer<typeof used>): OtlpSettings {

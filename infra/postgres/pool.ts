@@ -143,6 +143,13 @@ export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
+/** Throws for a URL that the driver cannot read, or that names a file which it cannot. */
+export function checkDatabaseUrl(url: string): void {
+  const { port } = new pg.Client(connectionConfig({ url, applicationName: 'tidegate' }))
+  // The driver would wait for ever.
+  if (!(port >= 1 && port <= 65535)) throw new Error('its port must be 1–65535')
+}
+
 // Options of the address would be in the place of ours.
 function withSettings(url: string, settings: [string, string | number][]): pg.ClientConfig {
   const own = settings.map(([name, value]) => `-c ${name}=${value}`)

@@ -1,7 +1,7 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
-import { type Config, readConfig } from '../../infra/config.ts'
+import { type Config, misspelledSettings, readConfig } from '../../infra/config.ts'
 import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { liveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -33,6 +33,7 @@ const defaults = {
 export async function runDev(): Promise<void> {
   const config = readConfig({ ...defaults, ...process.env })
   const logger = createLogger(config.LOG_LEVEL)
+  for (const warning of misspelledSettings(process.env)) logger.warn(warning)
   const start = (undo: AsyncDisposableStack) => startDevelopment(config, logger, undo)
   const onFailure = (error: unknown) => console.error(startFailureText(error))
   await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure })

@@ -14,11 +14,13 @@ export function defineServe(command: Command): void {
 export function defineConfig(command: Command): void {
   const check = command.command('check')
   check.description('Whether a server with the roles could start with the settings of the environment')
-  withRoles(check).action(async ({ roles }) => {
+  check.option('--connect', 'also try the database, the log and the master keys', false)
+  withRoles(check).action(async ({ roles, connect }) => {
     const { checkServerSettings } = await import('./server-settings.ts')
-    const warnings = await checkServerSettings({ env: process.env, roles })
-    for (const warning of warnings) console.log(`warning: ${warning}`)
+    const settings = await checkServerSettings({ env: process.env, roles })
+    for (const warning of settings.warnings) console.log(`warning: ${warning}`)
     console.log('The settings are valid.')
+    if (connect) await (await import('./try-connections.ts')).tryConnections(settings)
   })
 }
 

@@ -1,18 +1,21 @@
-import { type Config, readConfig } from '../../infra/config.ts'
+import { type Config, InvalidSettings, misspelledSettings, readConfig } from '../../infra/config.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import { otlpSettings } from '../../infra/otlp/settings.ts'
-import { hasConsentAddress } from '../server/http.ts'
+import { checkDatabaseUrl } from '../../infra/postgres/pool.ts'
+import { loadAttestedApps } from '../scoring/attestation/apps.ts'
+import { hasConsentAddress, publicUrlOf } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
 import { connectionsOfServer, networkFor } from '../server/server.ts'
+import { errorMessage } from './thrown.ts'
 
 interface SettingsInput {
   env: NodeJS.ProcessEnv
   roles: string
 }
 
-interface ServerSettings {
+export interface ServerSettings {
   config: Config
   databaseUrl: string
   masterKeys: string
@@ -20,29 +23,45 @@ interface ServerSettings {
   warnings: string[]
 }
 
-/** What a server needs of the settings. Throws what stops its start, before anything is opened. */
+/** Returns what a server needs. Throws InvalidSettings with all that stops its start, before anything is opened. */
 export async function readServerSettings({ env, roles: list }: SettingsInput): Promise<ServerSettings> {
-  const config = readConfig(env)
-  const { DATABASE_URL: databaseUrl } = config
-  if (!databaseUrl) throw new Error('DATABASE_URL is not set (tidegate dev brings its own database)')
-  const masterKeys = await readMasterKeys(config)
-  if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set, nor its file or command')
-  createKeyring(masterKeys)
   const roles = parseRoles(list)
-  connectionsOfServer(config, roles)
-  kafkaSecurity(config)
-  otlpSettings(config)
-  const isLost = roles.includes('gate') && !hasConsentAddress(config)
-  const warnings = isLost
-    ? ['PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate']
-    : []
+  const config = readConfig(env)
+  const warnings = misspelledSettings(env)
+  const problems: string[] = []
+  const attempt = async (check: () => unknown, prefix = '') => {
+    try {
+      await check()
+    } catch (error) {
+      if (error instanceof InvalidSettings) problems.push(...error.problems)
+      else problems.push(`${prefix}${errorMessage(error)}`)
+    }
+  }
+  const { DATABASE_URL: databaseUrl = '' } = config
+  if (databaseUrl) await attempt(() => checkDatabaseUrl(databaseUrl), 'DATABASE_URL cannot be used: ')
+  else problems.push('DATABASE_URL is not set (tidegate dev brings its own database)')
+  let masterKeys = ''
+  await attempt(async () => {
+    masterKeys = (await readMasterKeys(config)) ?? ''
+    if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set, nor its file or command')
+    createKeyring(masterKeys)
+  })
+  await attempt(() => connectionsOfServer(config, roles))
+  await attempt(() => kafkaSecurity(config))
+  await attempt(() => otlpSettings(config))
+  await attempt(() => publicUrlOf(config, config.PORT))
+  if (roles.includes('scoring')) await attempt(() => loadAttestedApps(config))
+  if (problems.length > 0) throw new InvalidSettings([...problems, ...warnings])
+  if (roles.includes('gate') && !hasConsentAddress(config))
+    warnings.push('PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate')
   return { config, databaseUrl, masterKeys, roles, warnings }
 }
 
-/** The same where no server is started, which would read the files of addresses itself. Returns the warnings. */
-export async function checkServerSettings(input: SettingsInput): Promise<string[]> {
-  const { config, roles, warnings } = await readServerSettings(input)
+/** The same where no server is started, which would read the files of addresses itself. */
+export async function checkServerSettings(input: SettingsInput): Promise<ServerSettings> {
+  const settings = await readServerSettings(input)
+  const { config, roles, warnings } = settings
   await using undo = new AsyncDisposableStack()
   await networkFor(config, { roles, undo, warn: (text) => warnings.push(text) })
-  return warnings
+  return settings
 }

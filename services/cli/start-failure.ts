@@ -1,4 +1,6 @@
+import { InvalidSettings } from '../../infra/config.ts'
 import { WrongLog } from '../../infra/event-store/bound-log.ts'
+import { WrongMasterKeys } from '../../infra/event-store/master-key-canary.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrations.ts'
 import { isConnectionError, isRefusedCertificate } from '../../infra/postgres/pool.ts'
@@ -22,18 +24,27 @@ export class DataDirUnusable extends Error {
 }
 
 // Their messages say what to do.
-const explainedErrors = [WrongLog, MayNotMakeTables, UnreleasedTables, BehindPooler, DataDirUnusable]
+const explainedErrors = [
+  WrongLog,
+  WrongMasterKeys,
+  MayNotMakeTables,
+  UnreleasedTables,
+  BehindPooler,
+  DataDirUnusable,
+]
 
-/** Two lines for who started it by hand. The second says which setting to check. */
+/** The message for who started it by hand, and a line that says which setting to check. */
 export function startFailureText(error: unknown): string {
-  return `The server did not start: ${errorMessage(error)}\n  ${hintOf(error)}`
+  const hint = hintOf(error)
+  return `The server did not start: ${errorMessage(error)}${hint ? `\n  ${hint}` : ''}`
 }
 
-function hintOf(error: unknown): string {
+function hintOf(error: unknown): string | undefined {
   if (explainedErrors.some((kind) => error instanceof kind)) return 'the message says the way out'
   if (isRefusedCertificate(error))
     return 'sslmode=require verifies, too: name the authority of the database by sslrootcert in DATABASE_URL'
   if (error instanceof LogUnavailable) return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'
   if (isConnectionError(error)) return 'the database does not answer: see DATABASE_URL'
-  return '`tidegate config check` says what is wrong with the settings'
+  if (error instanceof InvalidSettings) return '`tidegate config check` tries settings without a start'
+  return undefined
 }

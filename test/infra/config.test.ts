@@ -52,7 +52,7 @@ describe('settings', () => {
     'localhost:8787',
   ])('refuse to be at %s', (address) => {
     expect(() => readConfig({ PUBLIC_URL: address })).toThrow(
-      /^Settings are not valid:\n {2}PUBLIC_URL: expected an address/,
+      /^Settings are not valid:\n {2}PUBLIC_URL must be a URL such as/,
     )
   })
 

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
 import type { KafkaConfig, OauthbearerProviderResponse } from 'kafkajs'
 import { z } from 'zod'
-import type { Config } from '../../config.ts'
+import { type Config, readSettingFile } from '../../config.ts'
 
 export type KafkaSecurity = Pick<KafkaConfig, 'ssl' | 'sasl'>
 
@@ -29,30 +30,22 @@ export function kafkaSecurity(settings: Settings): KafkaSecurity {
 }
 
 function tlsOf(settings: Settings) {
-  const { KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = settings
+  const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = settings
   if ((cert === undefined) !== (key === undefined))
     throw new Error('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE belong together')
-  const ca = contentOf('KAFKA_SSL_CA_FILE', settings)
-  return {
-    ...(ca && { ca: [ca] }),
-    ...(cert && {
-      cert: contentOf('KAFKA_SSL_CERT_FILE', settings),
-      key: contentOf('KAFKA_SSL_KEY_FILE', settings),
-    }),
+  const tls = {
+    ...(ca && { ca: [readSettingFile('KAFKA_SSL_CA_FILE', ca)] }),
+    ...(cert && { cert: readSettingFile('KAFKA_SSL_CERT_FILE', cert) }),
+    ...(key && { key: readSettingFile('KAFKA_SSL_KEY_FILE', key) }),
   }
-}
-
-function contentOf(
-  name: 'KAFKA_SSL_CA_FILE' | 'KAFKA_SSL_CERT_FILE' | 'KAFKA_SSL_KEY_FILE',
-  settings: Settings,
-): string | undefined {
-  const file = settings[name]
-  if (file === undefined) return undefined
   try {
-    return readFileSync(file, 'utf8')
+    // A context takes whatever is named as an authority.
+    for (const pem of tls.ca ?? []) new X509Certificate(pem)
+    createSecureContext(tls)
   } catch (cause) {
-    throw new Error(`${name}: ${file} cannot be read`, { cause })
+    throw new Error(`KAFKA_SSL_*_FILE must be PEM, and the key that of the certificate: ${cause}`, { cause })
   }
+  return tls
 }
 
 function noTls({ KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key }: Settings) {

@@ -1,6 +1,6 @@
 import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { readSettingFile } from '../../../infra/config.ts'
 import { orUndefined, parsedJson } from '../../../infra/text.ts'
 import { appleRoot } from '../../../infra/wire/attestation/apple-root.ts'
 import type { PlayKeys } from '../../../infra/wire/attestation/play-integrity.ts'
@@ -73,7 +73,7 @@ export function loadAttestedApps({
 }: {
   ATTESTED_APPS_FILE?: string | undefined
 }): AttestedApps | undefined {
-  return file === undefined ? undefined : readAttestedApps(readFileSync(file, 'utf8'))
+  return file === undefined ? undefined : readAttestedApps(readSettingFile('ATTESTED_APPS_FILE', file))
 }
 
 function orIssue<T>(read: (text: string) => T | undefined, message: string) {

@@ -62,7 +62,7 @@ describe('master keys', () => {
 
   it.each([' ', `sh -c 'print keys'`])('are not asked for by %j', (command) => {
     expect(() => readConfig({ TIDEGATE_MASTER_KEYS_COMMAND: command })).toThrow(
-      'TIDEGATE_MASTER_KEYS_COMMAND: expected a program and its arguments, without quotes',
+      'TIDEGATE_MASTER_KEYS_COMMAND must be a program and its arguments, without quotes',
     )
   })
 })
