@@ -81,7 +81,7 @@ const entries = {
     status: 401,
     message: 'Nobody is logged in to the console here.',
     meaning:
-      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old, its key or organization may no longer be used, or the code of a link was used before or is older than five minutes.',
+      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old, its key or organization may no longer be used, or a login link is not valid, was already used or has expired. The message says which.',
     remedy: 'Log in by a new link of `tidegate console login`, or with a secret key.',
     operations: {},
   },

@@ -1,11 +1,14 @@
 import { parseCookie } from 'cookie'
 import type { FastifyRequest } from 'fastify'
 import { type Auth, createCallerAuth, type VerifyCaller } from '../../infra/access/auth.ts'
+import { type Budget, createBudget, overBudget } from '../../infra/access/budget.ts'
 import type { Charges } from '../../infra/access/charge.ts'
 import type { PersonPrincipal } from '../../infra/access/principal.ts'
+import { sourceOf } from '../../infra/access/source.ts'
 import { isSameText } from '../../infra/crypto/same-text.ts'
+import { isToken } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import type { ConcurrencyLimit } from '../../infra/flow/limit.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../../infra/flow/limit.ts'
 import { type ConsoleDeps, consoleSessionOf, csrfTokenOf, type LoggedIn } from './commands.ts'
 import {
   type ConsoleSession,
@@ -15,13 +18,34 @@ import {
   scopesOf,
 } from './decide.ts'
 import { changes, type Site, siteOf } from './site.ts'
+import { isIssuedToken } from './token.ts'
 
 export interface ConsoleAuthOptions extends ConsoleDeps {
   publicUrl: string
   charges: Charges
-  /** Who guesses tokens and codes has a few connections to the database at most. */
-  lookups: ConcurrencyLimit
+  lookups: Lookups
 }
+
+/** Bounds on what requests without a session cost the database. */
+export interface Lookups {
+  /** Log-ins of a source. */
+  logins: Budget
+  /** Look-ups that found no session: of a source, or of an issued token. */
+  failures: Budget
+  /** Tokens that were issued wait for each other alone, all else for the rest. */
+  issued: ConcurrencyLimit
+  guesses: ConcurrencyLimit
+}
+
+// Far fewer than there are connections, and each takes a millisecond.
+const lookupsAtOnce = { max: 4, timeoutMs: 5000 }
+
+export const createLookups = ({ clock }: Pick<ConsoleDeps, 'clock'>): Lookups => ({
+  logins: createBudget({ clock, perSecond: 1, burst: 60 }),
+  failures: createBudget({ clock }),
+  issued: createConcurrencyLimit(lookupsAtOnce),
+  guesses: createConcurrencyLimit(lookupsAtOnce),
+})
 
 export const cookieOf = ({ headers }: Pick<FastifyRequest, 'headers'>, { cookie }: Site): string =>
   parseCookie(headers.cookie ?? '')[cookie.name] ?? ''
@@ -30,11 +54,32 @@ export const cookieOf = ({ headers }: Pick<FastifyRequest, 'headers'>, { cookie 
 export async function loggedIn(request: FastifyRequest, options: ConsoleAuthOptions): Promise<LoggedIn> {
   const token = cookieOf(request, siteOf(request, options.publicUrl))
   if (token === '') throw new ApiError('console.login_required')
-  const session = await options.lookups.run([], () => consoleSessionOf(options, token))
+  const session = await findSession(token, request, options)
   if (changes(request) && !isSameText(csrfTokenOf(token), String(request.headers['x-csrf-token'] ?? '')))
     throw consoleRefusal('X-CSRF-Token is missing, or is not the one of this session.')
   return { token, session }
 }
+
+/** Finds the session of a token. 429 where too many such tokens have none, without a look-up. */
+function findSession(
+  token: string,
+  { ip }: FastifyRequest,
+  { lookups, ...deps }: ConsoleAuthOptions,
+): Promise<ConsoleSession> {
+  if (!isToken('contok', token)) throw new ApiError('console.login_required')
+  const isIssued = isIssuedToken(deps.keyring, token)
+  // A flood from a shared address must not spend what its logged-in users need, so an issued token has its own budget.
+  const spender = isIssued ? token : sourceOf(ip)
+  if (!lookups.failures.spend(spender)) throw overBudget()
+  const limit = isIssued ? lookups.issued : lookups.guesses
+  const refund = () => lookups.failures.giveBack(spender)
+  const session = limit.run([], () => consoleSessionOf(deps, token))
+  session.then(refund, (error) => isLoginRequired(error) || refund())
+  return session
+}
+
+const isLoginRequired = (error: unknown) =>
+  error instanceof ApiError && error.code === 'console.login_required'
 
 /** Routes of the REST API learn from it who is logged in. It looks at no Authorization header. */
 export function createConsoleAuth(options: ConsoleAuthOptions): Auth {

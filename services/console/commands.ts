@@ -9,6 +9,7 @@ import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { type ConsoleSession, codeMs, isOver, touchMs } from './decide.ts'
 import {
+  findCode,
   findConsoleSession,
   type LoginLink,
   storeCode,
@@ -16,6 +17,7 @@ import {
   storeSessionOfKey,
   touchSession,
 } from './store.ts'
+import { createSessionToken } from './token.ts'
 
 export interface ConsoleDeps {
   pool: pg.Pool
@@ -40,16 +42,21 @@ export interface LoggedIn {
   session: ConsoleSession
 }
 
-const noSuchCode = () =>
-  new ApiError('console.login_required', {
-    message: 'The code of the link was used before, or is older than five minutes.',
-  })
+const codeRefusals = {
+  unknown: 'The login link is not valid. Copy the whole link, or create a new one.',
+  used: 'The login link was already used. Links work once: create a new one.',
+  expired: 'The login link has expired. Links work for five minutes: create a new one.',
+}
+
+const refusedCode = (reason: keyof typeof codeRefusals) =>
+  new ApiError('console.login_required', { message: codeRefusals[reason] })
 
 export async function logInByCode(deps: ConsoleDeps, code: string): Promise<LoggedIn> {
-  if (!isToken('conlog', code)) throw noSuchCode()
+  if (!isToken('conlog', code)) throw refusedCode('unknown')
   const { token, ...stored } = newSession(deps)
   const hashes = tokenHashes(deps.keyring, code)
-  if (!(await storeSessionOfCode(deps.pool, { ...stored, hashes }))) throw noSuchCode()
+  if (!(await storeSessionOfCode(deps.pool, { ...stored, hashes })))
+    throw refusedCode(await findCode(deps.pool, hashes))
   return { token, session: await consoleSessionOf(deps, token) }
 }
 
@@ -65,7 +72,7 @@ export async function logInByKey(deps: ConsoleDeps, key: string): Promise<Logged
 
 function newSession({ keyring, clock, random }: ConsoleDeps) {
   const now = clock()
-  const token = generateToken('contok', random)
+  const token = createSessionToken(keyring, random)
   return { token, tokenHash: tokenHashes(keyring, token)[0], id: timeOrderedId('csn', now, random), now }
 }
 

@@ -32,6 +32,8 @@ const minute = 60 * 1000
 const hour = 60 * minute
 const day = 24 * hour
 export const codeMs = 5 * minute
+/** A link that was used or has expired is told from a wrong one for so long. */
+export const codeDeletedAfterMs = day
 const idleMs = 12 * hour
 export const longestMs = 7 * day
 /** For so long it is known who a session was. */

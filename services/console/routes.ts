@@ -2,10 +2,11 @@ import { stringifySetCookie } from 'cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
-import { createConcurrencyLimit } from '../../infra/flow/limit.ts'
+import { overBudget } from '../../infra/access/budget.ts'
+import { sourceOf } from '../../infra/access/source.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
-import { type ConsoleAuthOptions, cookieOf, createConsoleAuth, loggedIn } from './auth.ts'
+import { type ConsoleAuthOptions, cookieOf, createConsoleAuth, createLookups, loggedIn } from './auth.ts'
 import { consoleSessionOf, csrfTokenOf, type LoggedIn, logInByCode, logInByKey } from './commands.ts'
 import { longestMs } from './decide.ts'
 import { pageRoutes } from './page-routes.ts'
@@ -24,7 +25,7 @@ export async function consoleRoutes(
   app: FastifyInstance,
   { addRest, ...rest }: ConsoleOptions,
 ): Promise<void> {
-  const options = { ...rest, lookups: createConcurrencyLimit(lookupsAtOnce) }
+  const options = { ...rest, lookups: createLookups(rest) }
   await app.register(
     async (api) => {
       api.addHook('onRoute', (route) => {
@@ -47,9 +48,7 @@ export async function consoleRoutes(
   await pageRoutes(app)
 }
 
-// Far fewer than there are connections, and each takes a millisecond.
-const lookupsAtOnce = { max: 4, timeoutMs: 5000 }
-
+const tooManyLogins = 'Too many logins from your network. Try again in a few seconds.'
 const described = { auth: [], tag: 'Console', answers: { 200: single(consoleSessionSchema) } }
 
 function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
@@ -61,7 +60,8 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
     body: loginBody,
     async run(request, { reply }) {
       const { code, secret_key: key = '' } = request.body
-      const login = await options.lookups.run([], () =>
+      if (!options.lookups.logins.spend(sourceOf(request.ip))) throw overBudget(1, { message: tooManyLogins })
+      const login = await options.lookups.guesses.run([], () =>
         code === undefined ? logInByKey(options, key) : logInByCode(options, code),
       )
       await endReplaced(request, options)

@@ -6,7 +6,13 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import { apiKeys, organizations } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { type ConsoleRole, type ConsoleSession, deletedAfterMs, touchMs } from './decide.ts'
+import {
+  type ConsoleRole,
+  type ConsoleSession,
+  codeDeletedAfterMs,
+  deletedAfterMs,
+  touchMs,
+} from './decide.ts'
 
 // Outside the log, because a name has to go and a session has to end without a trace of its token. What is lost of it is
 // made again by logging in. Tokens and codes are stored hashed; a session has either a role or a key.
@@ -37,9 +43,14 @@ const codes = table('tidegate.console_codes', {
   ...who,
   role: column.text<ConsoleRole>(),
   expires_at: column.bigint(),
+  used_at: nullable(column.bigint()),
 })
 
-export const consoleMigrations: Migrations = { name: 'console', create: ddlOf(sessions, codes) }
+export const consoleMigrations: Migrations = {
+  name: 'console',
+  create: ddlOf(sessions, codes),
+  changes: ['alter table tidegate.console_codes add column used_at bigint'],
+}
 
 export interface LoginLink {
   organizationId: OrganizationId
@@ -64,18 +75,30 @@ export interface NewSession {
   now: number
 }
 
-/** False where there is no such code any more: it works once, also where two come at the same time. */
+/** Returns false for a code that is unknown, used or expired. Of two requests with one code, one begins a session. */
 export async function storeSessionOfCode(
   db: Db,
   { hashes, id, tokenHash, now }: NewSession & { hashes: string[] },
 ): Promise<boolean> {
+  // `expires_at` is 0 for programs of the release before, which do not read `used_at`.
   const { rowCount } = await db.query(
-    `with code as (delete from tidegate.console_codes where code_hash = any($1) returning *)
+    `with code as (update tidegate.console_codes set used_at = $4, expires_at = 0
+       where code_hash = any($1) and expires_at > $4 returning *)
      insert into tidegate.console_sessions (${sessions.names})
-     select $2, $3, organization_id, name, environments, role, null, $4, $4, null from code where expires_at > $4`,
+     select $2, $3, organization_id, name, environments, role, null, $4, $4, null from code`,
     [hashes, id, tokenHash, now],
   )
   return rowCount === 1
+}
+
+/** Returns why a code begins no session. */
+export async function findCode(db: Db, hashes: string[]): Promise<'unknown' | 'used' | 'expired'> {
+  const { rows } = await db.query<{ is_used: boolean }>(
+    'select used_at is not null as is_used from tidegate.console_codes where code_hash = any($1)',
+    [hashes],
+  )
+  if (!rows[0]) return 'unknown'
+  return rows[0].is_used ? 'used' : 'expired'
 }
 
 /** Of a secret key: its name and environment are the session's. */
@@ -185,9 +208,10 @@ export async function endStranded(db: Db, now: number): Promise<void> {
 
 const purgeAtOnce = 1000
 
-/** Deletes codes that nobody used, and at most 1000 old sessions, whose number it returns. */
+/** Deletes codes a day after they ended, and at most 1000 old sessions, whose number it returns. */
 export async function purgeConsole(db: Db, now: number): Promise<number> {
-  await db.query('delete from tidegate.console_codes where expires_at <= $1', [now])
+  const ended = 'coalesce(used_at, expires_at) <= $1::bigint - $2'
+  await db.query(`delete from tidegate.console_codes where ${ended}`, [now, codeDeletedAfterMs])
   const { rows } = await db.query<{ id: ConsoleSessionId }>(
     `delete from tidegate.console_sessions where id in (
        select id from tidegate.console_sessions where created_at <= $1::bigint - $2

@@ -2,7 +2,7 @@ import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import '../../../infra/http/tokens.css'
 import './console.css'
-import { arrive, Login } from './login/login.tsx'
+import { arrive, followLoginLinks, Login } from './login/login.tsx'
 import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
 import { firstPageOf } from './sessions/list.tsx'
@@ -74,6 +74,7 @@ function NotGiven({ environment }: { environment: string }) {
 }
 
 followLinks()
+followLoginLinks()
 followTime()
 showAllText()
 render(<Console />, document.body)

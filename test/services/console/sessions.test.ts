@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { generateToken } from '../../../infra/crypto/tokens.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { endStranded, purgeConsole } from '../../../services/console/store.ts'
 import { changeOrganization, revokeApiKey, rotateApiKey } from '../../../services/organizations/commands.ts'
 import { decideOrganizationUpdate } from '../../../services/organizations/decide-organization.ts'
@@ -21,6 +21,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
+  // Nothing is left of what the test before spent.
+  world.now.ms += minute
   organizationId = await world.organization(`shop-${organizations++}`)
   admin = await person(world.app, world.deps, { organizationId, role: 'admin' })
 })
@@ -75,6 +77,24 @@ describe('the code of a link', () => {
     expect((await postLogin(world.app, { code: early })).statusCode).toBe(200)
     world.now.ms += 1
     expect(await refusedLogin({ code: late })).toEqual(over)
+  })
+
+  test('says why it begins no session: it was used, has expired, or is wrong', async () => {
+    const why = async (code: string) => (await postLogin(world.app, { code })).json().error.message
+    const [used, late] = [await loginCode(world.deps, link()), await loginCode(world.deps, link())]
+    expect((await postLogin(world.app, { code: used })).statusCode).toBe(200)
+    expect(await why(used)).toMatch(/already used/)
+    world.now.ms += 5 * minute
+    await purgeConsole(world.deps.pool, world.now.ms)
+    expect([await why(used), await why(late)]).toEqual([
+      expect.stringMatching(/already used/),
+      expect.stringMatching(/has expired/),
+    ])
+    for (const code of [generateToken('conlog', randomBytes), 'x', `${late}0`])
+      expect(await why(code)).toMatch(/not valid/)
+    world.now.ms += day
+    await purgeConsole(world.deps.pool, world.now.ms)
+    expect(await why(used)).toMatch(/not valid/)
   })
 
   test('is of no use once its organization is suspended', async () => {
@@ -345,14 +365,82 @@ describe('the cookie', () => {
   })
 })
 
-test('many who guess lock nobody out who is logged in', async () => {
-  const guess = () => {
-    const cookie = `tidegate_console=${generateToken('contok', randomBytes)}`
-    return get('/console/api/session', { ...admin, headers: { ...admin.headers, cookie } })
+describe('a flood from the address of somebody who is logged in', () => {
+  const as = (token: string): Person => ({
+    ...admin,
+    headers: { ...admin.headers, cookie: `tidegate_console=${token}` },
+  })
+  const limited = [429, 'rate_limit.exceeded']
+
+  /** Sends requests at the same time, one of `admin` among them; resolves to their answers and how many were looked up. */
+  async function flood(people: Person[]) {
+    const query = vi.spyOn(world.deps.pool, 'query')
+    const sent = people.map(session)
+    expect(await session(admin)).toEqual(isIn)
+    const answers = await Promise.all(sent)
+    const isLookup = (asked: unknown) =>
+      typeof asked === 'object' && asked !== null && 'name' in asked && asked.name === 'console-session'
+    const lookups = query.mock.calls.filter(([asked]) => isLookup(asked)).length
+    query.mockRestore()
+    return { answers, lookups }
   }
-  const guesses = Array.from({ length: 200 }, guess)
-  expect(await session(admin)).toEqual(isIn)
-  expect(new Set((await Promise.all(guesses)).map(({ statusCode }) => statusCode))).toEqual(new Set([401]))
+
+  test('with tokens that do not exist costs a few look-ups, and locks nobody out', async () => {
+    const forged = Array.from({ length: 200 }, () => as(generateToken('contok', randomBytes)))
+    const { answers, lookups } = await flood(forged)
+    expect(answers).toEqual([...Array(50).fill(over), ...Array(150).fill(limited)])
+    expect(lookups).toBeLessThanOrEqual(51)
+  })
+
+  test('with the token of a session that has ended spends nothing but its own', async () => {
+    const left = await person(world.app, world.deps, { organizationId, role: 'viewer' })
+    await post('logout', left)
+    const { answers, lookups } = await flood(Array(200).fill(left))
+    expect(answers).toEqual([...Array(50).fill(over), ...Array(150).fill(limited)])
+    expect(lookups).toBeLessThanOrEqual(51)
+    world.now.ms += 1000
+    expect(await session(as(generateToken('contok', randomBytes)))).toEqual(over)
+  })
+
+  test('says when to try again', async () => {
+    const forged = Array.from({ length: 51 }, () => as(generateToken('contok', randomBytes)))
+    const answers = await Promise.all(forged.map((one) => get('/console/api/session', one)))
+    expect(answers.at(-1)).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
+    world.now.ms += 1000
+    expect(await session(forged[0] ?? admin)).toEqual(over)
+  })
+
+  test('spares a session of the release before, whose token nothing tells from a forged one, once it ends', async () => {
+    const token = generateToken('contok', randomBytes)
+    await world.deps.pool.query('update tidegate.console_sessions set token_hash = $2 where id = $1', [
+      admin.id,
+      tokenHashes(world.deps.keyring, token)[0],
+    ])
+    expect(await Promise.all(Array.from({ length: 40 }, () => session(as(token))))).toEqual(
+      Array(40).fill(isIn),
+    )
+    for (let i = 0; i < 60; i++) expect(await session(as(token))).toEqual(isIn)
+  })
+
+  test('of log-ins is limited for its source alone', async () => {
+    const { revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+    // `admin` logged in at this moment.
+    const attempts = Array.from({ length: 59 }, () =>
+      refusedLogin({ code: generateToken('conlog', randomBytes) }),
+    )
+    expect(await Promise.all(attempts)).toEqual(Array(59).fill(over))
+    for (const body of [{ code: generateToken('conlog', randomBytes) }, { secret_key: revealedKey }]) {
+      const answer = await postLogin(world.app, body)
+      expect(answer).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
+      expect(answer.json().error.message).toMatch(/^Too many logins/)
+    }
+    expect(await session(admin)).toEqual(isIn)
+    const elsewhere = { method: 'POST', url: '/console/api/login', remoteAddress: '10.7.7.7' } as const
+    const there = await world.app.inject({ ...elsewhere, headers: here, body: { secret_key: revealedKey } })
+    expect(there.statusCode).toBe(200)
+    world.now.ms += 1000
+    expect((await postLogin(world.app, { secret_key: revealedKey })).statusCode).toBe(200)
+  })
 })
 
 describe('the page', () => {

@@ -1,57 +1,73 @@
+import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { RequestFailure, send } from '../shared/api.ts'
 import { type LoggedInPerson, person } from '../shared/person.ts'
 import { visible } from '../shared/visible.ts'
 
-/**
- * Logs in by the code of the link that was opened, or says who is logged in already. The code leaves the address at once.
- * Whoever is logged in is asked first, because the link may be a stranger's, who would then see what is done here.
- */
+/** Logs in by the code of the link that was opened, or says who is logged in already. */
 export async function arrive(): Promise<void> {
+  const code = takeCode()
+  if (code) await followLink(code)
+  else person.value = await whoIsLoggedIn()
+}
+
+/** Logs in by a link that is opened in a tab that shows the console, which loads no page. */
+export function followLoginLinks(): void {
+  window.addEventListener('hashchange', () => {
+    const code = takeCode()
+    if (code) void followLink(code)
+  })
+}
+
+/** Returns the code in the address, which it leaves at once. */
+function takeCode(): string | null {
   const code = new URLSearchParams(window.location.hash.slice(1)).get('code')
   if (code) window.history.replaceState(null, '', window.location.pathname + window.location.search)
-  const known = await whoIsLoggedIn()
-  if (
-    code &&
-    (!known || window.confirm(`You are logged in as ${visible(known.name)}. Log in by this link instead?`))
-  )
-    await logIn({ code })
-  person.value = code ? await whoIsLoggedIn() : known
+  return code
+}
+
+/** Asks whoever is logged in first, because the link may be a stranger's, who would then see what is done here. */
+async function followLink(code: string): Promise<void> {
+  const current = await whoIsLoggedIn()
+  const question = `You are logged in as ${visible(current?.name ?? '')}. Log in by this link instead?`
+  if (!current || window.confirm(question)) await logIn({ code })
+  person.value = await whoIsLoggedIn()
+  if (!person.value || !refusal.value) return
+  window.alert(refusal.value)
+  refusal.value = null
 }
 
 const whoIsLoggedIn = async (): Promise<LoggedInPerson | null> =>
   (await send<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
 
 async function logIn(by: { code: string } | { secret_key: string }): Promise<void> {
+  refusal.value = null
   try {
     await send('/login', { method: 'POST', body: by })
   } catch (error) {
-    if (error instanceof RequestFailure) refusal = error.message
+    if (error instanceof RequestFailure) refusal.value = error.message
   }
 }
 
-let refusal: string | null = null
+const refusal = signal<string | null>(null)
 
 /** For whoever has no link: a secret key, which is exchanged for a session and then forgotten. */
 export function Login() {
   const [key, setKey] = useState('')
-  const [problem, setProblem] = useState(refusal)
   const submit = async (event: Event) => {
     event.preventDefault()
-    refusal = null
     await logIn({ secret_key: key.trim() })
     setKey('')
-    setProblem(refusal)
-    if (!refusal) await arrive()
+    if (!refusal.value) await arrive()
   }
   return (
     <main class="login">
       <img src={mark} alt="" width="44" height="44" />
       <h1>Tidegate console</h1>
-      {problem && (
+      {refusal.value && (
         <p class="note bad" role="alert">
-          {problem}
+          {refusal.value}
         </p>
       )}
       <p>
