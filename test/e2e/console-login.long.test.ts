@@ -1,0 +1,141 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { cli } from '../support/cli.ts'
+import { checkReach, complaintsOf } from '../support/console-page.ts'
+import { needs } from '../support/needs.ts'
+import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+
+const { describe, test } = needs('chromium')
+
+let tidegate: RunningTidegate
+let profile: Profile
+let context: BrowserContext
+let page: Page
+
+beforeAll(async () => {
+  tidegate = await startTidegate()
+}, 60_000)
+beforeEach(async () => {
+  profile = await createProfile()
+  context = await openHeadless(profile)
+  page = await context.newPage()
+})
+afterEach(async () => {
+  await context.close()
+  await profile.remove()
+})
+afterAll(() => tidegate?.stop())
+
+async function newLink(name = 'Ann'): Promise<string> {
+  const person = ['--role', 'admin', '--environment', 'both', '--name', name]
+  const args = ['console', 'login', 'development', ...person, '--url', tidegate.baseUrl]
+  const { code, stdout, stderr } = await cli(args, { DATA_DIR: tidegate.dataDir })
+  if (code !== 0) throw new Error(stderr)
+  return stdout.trim()
+}
+
+/** Opens a link as a person does who pastes it into the address bar of this tab. */
+const paste = (link: string) => page.goto(link)
+const overview = () => page.getByRole('heading', { name: 'Overview' }).waitFor()
+
+async function expireLinks(): Promise<void> {
+  const url = await readFile(path.join(tidegate.dataDir, 'database-url'), 'utf8')
+  const pool = createPool({ url: url.trim() })
+  await pool.query('update tidegate.console_codes set expires_at = $1', [Date.now() - 1000])
+  await pool.end()
+}
+
+const logIn = (code: string | undefined) =>
+  fetch(`${tidegate.baseUrl}/console/api/login`, {
+    method: 'POST',
+    headers: { origin: tidegate.baseUrl, 'content-type': 'application/json' },
+    body: JSON.stringify({ code }),
+  })
+
+describe('a tab that shows the login page', () => {
+  beforeEach(async () => {
+    await page.goto(`${tidegate.baseUrl}/console`)
+    await page.getByLabel(/secret key/).waitFor()
+    // Gone if the page is loaded anew.
+    await page.evaluate('window.sameDocument = true')
+  })
+
+  const isSameDocument = () => page.evaluate<boolean>('window.sameDocument === true')
+  const alertOf = () => page.getByRole('alert').textContent()
+
+  test('is logged in by a link that is pasted into it', async () => {
+    await paste(await newLink())
+    await overview()
+    expect(await isSameDocument()).toBe(true)
+    expect(page.url()).not.toContain('code')
+  })
+
+  test('says what is wrong with a link, and takes the next one', async () => {
+    const complaints = complaintsOf(page)
+    const used = await newLink()
+    expect((await logIn(used.split('=')[1])).status).toBe(200)
+    await paste(used)
+    await expect.poll(alertOf).toBe('The login link was already used. Links work once: create a new one.')
+
+    const late = await newLink()
+    await expireLinks()
+    await paste(late)
+    await expect
+      .poll(alertOf)
+      .toBe('The login link has expired. Links work for five minutes: create a new one.')
+
+    const cut = (await newLink()).slice(0, -1)
+    await paste(cut)
+    await expect.poll(alertOf).toBe('The login link is not valid. Copy the whole link, or create a new one.')
+    expect(page.url()).not.toContain('code')
+    await checkReach(page, 1280)
+
+    await paste(await newLink())
+    await overview()
+    expect(await isSameDocument()).toBe(true)
+    expect(complaints.filter((text) => !text.includes('401'))).toEqual([])
+  })
+
+  test('says when too many log in from its address, and logs in once they stop', async () => {
+    const link = await newLink()
+    const wrong = `${tidegate.baseUrl}/console#code=wrong`
+    const statusOf = async (pasted: string) => {
+      const answered = page.waitForResponse(/api\/login/)
+      await paste(pasted)
+      return (await answered).status()
+    }
+    await Promise.all(Array.from({ length: 100 }, () => logIn('wrong')))
+    await expect.poll(() => statusOf(wrong)).toBe(429)
+    await expect.poll(alertOf).toBe('Too many logins from your network. Try again in a few seconds.')
+    await expect.poll(() => statusOf(link), { timeout: 20_000, interval: 1000 }).toBe(200)
+    await overview()
+  })
+})
+
+test('a tab that is logged in asks before another link logs in, and says why it does not', async () => {
+  await paste(await newLink())
+  await overview()
+  const dialogs: string[] = []
+  page.on('dialog', (dialog) => {
+    dialogs.push(dialog.message())
+    void dialog.accept()
+  })
+  await page.goto(`${tidegate.baseUrl}/console`)
+  await overview()
+  const link = await newLink('Bob')
+  await paste(link)
+  await expect.poll(() => page.locator('header, nav, body').first().textContent()).toContain('Bob')
+  await paste(link)
+  await expect
+    .poll(() => dialogs)
+    .toEqual([
+      expect.stringContaining('You are logged in as Ann'),
+      expect.stringContaining('You are logged in as Bob'),
+      expect.stringContaining('already used'),
+    ])
+  await overview()
+})
