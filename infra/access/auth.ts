@@ -48,6 +48,8 @@ export interface Auth {
     costOf: CostOf,
     bucket?: BucketName,
   ): { onRequest: onRequestHookHandler; preParsing: preParsingAsyncHookHandler }
+  /** Charges the units of a validated request in place of those of its hook. ApiError: 429. */
+  charge(request: FastifyRequest, charge: { reply: FastifyReply; cost: number }): Promise<void>
   /** For `DecideAs`. */
   actor(request: FastifyRequest): Actor
   caller(request: FastifyRequest): Caller
@@ -94,6 +96,7 @@ export function createCallerAuth(verified: VerifyCaller, charges: Charges): Auth
         preParsing,
       }
     },
+    charge: ({ principal }, charge) => charges.recharge(callerOnly(principal), charge),
     actor: ({ principal }) => actorOf(callerOnly(principal)),
     caller: ({ principal }) => callerOnly(principal),
     scope({ principal }) {

@@ -87,6 +87,12 @@ export function createCharges(options: ChargeOptions) {
     return share
   }
 
+  function refund(principal: Principal, reply: FastifyReply): void {
+    const cost = Number(reply.getHeader(costHeader) ?? 0)
+    if (cost > 0) limiter?.refund(requestOf(principal, { cost }))
+    for (const name of [limitHeader, remainingHeader, costHeader]) reply.removeHeader(name)
+  }
+
   return {
     /**
      * Throws 429 for a source that has had more than its share of a bucket that is short, while other sources send
@@ -119,10 +125,17 @@ export function createCharges(options: ChargeOptions) {
       announce(result, reply, principal.type)
       return undefined
     },
-    refund(principal: Principal, reply: FastifyReply): void {
-      const cost = Number(reply.getHeader(costHeader) ?? 0)
-      if (cost > 0) limiter?.refund(requestOf(principal, { cost }))
-      for (const name of [limitHeader, remainingHeader, costHeader]) reply.removeHeader(name)
+    refund,
+    /**
+     * Charges `cost` units in place of those charged so far. All at once, so that `Retry-After` is for all of them;
+     * no more than a full bucket holds, because a small limit would else refuse the request forever.
+     */
+    async recharge(principal: Principal, { reply, cost }: Omit<Charge, 'bucket'>): Promise<void> {
+      if (!limiter || cost <= Number(reply.getHeader(costHeader) ?? 0)) return
+      refund(principal, reply)
+      const request = requestOf(principal, { cost })
+      const result = await limiter.consume({ ...request, cost: Math.min(cost, request.limit) })
+      announce(result, reply, principal.type)
     },
   }
 }

@@ -71,11 +71,11 @@ export function invalidField(
 }
 
 /** 503 for a statement that was given up. It may succeed later; a question most likely does when it is smaller. */
-export function tookTooLong(cause: unknown): ApiError {
+export function tookTooLong(cause: unknown, retrySeconds = 1): ApiError {
   return new ApiError('service.unavailable', {
     message:
       'This took too long, and was given up. A question may be answered for a shorter time, or with other filters.',
-    headers: { 'retry-after': '1' },
+    headers: { 'retry-after': String(retrySeconds) },
     cause,
   })
 }

@@ -7,6 +7,7 @@ import type {
   RouteShorthandOptions,
 } from 'fastify'
 import type { z } from 'zod'
+import type { ReadShares } from '../access/read-shares.ts'
 import { type ParameterSet, refuseBody } from './checked-fields.ts'
 import { errorResponses } from './schemas.ts'
 
@@ -35,6 +36,8 @@ export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   before?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
   /** Returns the answer, with nothing in `meta` but what others have not, or else undefined and has replied itself. */
   run: (request: EndpointRequest<Params, Query, Body>, answering: Answering) => Answer | Promise<Answer>
+  /** For a route of the read pool: the connections that `run` shares with those of other organizations. */
+  shares?: ReadShares | undefined
   settings?: Pick<RouteShorthandOptions, 'bodyLimit' | 'exposeHeadRoute' | 'preParsing'>
 }
 
@@ -59,7 +62,7 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, Body>,
 ): void {
-  const { route, auth, noBody, answers, errors = [], before, run, settings, ...rest } = endpoint
+  const { route, auth, noBody, answers, errors = [], before, run, shares, settings, ...rest } = endpoint
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
   const refusedBody = noBody ? [400, 413, 415, 422] : []
@@ -82,7 +85,8 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
     ],
     handler: async (request, reply) => {
       const whole = answerOf(request, usual)
-      const part = await run(request, { reply, answer: whole })
+      const answered = async () => run(request, { reply, answer: whole })
+      const part = shares ? await shares.run(request, answered) : await answered()
       if (part === undefined) return
       const { status, body } = whole(part)
       reply.code(status)

@@ -10,7 +10,7 @@ import {
   type Sources,
   type Span,
 } from './count-groups.ts'
-import { type Bind, conditionsOf, hasFacts, needsRows, type SessionFilters } from './filters.ts'
+import { type Bind, conditionsOf, hasFacts, needsRows, type SessionFilters, signalWeight } from './filters.ts'
 import { hourMs, hourOf } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
@@ -20,6 +20,8 @@ export interface CountSessions extends Omit<Counting, 'asksFacts'> {
   /** Default: hours are read as they were rolled up where that is enough. */
   usesHours?: boolean
   maxRows?: number
+  /** Called with the units of what is to be read, before it is; what it throws ends the reading. */
+  charge?: (units: number) => Promise<void>
 }
 
 export interface SessionCounts {
@@ -39,9 +41,26 @@ export type Distinct =
   | { visitors: number; users: number; reason: null }
   | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
 
-// What can be read within the time that a statement has. Signals and persons are not in the index.
-const maxRowsRead = 4_000_000
-const maxRowsUnindexed = 500_000
+interface RowCost {
+  /** As many rows as can be read within the time that a statement has. */
+  maxRows: number
+  perUnit: number
+}
+
+const indexed: RowCost = { maxRows: 2_000_000, perUnit: 40_000 }
+// Signals and persons are not in the index, and two fields together have many groups.
+const grouped: RowCost = { maxRows: 400_000, perUnit: 10_000 }
+// A session is in as many groups as it has signals.
+const multiplied: RowCost = { maxRows: 80_000, perUnit: 2000 }
+
+function rowCostOf({ filters, groupBy }: Counting): RowCost {
+  const fields = groupBy.filter((field) => field !== 'verdict')
+  const isList = fields.includes('signal') || fields.includes('attribution')
+  const isGrouped = isList || fields.length > 1 || needsRows(filters)
+  const { maxRows, perUnit } = isList && fields.length > 1 ? multiplied : isGrouped ? grouped : indexed
+  const weight = signalWeight(filters)
+  return { maxRows: Math.floor(maxRows / weight), perUnit: perUnit / weight }
+}
 
 /** All numbers are of one moment. */
 export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessions): Promise<SessionCounts> {
@@ -52,6 +71,7 @@ export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessi
     const asksFacts = hasFacts(query.filters) || query.groupBy.some(isFact)
     const counting = { ...query, asksFacts }
     const place = placeOf(await readHours(tx, scope, { since, until }), { since, until }, counting)
+    await query.charge?.(Math.ceil(place.rows / rowCostOf(counting).perUnit))
     const groups = await countGroups(tx, scope, { ...counting, ...place })
     // A session counts under each of its signals, so the groups are no sum of sessions.
     const isList = query.groupBy.some((field) => field === 'signal' || field === 'attribution')
@@ -91,13 +111,17 @@ interface HourRead {
   isRolledUp: boolean
 }
 
-/** How many sessions each hour has, the newest first; hours without any are left out. */
+/** How many sessions each hour has, the newest first; hours without any are left out, and those outside of all sessions not looked at. */
 async function readHours(tx: Tx, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
   const { rows } = await tx.query<HourRead>(
     `select one.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
        select count(*) from read.sessions s where ${inScope}
          and s.evaluated_at >= one.begins and s.evaluated_at < one.begins + ${hourMs}::bigint))::float8 as sessions
-     from generate_series(${hourOf('$3::bigint')}, $4::bigint - 1, ${hourMs}::bigint) as one (begins)
+     from (
+       select greatest($3::bigint, min(s.evaluated_at)) as first, least($4::bigint - 1, max(s.evaluated_at)) as last
+       from read.sessions s where ${inScope} having min(s.evaluated_at) is not null
+     ) span
+     cross join lateral generate_series(${hourOf('span.first')}, span.last, ${hourMs}::bigint) as one (begins)
      left join read.session_hours h on h.organization_id = $1 and h.environment = $2 and h.hour = one.begins
      order by one.begins desc`,
     [scope.organizationId, scope.environment, since, until],
@@ -109,6 +133,8 @@ interface Place extends Span, Sources {
   isPart: boolean
   /** How many sessions there are within all of it, at most. */
   atMost: number
+  /** How many of them are read one by one. */
+  rows: number
 }
 
 /** What is read of roll-ups and what of sessions. Where that would be too many, only the newest hours are. */
@@ -117,22 +143,22 @@ export function placeOf(
   { since, until }: Span,
   counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,
 ): Place {
-  const readsRows = counting.groupBy.includes('signal') || needsRows(counting.filters)
-  const { usesHours = true, maxRows = readsRows ? maxRowsUnindexed : maxRowsRead } = counting
+  const { usesHours = true, maxRows = rowCostOf(counting).maxRows } = counting
   const isRolled = usesHours && rolledBy(counting) !== undefined
   const readsHour = ({ hour, isRolledUp }: HourRead) =>
     isRolled && isRolledUp && hour >= since && hour + hourMs <= until
-  let rows = 0
+  let sum = 0
   const cut = hours.find((one) => {
-    rows += readsHour(one) ? 0 : one.sessions
-    return rows > maxRows
+    sum += readsHour(one) ? 0 : one.sessions
+    return sum > maxRows
   })
   const from = cut ? Math.max(since, cut.hour + hourMs) : since
   const within = hours.filter(({ hour }) => hour + hourMs > from)
   const rolledUp = within.filter(readsHour).map(({ hour }) => hour)
   const atMost = within.reduce((sum, { sessions }) => sum + sessions, 0)
   const ranges = rangesBetween(rolledUp.toReversed(), { since: from, until })
-  return { since: from, until, isPart: cut !== undefined, atMost, rolledUp, ranges }
+  const rows = sum - (cut?.sessions ?? 0)
+  return { since: from, until, isPart: cut !== undefined, atMost, rows, rolledUp, ranges }
 }
 
 // Before the first hour, between hours that do not follow each other, and behind the last.

@@ -83,6 +83,10 @@ export const needsRows = (filters: SessionFilters): boolean =>
     (field) => filters.not?.[field] || [filters, filters.not].some((one) => one?.without?.includes(field)),
   )
 
+/** How much longer a row takes, because of each label that is looked for in it. */
+export const signalWeight = (filters: SessionFilters): number =>
+  1 + [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])]).length / 5
+
 const personFields = ['visitor_id', 'client_user_id'] as const
 
 /** Adds a parameter to the statement, and returns its name. */

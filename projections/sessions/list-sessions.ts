@@ -120,6 +120,8 @@ function ofVerdicts({ after, filters }: SessionsQuery, bind: Bind): string {
   return `(${each.join(' union all ')})`
 }
 
+/** Sessions that are read for a page. */
+const listWindow = 50_000
 /** A page of a frequent value is full within so many sessions. */
 const newestRead = 5000
 
@@ -132,7 +134,7 @@ const newestRead = 5000
 async function readWindow(
   db: Db,
   scope: DataScope,
-  { limit, after, filters, windowSize = 250_000 }: SessionsQuery,
+  { limit, after, filters, windowSize = listWindow }: SessionsQuery,
 ): Promise<SessionRowPage> {
   const { values, bind } = parameters(scope, limit)
   const { since: _, until: __, ...others } = filters

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
+import type { ReadShares } from '../../infra/access/read-shares.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
@@ -17,6 +18,7 @@ export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   auth: Auth
   decideAs: DecideAs
   exporting: ExportDeps
+  readShares?: ReadShares | undefined
   ownOrganizationId: string
 }
 
@@ -157,8 +159,13 @@ const exportSchema = z
   })
   .meta({ id: 'PersonExport' })
 
-function exportRoute(app: FastifyInstance, { auth, exporting }: ErasureOptions, kind: PersonKind): void {
+function exportRoute(
+  app: FastifyInstance,
+  { auth, exporting, readShares: shares }: ErasureOptions,
+  kind: PersonKind,
+): void {
   endpoint(app, {
+    shares,
     route: `GET ${kind.path}/export`,
     auth: auth.requireOwnOrganization('visitors:export'),
     operationId: `export${kind.name}`,

@@ -82,14 +82,15 @@ export const aggregatesSchema = z
   .meta({ id: 'SessionAggregates' })
 
 /** `GET /v1/sessions/aggregates`. */
-export function aggregatesRoute(app: FastifyInstance, { pool, auth, clock }: ReadbackOptions): void {
+export function aggregatesRoute(app: FastifyInstance, { pool, readShares, auth, clock }: ReadbackOptions): void {
   endpoint(app, {
+    shares: readShares,
     route: 'GET /v1/sessions/aggregates',
     auth: auth.requireSecret('sessions:list', cost),
     operationId: 'countSessions',
     tag: 'Sessions',
     summary: 'Count sessions, by time and by what their newest decisions say',
-    description: `Requires the \`sessions:list\` secret-key scope, and costs ${cost} units. Takes the filters of the list, with the same header \`X-Filters-Applied\`.`,
+    description: `Requires the \`sessions:list\` secret-key scope. Costs ${cost} units, and more where many sessions are read one by one: with filters, two fields, or intervals of a minute. Takes the filters of the list, with the same header \`X-Filters-Applied\`.`,
     query,
     answers: { 200: single(aggregatesSchema) },
     errors: [422],
@@ -103,6 +104,7 @@ export function aggregatesRoute(app: FastifyInstance, { pool, auth, clock }: Rea
       const counts = await countSessions(pool, scope, {
         ...{ interval, groupBy: [...new Set(groupBy)], top },
         filters: { ...filters, since, until },
+        charge: (units) => auth.charge(request, { reply, cost: cost + units }),
       })
       reply.header(filtersHeader, appliedFilters(sent))
       return { data: aggregatesJson(counts, groupBy) }

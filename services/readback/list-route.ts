@@ -4,6 +4,7 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { list, meta, timestamp } from '../../infra/http/schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
+import { isExact, type SessionFilters, signalWeight } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionRowPage } from '../../projections/sessions/list-sessions.ts'
 import { sessionSummary } from './answers.ts'
 import { includeParameter, isIncluded } from './include.ts'
@@ -30,16 +31,17 @@ const listMeta = meta
 export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listMeta })
 
 /** `GET /v1/sessions`. */
-export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock }: ReadbackOptions): void {
+export function sessionsRoute(app: FastifyInstance, { pool, readShares, auth, keyring, clock }: ReadbackOptions): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
+    shares: readShares,
     route: 'GET /v1/sessions',
     auth: auth.requireSecret('sessions:list'),
     operationId: 'listSessions',
     tag: 'Sessions',
     summary: 'List sessions, newest decision first',
     description:
-      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values (with `[not]` none of them), and different parameters mean all. `X-Filters-Applied` names those that were used.',
+      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values (with `[not]` none of them), and different parameters mean all. `X-Filters-Applied` names those that were used. Costs one unit, two or more with filters other than times, verdicts, visitors and users (one more for each two or three signals or attributions), and five with `search`.',
     query: z.object({
       ...pageQuery,
       ...filterQuery,
@@ -58,6 +60,7 @@ export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock
       const { limit, cursor, search, include, ...sent } = request.query
       const scope = auth.scope(request)
       const filters = filtersOf(sent)
+      await auth.charge(request, { reply, cost: costOf(filters, search) })
       const { rows, pagination, meta } = await loadPage({
         ...{ limit, cursor, cursors },
         query: { list: 'sessions', ...scope, search: search || null, ...boundTo(sent) },
@@ -73,6 +76,12 @@ export function sessionsRoute(app: FastifyInstance, { pool, auth, keyring, clock
       return { data: rows.map((row) => sessionSummary(row, { withResolution })), pagination, meta }
     },
   })
+}
+
+/** Units: what an index finds takes one. Else a page may read thousands of sessions, longer for each signal. */
+function costOf(filters: SessionFilters, search: string | undefined): number {
+  if (search) return 5
+  return isExact(filters) ? 1 : 2 + Math.floor(2 * (signalWeight(filters) - 1))
 }
 
 // The verdict is not among the others, because cursors of before them are still good.

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
+import type { ReadShares } from '../../infra/access/read-shares.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
@@ -9,6 +10,7 @@ import type { ScoreExplanation } from './schemas/score.ts'
 
 export interface ReadbackOptions {
   pool: pg.Pool
+  readShares?: ReadShares | undefined
   decideAs: DecideAs
   auth: Auth
   /** null = it is not known why the session is of its visitor. */

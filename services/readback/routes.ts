@@ -51,8 +51,9 @@ const visitorQuery = z.object({
 })
 
 function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
-  const { pool, auth, identify, explainScore } = options
+  const { pool, auth, identify, explainScore, readShares: shares } = options
   endpoint(app, {
+    shares,
     route: 'GET /v1/sessions/:sessionId',
     auth: auth.requireSecret('sessions:read'),
     operationId: 'getSession',
@@ -113,9 +114,10 @@ async function sessionOr404(pool: Db, scope: DataScope, sessionId: string): Prom
 const fingerprintsTag = 'Visitor fingerprints'
 const visitorSort = z.enum(['seen_count', 'first_seen']).optional()
 
-function listFingerprintsRoute(app: FastifyInstance, { pool, auth, keyring }: ReadbackOptions): void {
+function listFingerprintsRoute(app: FastifyInstance, { pool, auth, keyring, readShares: shares }: ReadbackOptions): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
+    shares,
     route: 'GET /v1/fingerprints',
     auth: auth.requireSecret('fingerprints:list'),
     operationId: 'listVisitorFingerprints',
@@ -154,8 +156,9 @@ function sortedBy(row: VisitorRow, by: z.output<typeof visitorSort>): number {
   return by === 'first_seen' ? row.first_seen_at : row.last_seen_at
 }
 
-function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify }: ReadbackOptions): void {
+function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, readShares: shares }: ReadbackOptions): void {
   endpoint(app, {
+    shares,
     route: 'GET /v1/fingerprints/:visitorId',
     auth: auth.requireSecret('fingerprints:read'),
     operationId: 'getVisitorFingerprint',

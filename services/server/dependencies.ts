@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { keyUsageMigrations } from '../../infra/access/key-usage.ts'
 import { rateLimitMigrations } from '../../infra/access/rate-limit/postgres-store.ts'
+import { createReadShares, type ReadShares } from '../../infra/access/read-shares.ts'
 import type { Config } from '../../infra/config.ts'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
@@ -74,6 +75,7 @@ export interface Core {
   pool: pg.Pool
   /** For reads of API callers: however slow or many they are, nothing else waits for them. */
   readPool: pg.Pool
+  readShares: ReadShares
   log: EventLog<Claim>
   codec: EventCodec
   /** The keys under which what is personal in the events of a session is encrypted. */
@@ -122,6 +124,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const ofReads = { max: Math.max(1, reads), applicationName: 'tidegate reads', ...reading }
   const readPool = createPool({ url: databaseUrl, ...ofReads })
   undo.defer(() => readPool.end())
+  const readShares = createReadShares({ clock, connections: ofReads.max })
   const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock }, undo)
   const { storedWith } = dataKeys
   const opened = await openLog({
@@ -145,8 +148,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const decideAs = createDecide({ pool, log, codec, applied })
   const undoing = undo.move()
   const close = () => undoing.disposeAsync()
-  const shared = { config, databaseUrl, pool, readPool, log, codec, dataKeys, skips, applied, decideAs }
-  return { ...shared, keyring, clock, random, logger, tracing, close }
+  const shared = { config, databaseUrl, pool, log, codec, dataKeys, skips, applied, decideAs }
+  return { ...shared, readPool, readShares, keyring, clock, random, logger, tracing, close }
 }
 
 /** Throws WrongMasterKeys. What was restored since the start is tried by another call. */

@@ -81,12 +81,15 @@ function within({ limit, held }: { limit: number; held: number }, parts: number)
   return Math.max(-limit * unit - held, Math.min(limit * unit - held, parts))
 }
 
-/** Decides where the reservation suffices, or where the whole bucket cannot; else undefined. */
-export function decideHere(bucket: LocalBucket, cost: number): RateLimitResult | undefined {
-  if (!bucket.isKnown) return undefined
-  const { shared, reserved } = bucket
-  const isCertain = reserved >= cost * unit || shared + reserved < cost * unit
-  return isCertain ? spend(bucket, cost) : undefined
+/** Admits what the reservation covers; else undefined. Other processes may have spent the rest of the bucket. */
+export function admitReserved(bucket: LocalBucket, cost: number): RateLimitResult | undefined {
+  return bucket.isKnown && bucket.reserved >= cost * unit ? spend(bucket, cost) : undefined
+}
+
+/** Decides by a balance that was read just now; undefined where another process could take the units first. */
+export function decideByBalance(bucket: LocalBucket, cost: number): RateLimitResult | undefined {
+  const isShort = bucket.isKnown && bucket.shared + bucket.reserved < cost * unit
+  return isShort ? spend(bucket, cost) : admitReserved(bucket, cost)
 }
 
 export function mustRenew({ reserved, held }: LocalBucket): boolean {

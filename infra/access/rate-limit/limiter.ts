@@ -1,12 +1,13 @@
 import type { Clock } from '../../ids.ts'
 import { createLru } from '../../lru.ts'
 import {
+  admitReserved,
   advance,
   applyAnswer,
   type Balance,
   type BucketName,
   bucketIdOf,
-  decideHere,
+  decideByBalance,
   type LocalBucket,
   localBucket,
   mustRenew,
@@ -19,7 +20,7 @@ import {
 } from './bucket.ts'
 
 export interface RateLimiter {
-  /** Answers at once where this process has units reserved, or knows that there are not enough. */
+  /** Answers at once where this process has units reserved. Before a refusal it reads the balance from the store. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   /** Whole units that are left of the request's bucket, as far as this process knows; negative where it owes some. */
@@ -102,7 +103,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   function answerQueue(bucket: KnownBucket): void {
     const { queue } = bucket
     for (let first = queue[0]; first; first = queue[0]) {
-      const result = decideHere(bucket, first.cost)
+      const result = decideByBalance(bucket, first.cost)
       if (!result) return
       queue.shift()
       first.answer(result)
@@ -139,14 +140,14 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       bucket.isBusy = now - bucket.usedAt < busyMs
       bucket.usedAt = now
       active.add(bucket)
-      const result = bucket.queue.length > 0 ? undefined : decideHere(bucket, cost)
+      const result = bucket.queue.length > 0 ? undefined : admitReserved(bucket, cost)
       if (!result) {
         const { promise, resolve: answer, reject: fail } = Promise.withResolvers<RateLimitResult>()
         bucket.queue.push({ cost, answer, fail })
         void synchronize(bucket)
         return promise
       }
-      if (result.admitted && mustRenew(bucket)) void synchronize(bucket)
+      if (mustRenew(bucket)) void synchronize(bucket)
       return result
     },
     refund(request) {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../../infra/access/auth.ts'
+import type { ReadShares } from '../../../infra/access/read-shares.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
@@ -23,6 +24,7 @@ import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.t
 
 export interface EventRouteOptions {
   readPool: Db
+  readShares?: ReadShares | undefined
   auth: Auth
   clock: Clock
 }
@@ -37,8 +39,9 @@ export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): v
   getRoute(app, options)
 }
 
-function listRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOptions): void {
+function listRoute(app: FastifyInstance, { readPool, readShares: shares, auth, clock }: EventRouteOptions): void {
   endpoint(app, {
+    shares,
     route: `GET ${path}`,
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'listEvents',
@@ -65,8 +68,9 @@ function listRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOp
   })
 }
 
-function getRoute(app: FastifyInstance, { readPool, auth, clock }: EventRouteOptions): void {
+function getRoute(app: FastifyInstance, { readPool, readShares: shares, auth, clock }: EventRouteOptions): void {
   endpoint(app, {
+    shares,
     route: `GET ${path}/:eventId`,
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'retrieveEvent',
