@@ -1,7 +1,14 @@
 import type pg from 'pg'
-import type { EventLog, Position, TopicSpec } from '../log/port.ts'
+import type { EventLog, TopicSpec } from '../log/port.ts'
 import { type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
+import {
+  clearDamage,
+  logMarkMigrations,
+  refuseReplacedLog,
+  refuseShorterLog,
+  WrongLog,
+} from './log-integrity.ts'
 
 // What was read from one log means nothing in another: offsets of the first would skip records of the second.
 const boundLogMigrations: Migrations = {
@@ -9,16 +16,23 @@ const boundLogMigrations: Migrations = {
   create: `create table tidegate.bound_log (
     only_one boolean primary key default true check (only_one),
     identity text not null,
-    bound_at timestamptz not null default now()
+    bound_at timestamptz not null default now(),
+    damage text,
+    installation_id uuid not null default gen_random_uuid(),
+    claim_next bigint,
+    claimed_by text,
+    claimed_at timestamptz
   )`,
+  changes: [
+    `alter table tidegate.bound_log add column damage text,
+       add column installation_id uuid not null default gen_random_uuid(),
+       add column claim_next bigint, add column claimed_by text, add column claimed_at timestamptz`,
+  ],
 }
-
-/** The database holds what was read from another log, or from one that was longer. */
-export class WrongLog extends Error {}
 
 interface BindOptions {
   pool: pg.Pool
-  log: Pick<EventLog, 'identity' | 'endPositions' | 'ensureTopics'>
+  log: Pick<EventLog, 'identity' | 'endPositions' | 'positionsSince' | 'ensureTopics'>
   topics: TopicSpec[]
   /** Binds the database to this log from now on, as after a move of all its records at their offsets. */
   adopt?: boolean
@@ -29,12 +43,15 @@ interface BindOptions {
  * other, before anything is read from it or written to it.
  */
 export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
-  await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations]))
+  await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations, logMarkMigrations]))
   const identity = await log.identity()
   refuseOther(identity, adopt ? identity : await bindFirst(pool, identity))
   await log.ensureTopics(topics)
-  await refuseShorterLog(pool, log)
-  if (adopt) await rebindLog(pool, identity)
+  if (adopt) {
+    await refuseShorterLog(pool, log)
+    await rebindLog(pool, identity)
+  } else await refuseReplacedLog(pool, log)
+  await clearDamage(pool)
 }
 
 function refuseOther(identity: string, bound: string | undefined): void {
@@ -83,35 +100,11 @@ async function boundIn(db: Db): Promise<string | undefined> {
 }
 
 export async function rebindLog(db: Db, identity: string): Promise<void> {
+  // Moved records may have other times.
+  await db.query('delete from tidegate.log_marks')
   await db.query(
     `insert into tidegate.bound_log (identity) values ($1)
      on conflict (only_one) do update set identity = excluded.identity, bound_at = now()`,
     [identity],
   )
-}
-
-/** Throws WrongLog where a partition ends before what was read of it: records that are counted as read are gone. */
-export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions'>): Promise<void> {
-  const read = await readPositions(db)
-  const topics = [...new Set(read.map(({ topic }) => topic))]
-  const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
-  for (const { topic, partition, offset } of read) {
-    const end = ends.find((one) => one.topic === topic && one.partition === partition)?.offset ?? 0
-    if (end < offset)
-      throw new WrongLog(
-        `The log ends at offset ${end} of ${topic}/${partition}, and it was read up to ${offset}: ` +
-          'it was truncated, made anew or restored from an older copy (docs/operate/operations.md, Another log).',
-      )
-  }
-}
-
-async function readPositions(db: Db): Promise<Position[]> {
-  const { rows } = await db.query<Position>(
-    `select topic, partition, max(next_offset)::float8 as "offset" from (
-       select topic, partition, next_offset from tidegate.projection_offsets
-         join tidegate.projection_builds using (projection, build) where status = 'live'
-       union all select topic, partition, next_offset from scoring.offsets
-     ) as positions group by topic, partition`,
-  )
-  return rows
 }

@@ -8,6 +8,9 @@ export interface ReadinessCheck {
   check(): Promise<void>
 }
 
+/** A reason that the answer gives, too. */
+export class NotReady extends Error {}
+
 // The answer has to be there within two seconds, however busy the process is.
 const checkTimeoutMs = 1500
 const tags = ['Operations']
@@ -37,6 +40,6 @@ async function failureOf({ name, check }: ReadinessCheck): Promise<string[]> {
   })
   return Promise.race([check(), expired]).then(
     () => [],
-    () => [name],
+    (error: unknown) => [error instanceof NotReady ? `${name} (${error.message})` : name],
   )
 }

@@ -2,7 +2,8 @@ import type { Logger } from '../../infra/telemetry.ts'
 import { errorMessage } from './thrown.ts'
 
 export interface LifetimeOptions {
-  start: (undo: AsyncDisposableStack) => Promise<void>
+  /** May call `stopAsFailed` later, which ends the process like SIGTERM, with exit code 1. */
+  start: (undo: AsyncDisposableStack, stopAsFailed: () => void) => Promise<void>
   /** Milliseconds from the signal, or from the failure of the start, to the end of the process, whatever hangs. */
   stopWithinMs: number
   logger: Logger
@@ -40,7 +41,12 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
     onSignal()
   }
   onStopSignals(beginStop, () => process.exit(1))
-  const failure = await start(undo).then(
+  let hasFailed = false
+  const stopAsFailed = () => {
+    hasFailed = true
+    beginStop()
+  }
+  const failure = await start(undo, stopAsFailed).then(
     () => undefined,
     (error: unknown) => ({ error }),
   )
@@ -55,7 +61,7 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
       return false
     },
   )
-  process.exit(ended && !failure ? 0 : 1)
+  process.exit(ended && !failure && !hasFailed ? 0 : 1)
 }
 
 function exitAfter(ms: number, logger: Logger): void {

@@ -18,7 +18,7 @@ async function run({ json }: { json: boolean }): Promise<void> {
     for (const projection of projections) readModels.push(await fill(core, projection))
     await checkMasterKeys(core)
     return { readModels, scoring: await restoreVisitors(core) }
-  })
+  }, takingOver)
   if (json) return console.log(JSON.stringify(report))
   const { readModels, scoring } = report
   const table = tableOf(readModels, {
@@ -30,6 +30,9 @@ async function run({ json }: { json: boolean }): Promise<void> {
     : 'Scoring had begun before: its visitors are as they were (see "tidegate rebuild scoring").'
   console.log(`${table}\n${visitors}\nServers may start.`)
 }
+
+// The log was of the database that is lost.
+const takingOver = { holdsLog: { takeOver: true } }
 
 // Applies what is on the log at the call.
 async function fill(core: Core, projection: Projection) {

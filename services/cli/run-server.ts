@@ -6,7 +6,10 @@ import { readServerSettings } from './server-settings.ts'
 import { logStartFailure } from './start-failure.ts'
 
 /** Runs the roles, comma-separated, until a signal ends the process. */
-export async function runServer(roles: string, more: Pick<ServerOptions, 'lookingUp'> = {}): Promise<never> {
+export async function runServer(
+  roles: string,
+  more: Pick<ServerOptions, 'lookingUp' | 'takeOverLog'> = {},
+): Promise<never> {
   const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
   const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
     onFailure(error)
@@ -16,8 +19,12 @@ export async function runServer(roles: string, more: Pick<ServerOptions, 'lookin
   const logger = createLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
   const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...more }
-  const start = async (undo: AsyncDisposableStack) => {
-    const server = await startServer(parts)
+  const start = async (undo: AsyncDisposableStack, stopAsFailed: () => void) => {
+    const onLogLost = (error: Error) => {
+      logStartFailure('the server stops', error)
+      stopAsFailed()
+    }
+    const server = await startServer({ ...parts, onLogLost })
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }

@@ -8,7 +8,15 @@ export function defineDev(command: Command): void {
 }
 
 export function defineServe(command: Command): void {
-  withRoles(command).action(async ({ roles }) => (await import('./run-server.ts')).runServer(roles))
+  withRoles(command)
+    .option(
+      '--take-over-log',
+      'take the log from the database that has claimed it, whose servers then stop',
+      false,
+    )
+    .action(async ({ roles, takeOverLog }) =>
+      (await import('./run-server.ts')).runServer(roles, { takeOverLog }),
+    )
 }
 
 export function defineConfig(command: Command): void {

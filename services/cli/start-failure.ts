@@ -1,5 +1,6 @@
 import { InvalidSettings } from '../../infra/config.ts'
-import { WrongLog } from '../../infra/event-store/bound-log.ts'
+import { LogClaimed } from '../../infra/event-store/log-claim.ts'
+import { WrongLog } from '../../infra/event-store/log-integrity.ts'
 import { WrongMasterKeys } from '../../infra/event-store/master-key-canary.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrations.ts'
@@ -27,6 +28,7 @@ export class DataDirUnusable extends Error {
 const explainedErrors = [
   WrongLog,
   WrongMasterKeys,
+  LogClaimed,
   MayNotMakeTables,
   UnreleasedTables,
   BehindPooler,

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { keyUsageMigrations } from '../../infra/access/key-usage.ts'
@@ -13,6 +14,8 @@ import { type CodecOptions, createCodec, type EventCodec } from '../../infra/eve
 import { dataKeyMigrations, dataKeyPoolOptions, tryDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
+import { claimLog, claimTopicSpec } from '../../infra/event-store/log-claim.ts'
+import { type LogWatch, watchLog } from '../../infra/event-store/log-watch.ts'
 import { canaryMigrations, guardMasterKeys } from '../../infra/event-store/master-key-canary.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
@@ -77,6 +80,8 @@ export interface Core {
   readPool: pg.Pool
   readShares: ReadShares
   log: EventLog<Claim>
+  /** Why nothing is appended to the log any more. */
+  logRefusal: LogWatch<Claim>['refusal']
   codec: EventCodec
   /** The keys under which what is personal in the events of a session is encrypted. */
   dataKeys: DataKeys
@@ -105,6 +110,8 @@ export interface CoreOptions {
   /** How many connections the two shared pools of a server have; a command has its own numbers. */
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
+  /** Claims the log for this database, and watches it. Default: neither, as for a command that only asks. */
+  holdsLog?: { takeOver: boolean; onLost?: ((error: Error) => void) | undefined }
 }
 
 // A server's query without an answer by then means that the database is gone.
@@ -136,9 +143,20 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     guardedBy: claimsAsGuards,
   })
   undo.defer(() => opened.close())
-  const log = tracing?.log(opened) ?? opened
-  await prepareStores({ config, pool, log, logger }, { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0 })
+  const watch = watchLog({
+    ...{ log: opened, pool, logger, isEmbedded: isLogEmbedded(config) },
+    topics: eventTopicSpecs(config).map(({ topic }) => topic),
+  })
+  undo.defer(watch.stop)
+  const log = tracing?.log(watch.log) ?? watch.log
+  const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
+  await prepareStores({ config, pool, log, logger }, waiting)
   await checkMasterKeys({ pool, log, keyring, random })
+  if (options.holdsLog) {
+    const { takeOver, onLost = () => {} } = options.holdsLog
+    const claim = () => claimLog({ pool, log: opened, host: hostname(), takeOver })
+    watch.start(isLogEmbedded(config) ? undefined : { ...(await whileUnavailable(claim, waiting)), onLost })
+  }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
   undo.defer(() => skips.close())
@@ -148,8 +166,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const decideAs = createDecide({ pool, log, codec, applied })
   const undoing = undo.move()
   const close = () => undoing.disposeAsync()
-  const shared = { config, databaseUrl, pool, log, codec, dataKeys, skips, applied, decideAs }
-  return { ...shared, readPool, readShares, keyring, clock, random, logger, tracing, close }
+  const { refusal: logRefusal } = watch
+  const stores = { config, databaseUrl, pool, readPool, readShares, log, logRefusal }
+  const shared = { ...stores, codec, dataKeys, skips, applied, decideAs }
+  return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 
 /** Throws WrongMasterKeys. What was restored since the start is tried by another call. */
@@ -190,10 +210,10 @@ export async function prepareStores(
 }
 
 // A broker that is starting, or has much to do, answers late or not yet. A next try finds what an earlier one has made.
-async function whileUnavailable(
-  attempt: () => Promise<void>,
+async function whileUnavailable<T>(
+  attempt: () => Promise<T>,
   { waitMs, logger }: { waitMs: number; logger: Logger },
-): Promise<void> {
+): Promise<T> {
   const endAt = performance.now() + waitMs
   for (let failures = 1; ; failures++) {
     try {
@@ -268,15 +288,25 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.VisitorCorrected,
 ])
 
+type TopicSettings = Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS' | 'KAFKA_BROKERS'>
+
+/** The embedded log needs no claim, because it is in the database. */
+export const topicSpecs = (config: TopicSettings): TopicSpec[] => [
+  ...eventTopicSpecs(config),
+  probeTopicSpec,
+  ...(isLogEmbedded(config) ? [] : [claimTopicSpec]),
+]
+
+const isLogEmbedded = ({ KAFKA_BROKERS: brokers }: TopicSettings): boolean => brokers.length === 0
+
 /** Observations are heavy and stay for days. Other events are light and stay for ever. */
-export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
+export function eventTopicSpecs(config: TopicSettings): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
-  const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
+  return [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
     if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs }
     return { topic, partitions: singlePartitionTopics.has(topic) ? 1 : partitions }
   })
-  return [...ofEvents, probeTopicSpec]
 }
 
 // Keys have connections of their own, so that who needs one waits for nothing else in the database.

@@ -1,5 +1,4 @@
-import { refuseShorterLog, WrongLog } from '../../infra/event-store/bound-log.ts'
-import type { ReadinessCheck } from '../../infra/http/health.ts'
+import { NotReady, type ReadinessCheck } from '../../infra/http/health.ts'
 import { seldom } from '../../infra/timing.ts'
 import { allWork, type Running, requireNoneStopped } from './consumers.ts'
 import type { Core } from './dependencies.ts'
@@ -18,15 +17,13 @@ export function readinessChecks(core: Core, running: Running[]): ReadinessCheck[
   return [
     { name: 'database', check: both(() => pool.query('select 1'), writeDatabase) },
     { name: 'log', check: both(() => log.check(), writeLog) },
-    { name: 'log_position', check: seldom(10_000, () => requireWholeLog(core)) },
+    { name: 'log_position', check: async () => requireWholeLog(core) },
     { name: 'consumers', check: async () => requireNoneStopped(running) },
     { name: 'workers', check: () => allWork(running) },
   ]
 }
 
-async function requireWholeLog({ pool, log, logger }: Core): Promise<void> {
-  await refuseShorterLog(pool, log).catch((err) => {
-    if (err instanceof WrongLog) logger.error({ err }, err.message)
-    throw err
-  })
+function requireWholeLog({ logRefusal }: Core): void {
+  const refusal = logRefusal()
+  if (refusal) throw new NotReady(refusal.message)
 }

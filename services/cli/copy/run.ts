@@ -1,6 +1,8 @@
 import type pg from 'pg'
 import { type Config, readConfig } from '../../../infra/config.ts'
-import { boundLog, rebindLog, refuseShorterLog } from '../../../infra/event-store/bound-log.ts'
+import { boundLog, rebindLog } from '../../../infra/event-store/bound-log.ts'
+import { claimTopicSpec } from '../../../infra/event-store/log-claim.ts'
+import { refuseShorterLog } from '../../../infra/event-store/log-integrity.ts'
 import type { EventLog, TopicSpec } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { retireLog } from '../../../infra/log/postgres/retire.ts'
@@ -8,8 +10,8 @@ import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { moveOffsets } from '../../scoring/store.ts'
-import { openCodec, openKafka, prepareStores, topicSpecs } from '../../server/dependencies.ts'
-import { probeTopic } from '../../server/write-probe.ts'
+import { eventTopicSpecs, openCodec, openKafka, prepareStores } from '../../server/dependencies.ts'
+import { probeTopicSpec } from '../../server/write-probe.ts'
 import { plannerGroup } from '../../webhooks/planner/planner.ts'
 import { progress } from '../progress.ts'
 import { tableOf } from '../tables.ts'
@@ -48,10 +50,10 @@ export async function runCopy(flags: CopyFlags): Promise<void> {
   const copying = {
     ...{ source, target, onProgress: progress() },
     codec: await openCodec(config, { logger }),
-    specs: specs.filter(({ topic }) => topic !== probeTopic),
+    specs,
   }
   await refuseOtherSchemas(copying)
-  await target.ensureTopics(specs)
+  await target.ensureTopics([...specs, probeTopicSpec, claimTopicSpec])
   const report = await copyAndBind(copying, pool, flags)
   console.log(flags.json ? JSON.stringify(report) : textOf(report))
 }
@@ -86,7 +88,7 @@ async function copyAndBind(copying: CopyDeps, pool: pg.Pool, { bind }: CopyFlags
 // Topics get as many partitions as the source has, so that keys stay where they are.
 function specsOf(source: EventLog, config: Config): Promise<TopicSpec[]> {
   return Promise.all(
-    topicSpecs(config).map(async (spec) => {
+    eventTopicSpecs(config).map(async (spec) => {
       const { length: partitions } = await source.endPositions(spec.topic)
       return { ...spec, partitions }
     }),

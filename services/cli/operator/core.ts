@@ -9,15 +9,16 @@ import { createPool, readOnly } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { type Core, openCodec, openCore, openLog } from '../../server/dependencies.ts'
+import { type Core, type CoreOptions, openCodec, openCore, openLog } from '../../server/dependencies.ts'
 
 /**
  * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
  * DATA_DIR. Logs go to standard error, so that output can be piped.
  */
-export async function openOperatorCore(): Promise<Core> {
+export async function openOperatorCore(options: Pick<CoreOptions, 'holdsLog'> = {}): Promise<Core> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   return openCore({
+    ...options,
     config,
     databaseUrl: await databaseUrlOf(config),
     masterKeys: await masterKeysOf(config),

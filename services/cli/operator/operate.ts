@@ -9,7 +9,7 @@ import {
   findOrganizationBySlug,
 } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../../projections/organizations/tables.ts'
-import type { Core } from '../../server/dependencies.ts'
+import type { Core, CoreOptions } from '../../server/dependencies.ts'
 
 export interface OperatorOptions {
   json: boolean
@@ -88,8 +88,11 @@ export function notFound(name: string, problem: string): ApiError {
 }
 
 /** Runs one command against the database and log in the settings; see `openOperatorCore`. */
-export async function withCore<T>(work: (core: Core) => Promise<T>): Promise<T> {
+export async function withCore<T>(
+  work: (core: Core) => Promise<T>,
+  options: Pick<CoreOptions, 'holdsLog'> = {},
+): Promise<T> {
   const { openOperatorCore } = await import('./core.ts')
-  const core = await openOperatorCore()
+  const core = await openOperatorCore(options)
   return await work(core).finally(core.close)
 }

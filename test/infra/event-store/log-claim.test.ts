@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest'
+import { type Claim, holderOf } from '../../../infra/event-store/log-claim.ts'
+
+let offset = 0
+const claim = (database_id: string, take_over = false): Claim => ({
+  ...{ installation_id: `installation of ${database_id}`, database_id, database: 'tidegate' },
+  ...{ host: 'server-1', take_over, offset: offset++, time: 0 },
+})
+
+const holder = (...claims: Claim[]) => holderOf(claims)?.database_id
+
+describe('the holder of a log', () => {
+  it('is nobody without claims', () => {
+    expect(holder()).toBeUndefined()
+  })
+
+  it('is the first of two that start at once', () => {
+    expect(holder(claim('a'), claim('b'))).toBe('a')
+    expect(holder(claim('a'), claim('b'), claim('a'), claim('b'))).toBe('a')
+  })
+
+  it('changes only by a take-over, after which renewals of the former one mean nothing', () => {
+    expect(holder(claim('a'), claim('b', true))).toBe('b')
+    expect(holder(claim('a'), claim('b', true), claim('a'), claim('a'))).toBe('b')
+    expect(holder(claim('a'), claim('b', true), claim('a', true))).toBe('a')
+  })
+})
