@@ -49,6 +49,9 @@ export function watchLog<Guard>(options: LogWatchOptions<Guard>): LogWatch<Guard
   let unrecorded: WrongLog | undefined
   let reached: Position[] = []
   let checks: Periodic | undefined
+  // A log that was away may come back as an older copy of itself.
+  let isDoubtful = false
+  let verifying: Promise<void> | undefined
 
   function refuse(reason: Error): void {
     if (refusal) return
@@ -58,15 +61,35 @@ export function watchLog<Guard>(options: LogWatchOptions<Guard>): LogWatch<Guard
     checks?.wake()
   }
 
-  // Awaits nothing before `write`: appends made one after the other keep their order.
+  // Nothing is awaited in general, so that appends made one after the other keep their order.
   async function unlessRefused<T>(write: () => Promise<T>): Promise<T> {
+    if (checks && isDoubtful) await verify()
     if (refusal) throw new LogUnavailable(refusal.message, { cause: refusal })
     try {
       return await write()
     } catch (error) {
       if (error instanceof LogTruncated) refuse(new WrongLog(error.message, error.evidence))
+      isDoubtful = !isEmbedded
       throw error
     }
+  }
+
+  function verify(): Promise<void> {
+    verifying ??= check()
+      .then(
+        () => {
+          isDoubtful = false
+        },
+        (error: unknown) => {
+          isDoubtful = !isEmbedded
+          if (!(error instanceof WrongLog)) throw error
+          refuse(error)
+        },
+      )
+      .finally(() => {
+        verifying = undefined
+      })
+    return verifying
   }
 
   async function check(): Promise<void> {
@@ -84,14 +107,12 @@ export function watchLog<Guard>(options: LogWatchOptions<Guard>): LogWatch<Guard
   }
 
   async function work(claim?: WatchedClaim): Promise<false> {
-    try {
-      await claim?.renew()
-      if (!refusal) await check()
-    } catch (error) {
-      if (error instanceof LogClaimed && !refusal) claim?.onLost(error)
-      if (!(error instanceof LogClaimed || error instanceof WrongLog)) throw error
+    await claim?.renew().catch((error: unknown) => {
+      if (!(error instanceof LogClaimed)) throw error
+      if (!refusal) claim.onLost(error)
       refuse(error)
-    }
+    })
+    if (!refusal) await verify()
     if (unrecorded) await recordDamage(pool, unrecorded)
     unrecorded = undefined
     return false
