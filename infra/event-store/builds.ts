@@ -259,23 +259,27 @@ export function saveBuildOffsets({ home, projection, build }: Build, next: Posit
   return saveRows(offsets, rows)
 }
 
+/**
+ * Returns where the build goes on in the partition, as it was stored. Stores the first record that still exists in its
+ * place where that is later, because what precedes it has expired.
+ */
 export async function openPartition(
   db: Db,
   { home, projection, build }: Build,
-  { topic, partition }: Omit<Position, 'offset'>,
+  { topic, partition, offset: first }: Position,
 ): Promise<number> {
-  const values = [projection, build, topic, partition]
-  await db.query(
-    `insert into ${home}.projection_offsets (projection, build, topic, partition, next_offset)
-     values ($1, $2, $3, $4, 0) on conflict do nothing`,
-    values,
-  )
   const { rows } = await db.query<{ next: number }>(
-    `select next_offset::float8 as next from ${home}.projection_offsets
-     where projection = $1 and build = $2 and topic = $3 and partition = $4`,
-    values,
+    `with before as (
+       select next_offset from ${home}.projection_offsets
+       where projection = $1 and build = $2 and topic = $3 and partition = $4
+     )
+     insert into ${home}.projection_offsets as o (projection, build, topic, partition, next_offset)
+     values ($1, $2, $3, $4, $5) on conflict (projection, build, topic, partition)
+     do update set next_offset = greatest(o.next_offset, excluded.next_offset)
+     returning coalesce((select next_offset from before), next_offset)::float8 as next`,
+    [projection, build, topic, partition, first],
   )
-  return rows[0]?.next ?? 0
+  return rows[0]?.next ?? first
 }
 
 export async function findBuild(db: Db, projection: Projection): Promise<Build> {

@@ -11,6 +11,7 @@ import {
   type Topic,
 } from '../log/port.ts'
 import type { Logger } from '../telemetry.ts'
+import { seldom } from '../timing.ts'
 import { type Decoding, decodeRecords, type EventBatch, EventFailed } from './event-batch.ts'
 import {
   failureCount,
@@ -54,7 +55,13 @@ export interface EventConsumerOptions extends Decoding {
   keepsNoOffsets?: boolean
   /** Told once where an event stops its partition, with what is wrong. Default: a line in the log. */
   onStopped?: ((at: Position, error: unknown) => void) | undefined
-  startOffset?: (topic: Topic, partition: number) => Promise<number>
+  /** Told how many records expired before they were read, beside a line in the log. */
+  onExpired?: ((records: number) => void) | undefined
+  /**
+   * Returns the stored next offset of a partition, and moves it to `first` where that is later: the first record that
+   * still exists.
+   */
+  startOffset?: (first: Position) => Promise<number>
   /**
    * Applies all of the batches or none, and returns where each partition goes on: behind its end, or where the stored
    * offset says. Throws EventFailed when an event is at fault; any other error is tried again.
@@ -77,9 +84,25 @@ export interface EventConsumer {
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
   const { log, group, topics, types, maxRecords, gatherMs, clock = () => performance.now() } = options
   const partitions = createPartitions(options, clock)
+  const firsts = new Map(topics.map((topic) => [topic, seldom(1000, () => log.firstPositions(topic), clock)]))
   const stopping = new AbortController()
 
+  async function firstOf({ topic, partition }: Place): Promise<Position> {
+    const found = (await firsts.get(topic)?.())?.find((first) => first.partition === partition)
+    return found ?? { topic, partition, offset: 0 }
+  }
+
+  // Offsets have gaps for other reasons, too, so the first record that still exists decides what has expired.
+  async function noteExpired(batch: Batch): Promise<void> {
+    const from = partitions.nextOffset(batch)
+    const { offset: start } = startOf(batch)
+    if (!options.startOffset || start <= from) return
+    const first = await firstOf(batch)
+    partitions.expired({ ...first, offset: from }, Math.min(start, first.offset))
+  }
+
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
+    await Promise.all(batches.map(noteExpired))
     const { decoded, results } = await decodeAll(batches)
     const readOn = new Map(results.map((result) => [placeName(result.at), readOnAfter(result)]))
     for (const result of await runRound(decoded)) readOn.set(placeName(result.at), readOnAfter(result))
@@ -115,10 +138,16 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return all
   }
 
+  async function startStored(first: Position, store: (first: Position) => Promise<number>): Promise<number> {
+    const stored = await store(first)
+    partitions.expired({ ...first, offset: stored }, first.offset)
+    return Math.max(stored, first.offset)
+  }
+
   async function startOffset(topic: Topic, partition: number): Promise<number | undefined> {
     const place = partitions.add({ topic, partition })
     try {
-      const next = await options.startOffset?.(topic, partition)
+      const next = options.startOffset && (await startStored(await firstOf(place), options.startOffset))
       partitions.change(place, { kind: 'started' }, next)
       return next
     } catch (error) {
@@ -151,6 +180,8 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
 
 interface Progress extends Place {
   nextOffset: number
+  /** Records before it are counted as expired already. */
+  expiredTo: number
   mode: PartitionMode
 }
 
@@ -160,14 +191,15 @@ function createPartitions(
     who,
     logger,
     onStopped = loggingStops({ who, logger }),
-  }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped'>,
+    onExpired,
+  }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped' | 'onExpired'>,
   clock: () => number,
 ) {
   const known = new Map<string, Progress>()
 
   function progressOf({ topic, partition }: Place): Progress {
     const name = placeName({ topic, partition })
-    const progress = known.get(name) ?? { topic, partition, nextOffset: 0, mode: reading }
+    const progress = known.get(name) ?? { topic, partition, nextOffset: 0, expiredTo: 0, mode: reading }
     known.set(name, progress)
     return progress
   }
@@ -180,6 +212,16 @@ function createPartitions(
 
   function warn(err: unknown, position?: Position): void {
     logger.warn({ err, consumer: who, position }, `${who} failed; the records will be read again`)
+  }
+
+  function expired({ offset, ...place }: Position, to: number): void {
+    const progress = progressOf(place)
+    const from = Math.max(offset, progress.expiredTo)
+    if (to <= from) return
+    progress.expiredTo = to
+    const records = to - from
+    logger.error({ consumer: who, ...place, from, to, records }, `records expired before ${who} read them`)
+    onExpired?.(records)
   }
 
   function stopAt(at: Position, error: unknown): void {
@@ -209,6 +251,7 @@ function createPartitions(
   return {
     add: progressOf,
     change,
+    expired,
     warn,
     nextOffset: (place: Place): number => progressOf(place).nextOffset,
     failuresOf(place: Place): number | undefined {
@@ -222,7 +265,7 @@ function createPartitions(
       for (const [error, at] of errors) warn(error, at)
     },
     status: (): PartitionStatus[] =>
-      [...known.values()].map(({ mode, ...progress }) => ({
+      [...known.values()].map(({ mode, expiredTo, ...progress }) => ({
         ...progress,
         stopped: stoppedReason(mode, clock()),
       })),

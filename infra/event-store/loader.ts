@@ -87,7 +87,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
       skips,
       maxRecords,
       keepsNoOffsets: projection.home !== undefined,
-      startOffset: (topic, partition) => openPartition(pool, build, { topic, partition }),
+      startOffset: (first) => openPartition(pool, build, first),
       apply,
     })
   }

@@ -20,6 +20,7 @@ export interface RunnerOptions {
   skips: Pick<Skips, 'has'>
   /** Told once where an event stops its partition. Default: a line in the log. */
   onStopped?: EventConsumerOptions['onStopped']
+  onExpired?: EventConsumerOptions['onExpired']
 }
 
 export interface RunningProjection {
@@ -29,7 +30,7 @@ export interface RunningProjection {
 
 /** Keeps the live build of a projection up to date with the log, until stopped. */
 export async function runProjection(options: RunnerOptions): Promise<RunningProjection> {
-  const { projection, log, pool, codec, applied, logger, skips, onStopped } = options
+  const { projection, log, pool, codec, applied, logger, skips, onStopped, onExpired } = options
   let build: Build | undefined
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
@@ -44,10 +45,10 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     return next
   }
 
-  async function startOffset(topic: string, partition: number): Promise<number> {
+  async function startOffset(first: Position): Promise<number> {
     // Readers may have been switched while no record came; what the old build had is gone.
     build = await findBuild(pool, projection)
-    return openPartition(pool, build, { topic, partition })
+    return openPartition(pool, build, first)
   }
 
   const consumer = await consumeEvents({
@@ -61,6 +62,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     skips,
     gatherMs: projection.gatherMs,
     onStopped,
+    onExpired,
     keepsNoOffsets: projection.home !== undefined,
     startOffset,
     apply,

@@ -6,9 +6,11 @@ import { ApiError } from '../errors/errors.ts'
 export interface ReadinessCheck {
   name: string
   check(): Promise<void>
+  /** Requests are answered although it rejects: `/readyz` says 200 and the reason. */
+  warns?: boolean
 }
 
-/** A reason that the answer gives, too. */
+/** A failed check whose message `/readyz` shows to the operator. */
 export class NotReady extends Error {}
 
 // The answer has to be there within two seconds, however busy the process is.
@@ -16,30 +18,44 @@ const checkTimeoutMs = 1500
 const tags = ['Operations']
 const response = { 200: z.strictObject({ status: z.literal('ok') }) }
 const livezSchema = { operationId: 'getLiveness', tags, summary: 'Whether the process answers', response }
+const warnings = z
+  .array(z.string())
+  .optional()
+  .describe('What an operator should look at although requests are answered.')
 const readyzSchema = {
   operationId: 'getReadiness',
   tags,
   summary: 'Whether everything that requests need answers too; 503 names what does not',
-  response,
+  response: { 200: z.strictObject({ status: z.literal('ok'), warnings }) },
 }
 
 export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): void {
   const config = { probe: true }
   app.get('/livez', { schema: livezSchema, config }, () => ({ status: 'ok' }))
   app.get('/readyz', { schema: readyzSchema, config }, async () => {
-    const failures = (await Promise.all(checks.map(failureOf))).flat()
-    if (failures.length === 0) return { status: 'ok' }
-    throw new ApiError('service.unavailable', { message: `Not ready: ${failures.join(', ')}.` })
+    const found = (await Promise.all(checks.map(failureOf))).flat()
+    const { failures = [], warnings } = Object.groupBy(found, ({ warns }) =>
+      warns ? 'warnings' : 'failures',
+    )
+    if (failures.length === 0)
+      return { status: 'ok', ...(warnings && { warnings: warnings.map(({ text }) => text) }) }
+    const texts = failures.map(({ text }) => text).join(', ')
+    throw new ApiError('service.unavailable', { message: `Not ready: ${texts}.` })
   })
 }
 
-async function failureOf({ name, check }: ReadinessCheck): Promise<string[]> {
+interface Failure {
+  text: string
+  warns: boolean
+}
+
+async function failureOf({ name, check, warns = false }: ReadinessCheck): Promise<Failure[]> {
   const timeout = AbortSignal.timeout(checkTimeoutMs)
   const expired = new Promise<never>((_, reject) => {
     timeout.addEventListener('abort', () => reject(timeout.reason))
   })
   return Promise.race([check(), expired]).then(
     () => [],
-    (error: unknown) => [error instanceof NotReady ? `${name} (${error.message})` : name],
+    (error: unknown) => [{ warns, text: error instanceof NotReady ? `${name} (${error.message})` : name }],
   )
 }

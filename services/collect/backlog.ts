@@ -1,11 +1,13 @@
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Position } from '../../infra/log/port.ts'
+import { progressOf } from '../../infra/log/progress.ts'
 
 // Age is measured and not the number of records, because how many are too many depends on the machine, and age is how long
 // a caller waits. It is taken by our own clock, because the log's times are those of the database or of the sender.
 
-/** A consumer behind collect, in whichever process: where its topic ends, and where it goes on. */
+/** A consumer behind collect, in whichever process: where its topic begins and ends, and where it goes on. */
 export interface Stage {
+  firsts: () => Promise<Position[]>
   ends: () => Promise<Position[]>
   done: () => Promise<Position[]>
 }
@@ -80,8 +82,8 @@ function byPartition(lists: number[][], together: (ages: number[]) => number): n
 function createReader(stage: Stage): (clock: () => number) => Promise<number[]> {
   const known = new Map<number, ReturnType<typeof createAge>>()
   return async (clock) => {
-    const [ends, done] = await Promise.all([stage.ends(), stage.done()])
-    const nextOf = new Map(done.map(({ partition, offset }) => [partition, offset]))
+    const [firsts, ends, done] = await Promise.all([stage.firsts(), stage.ends(), stage.done()])
+    const nextOf = new Map(progressOf(done, firsts).map(({ partition, offset }) => [partition, offset]))
     const now = clock()
     return ends.map(({ partition, offset: end }) => {
       const ageOf = known.get(partition) ?? createAge()

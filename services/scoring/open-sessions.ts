@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { unavailable } from '../../infra/errors/errors.ts'
 import { lastBefore } from '../../infra/event-store/catch-up.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
+import { progressOf } from '../../infra/log/progress.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -54,19 +55,23 @@ async function linkedKeys(tx: Tx, visitorIds: string[]): Promise<string[]> {
 
 /** Resolves once scoring has read all that the log has now; rejects with 503 when it does not in time. */
 export async function scoringFollows(
-  { pool, log }: { pool: Db; log: Pick<EventLog, 'endPositions'> },
+  { pool, log }: { pool: Db; log: Pick<EventLog, 'firstPositions' | 'endPositions'> },
   { timeoutMs = 10_000, everyMs = 50 } = {},
 ): Promise<void> {
+  const firsts = await log.firstPositions(eventTopics.BatchReceived)
   const records = lastBefore(await log.endPositions(eventTopics.BatchReceived))
   const until = performance.now() + timeoutMs
-  while (await isBehind(pool, records)) {
+  while (await isBehind(pool, { records, firsts })) {
     if (performance.now() > until) throw unavailable(new Error('scoring has not read the log in time'))
     await delay(everyMs)
   }
 }
 
-async function isBehind(pool: Db, records: Position[]): Promise<boolean> {
-  const read = await readOffsets(pool, eventTopics.BatchReceived)
+async function isBehind(
+  pool: Db,
+  { records, firsts }: { records: Position[]; firsts: Position[] },
+): Promise<boolean> {
+  const read = progressOf(await readOffsets(pool, eventTopics.BatchReceived), firsts)
   const next = new Map(read.map(({ partition, offset }) => [partition, offset]))
   return records.some(({ partition, offset }) => (next.get(partition) ?? 0) <= offset)
 }

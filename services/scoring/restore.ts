@@ -57,7 +57,9 @@ export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitor
     if (rowCount !== 0) return undefined
     const read = await readVisitors(tx, sources)
     await putVisitors(tx)
-    for (const place of await sources.log.endPositions(eventTopics.BatchReceived)) await readOffset(tx, place)
+    // Not at 0: a partition whose records have all expired would stay behind its end for ever.
+    for (const first of await sources.log.firstPositions(eventTopics.BatchReceived))
+      await readOffset(tx, first, first.offset)
     return { ...read, switched: true }
   })
 }

@@ -121,17 +121,23 @@ export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): P
   return new Map(rows.map((row) => [row.session_id, parsedState(row)]))
 }
 
-/** The next offset of the partition. Makes its row, for `openingStatements` to lock. */
+/**
+ * Returns the next offset of the partition as it was stored, and stores `first` in its place where that is later, because
+ * what precedes it has expired. Makes the row, for `openingStatements` to lock.
+ */
 export async function readOffset(
   db: Pick<Tx, 'query'>,
   { topic, partition }: PartitionPlace,
+  first = 0,
 ): Promise<number> {
   const { rows } = await db.query<{ next_offset: string }>(
-    `insert into scoring.offsets (topic, partition, next_offset) values ($1, $2, 0)
-     on conflict (topic, partition) do update set next_offset = offsets.next_offset returning next_offset`,
-    [topic, partition],
+    `with before as (select next_offset from scoring.offsets where topic = $1 and partition = $2)
+     insert into scoring.offsets (topic, partition, next_offset) values ($1, $2, $3)
+     on conflict (topic, partition) do update set next_offset = greatest(offsets.next_offset, excluded.next_offset)
+     returning coalesce((select next_offset from before), next_offset) as next_offset`,
+    [topic, partition, first],
   )
-  return Number(rows[0]?.next_offset ?? 0)
+  return Number(rows[0]?.next_offset ?? first)
 }
 
 export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise<Position[]> {

@@ -1,5 +1,9 @@
 import type { Applied } from '../../infra/event-store/applied.ts'
-import { consumeEvents, type EventConsumer } from '../../infra/event-store/consumer.ts'
+import {
+  consumeEvents,
+  type EventConsumer,
+  type EventConsumerOptions,
+} from '../../infra/event-store/consumer.ts'
 import type { EventBatch } from '../../infra/event-store/event-batch.ts'
 import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Position } from '../../infra/log/port.ts'
@@ -16,6 +20,7 @@ interface ScoringOptions extends ScoreDeps {
   applied: Pick<Applied, 'waitFor'>
   logger: Logger
   skips: Pick<Skips, 'has'>
+  onExpired?: EventConsumerOptions['onExpired']
   group?: string
 }
 
@@ -28,17 +33,17 @@ const topic = eventTopics.BatchReceived
  * be decoded or scored stops its partition there, and no other.
  */
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
-  const { log, pool, codec, logger, skips, group = 'tidegate-scoring' } = options
+  const { log, pool, codec, logger, skips, onExpired, group = 'tidegate-scoring' } = options
   const restored = await restoreVisitors({ pool, log, codec, skips })
   if (restored?.visitors) logger.info(restored, 'visitors were restored from the log')
   const recovery = createRecovery(options)
   const countRepeats = createRepeatCounter()
   const written = createWrittenStates()
 
-  async function startOffset(_topic: string, partition: number): Promise<number> {
+  async function startOffset({ partition, offset: first }: Position): Promise<number> {
     const ends = await log.endPositions(topic)
     recovery.suspect(partition, ends.find((end) => end.partition === partition)?.offset ?? 0)
-    return readOffset(pool, { topic, partition })
+    return readOffset(pool, { topic, partition }, first)
   }
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
@@ -62,7 +67,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     }
   }
 
-  const reading = { group, topics: [topic], log, codec, logger, skips }
+  const reading = { group, topics: [topic], log, codec, logger, skips, onExpired }
   return consumeEvents({ who: 'scoring', ...reading, startOffset, apply })
 }
 

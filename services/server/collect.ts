@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { liveOffsets } from '../../infra/event-store/builds.ts'
-import type { Position } from '../../infra/log/port.ts'
+import type { Position, Topic } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
+import { seldom } from '../../infra/timing.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
@@ -41,8 +42,8 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
   const { BatchReceived: received, SessionScored: scored } = eventTopics
   const { ages, stop } = watchBacklog({
     stages: [
-      { ends: () => log.endPositions(received), done: () => readOffsets(pool, received) },
-      { ends: () => log.endPositions(scored), done: () => visibleDecisions(pool) },
+      { ...rangeOf(log, received), done: () => readOffsets(pool, received) },
+      { ...rangeOf(log, scored), done: () => visibleDecisions(pool) },
     ],
     // Claims and appends report an outage.
     onError: (err) =>
@@ -60,6 +61,12 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
   measureAdmission(registry, { ages, inFlight: admission.inFlight })
   return admission
 }
+
+// Ends are read four times a second, and records expire once in a while.
+const rangeOf = (log: Core['log'], topic: Topic) => ({
+  firsts: seldom(5000, () => log.firstPositions(topic)),
+  ends: () => log.endPositions(topic),
+})
 
 // The read model has read offsets of other topics, too.
 async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {

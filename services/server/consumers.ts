@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { createCounter } from '../../infra/counter.ts'
 import type { PartitionStatus } from '../../infra/event-store/consumer.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { runProjection } from '../../infra/event-store/runner.ts'
@@ -56,8 +57,13 @@ export interface WorkerParts {
 /** Scoring is stopped before the projections, so that what it decided last is still applied. */
 export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
   const { roles, registry, undo } = parts
+  const expired = countExpired(registry)
   const applying = roles.includes('projections')
-    ? await startTogether(projections.map((projection) => runProjection({ ...core, projection })))
+    ? await startTogether(
+        projections.map((projection) =>
+          runProjection({ ...core, projection, onExpired: expired(projection.name) }),
+        ),
+      )
     : []
   undo.defer(() => stopTogether(applying))
   const pruning = roles.includes('projections') ? projections.filter(({ createPrune }) => createPrune) : []
@@ -65,7 +71,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   if (roles.includes('projections')) pruners.push(runRollUp(core))
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
-  const scoring = roles.includes('scoring') ? await startScoring(core, parts) : []
+  const scoring = roles.includes('scoring')
+    ? await startScoring(core, { ...parts, onExpired: expired('scoring') })
+    : []
   undo.defer(() => stopTogether(scoring))
   const facts = hasFactsTopic(core, roles) ? [runFactsPublisher(core)] : []
   undo.defer(() => stopTogether(facts))
@@ -93,6 +101,15 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   return [...applying, ...scoring, ...sending]
 }
 
+function countExpired(registry: Registry): (group: string) => (records: number) => void {
+  const expired = createCounter(registry, {
+    name: 'tidegate_consumer_expired_records_total',
+    help: 'Records that expired before a consumer read them.',
+    labels: { group: [...projections.map(({ name }) => name), 'scoring'] },
+  })
+  return (group) => (records) => expired.inc({ group }, records)
+}
+
 const hasFactsTopic = ({ config }: Core, roles: readonly Role[]): boolean =>
   config.KAFKA_BROKERS.length > 0 && roles.includes('projections')
 
@@ -117,7 +134,14 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core,
-  { network, registry, simulationKey, lookingUp, undo }: WorkerParts,
+  {
+    network,
+    registry,
+    simulationKey,
+    lookingUp,
+    undo,
+    onExpired,
+  }: WorkerParts & { onExpired: (records: number) => void },
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -139,6 +163,7 @@ async function startScoring(
     findTrusted,
     modelsAt,
     onDecided,
+    onExpired,
     lookups: identity,
     attesting: await loadAttesting(core, registry),
   })

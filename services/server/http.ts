@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js'
 import type { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
 import { createApp } from '../../infra/http/app.ts'
+import type { ReadinessCheck } from '../../infra/http/health.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../../infra/http/metrics.ts'
 import type { Running } from './consumers.ts'
 import { type Core, projections } from './dependencies.ts'
@@ -14,6 +15,8 @@ interface HttpParts {
   running: Running[]
   registry: Registry
   isStopping: () => boolean
+  /** Beside those that every process has. */
+  checks?: ReadinessCheck[]
   /** Answers `/metrics`, where that has a port of its own. */
   metrics?: FastifyInstance | undefined
 }
@@ -23,7 +26,7 @@ export async function createHttp(
   parts: HttpParts,
 ): Promise<{ app: FastifyInstance; counters: AuthCounters }> {
   const { publicUrl, running, registry, isStopping, metrics } = parts
-  const checks = readinessChecks(core, running)
+  const checks = readinessChecks(core, running, parts.checks)
   const app = await createApp({ ...edgeOf(core), publicUrl, checks, isStopping })
   core.tracing?.requests(app)
   const lags = createLags(core)

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import { liveOffsets } from '../../infra/event-store/builds.ts'
 import { type Position, placeName, type Topic } from '../../infra/log/port.ts'
+import { progressOf } from '../../infra/log/progress.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { createAge } from '../collect/backlog.ts'
 import { readOffsets } from '../scoring/store.ts'
@@ -65,7 +66,9 @@ export function createLags(core: Core): Lags {
 
   async function lagsOf({ name, topics, done }: Group): Promise<Lag[]> {
     // What is done is read before the ends, so that no lag is negative.
-    const nextOf = new Map((await done()).map((position) => [placeName(position), position.offset]))
+    const stored = await done()
+    const firsts = (await Promise.all(topics.map((topic) => log.firstPositions(topic)))).flat()
+    const nextOf = new Map(progressOf(stored, firsts).map((next) => [placeName(next), next.offset]))
     const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
     return ends.map((end) => {
       const { topic, partition, offset } = end

@@ -32,6 +32,7 @@ import { type Connections, connectionsOf } from './connections.ts'
 import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
+import { checksOfRoles } from './role-checks.ts'
 import type { Role } from './roles.ts'
 import { type AgentKnowledge, addRoutes } from './routes.ts'
 import { answerWhileStarting } from './starting.ts'
@@ -96,6 +97,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const schemas = openSchemas(core, roles)
     undo.defer(() => schemas?.close())
     const { app, counters } = await createHttp(core, {
+      checks: checksOfRoles(core, { roles, registry, undo }),
       publicUrl,
       running,
       registry,

@@ -51,7 +51,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
     async withBuild<T>(work: (build: Build) => Promise<T>): Promise<T> {
       const build = await transaction(pool(), (tx) => createBuild(tx, projection, 'building'))
       for (let partition = 0; partition < partitions; partition++) {
-        await openPartition(pool(), build, { topic, partition })
+        await openPartition(pool(), build, { topic, partition, offset: 0 })
       }
       try {
         return await work(build)

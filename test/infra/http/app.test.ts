@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ApiError, type ErrorCode, errorTable } from '../../../infra/errors/errors.ts'
 import { createApp } from '../../../infra/http/app.ts'
+import { NotReady, type ReadinessCheck } from '../../../infra/http/health.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 
 const publicUrl = 'https://tidegate.example'
+const options = { logger: pino({ level: 'silent' }), random: randomBytes, publicUrl }
 const lines: string[] = []
 let app: FastifyInstance
 let ready = true
@@ -30,7 +32,7 @@ const choices = z
 beforeAll(async () => {
   const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) })
   const check = () => (ready ? Promise.resolve() : Promise.reject(new Error('password is hunter2')))
-  app = await createApp({ logger, random: randomBytes, publicUrl, checks: [{ name: 'log', check }] })
+  app = await createApp({ ...options, logger, checks: [{ name: 'log', check }] })
   const body = z.strictObject({ name: z.string().max(5), kind: z.enum(['a', 'b']) })
   app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({ ok: true }))
   app.post('/choices', { schema: { body: choices } }, () => ({ ok: true }))
@@ -255,6 +257,25 @@ describe('health and description', () => {
     expect(down.statusCode).toBe(503)
     expect(down.json().error.message).toBe('Not ready: log.')
     expect(down.body).not.toContain('hunter2')
+  })
+
+  test('readyz says why, where the reason is for operators, and what to look at while it is ready', async () => {
+    const reason = async () => {
+      throw new NotReady('nothing was read for 75 s')
+    }
+    const answerOf = async (checks: ReadinessCheck[]) => {
+      await using probed = await createApp({ ...options, checks })
+      const { statusCode, body } = await probed.inject('/readyz')
+      return { statusCode, body: JSON.parse(body) }
+    }
+    expect(await answerOf([{ name: 'scoring', check: reason }])).toMatchObject({
+      statusCode: 503,
+      body: { error: { message: 'Not ready: scoring (nothing was read for 75 s).' } },
+    })
+    expect(await answerOf([{ name: 'scoring', check: reason, warns: true }])).toEqual({
+      statusCode: 200,
+      body: { status: 'ok', warnings: ['scoring (nothing was read for 75 s)'] },
+    })
   })
 
   test('the description has its version and the error reference every code', async () => {

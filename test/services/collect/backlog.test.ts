@@ -60,7 +60,9 @@ describe('watching', () => {
     const clock = { ms: 0 }
     let looks = 0
     let failing = false
+    const firsts = { one: [0, 0], two: [0] }
     const stage = (name: 'one' | 'two'): Stage => ({
+      firsts: async () => at(name, firsts[name]),
       ends: async () => {
         looks++
         if (failing) throw new Error('the log is away')
@@ -80,7 +82,15 @@ describe('watching', () => {
       const from = looks
       return expect.poll(() => looks).toBeGreaterThanOrEqual(from + 6)
     }
-    return { ends, done, clock, looked, ages: watched.ages, fail: (value: boolean) => (failing = value) }
+    return {
+      firsts,
+      ends,
+      done,
+      clock,
+      looked,
+      ages: watched.ages,
+      fail: (value: boolean) => (failing = value),
+    }
   }
 
   test('adds up what a record waits in each stage, by partition, and holds the highest for half a second', async () => {
@@ -100,6 +110,21 @@ describe('watching', () => {
     done.two = [1]
     await looked()
     clock.ms = 1702
+    await looked()
+    expect(ages()).toEqual([0, 0])
+  })
+
+  test('counts no records that have expired, also where nothing was ever read', async () => {
+    const { firsts, ends, clock, looked, ages } = start()
+    ends.one = [300, 12]
+    firsts.one = [300, 10]
+    await looked()
+    clock.ms = 700
+    await looked()
+    expect(ages()).toEqual([0, 700])
+    firsts.one = [300, 12]
+    await looked()
+    clock.ms = 1400
     await looked()
     expect(ages()).toEqual([0, 0])
   })

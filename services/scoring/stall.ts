@@ -1,0 +1,95 @@
+import { Gauge, type Registry } from 'prom-client'
+import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
+import type { EventLog, Position } from '../../infra/log/port.ts'
+import { progressOf } from '../../infra/log/progress.ts'
+import type { Logger } from '../../infra/telemetry.ts'
+import { eventTopics } from '../../schemas/events.ts'
+
+/** Sums over the partitions of the collect topic, at `now` in milliseconds. */
+interface Reading {
+  /** Where the log ends. */
+  end: number
+  /** Records that still exist and were not read. */
+  waiting: number
+  /** The stored next offsets, which expired records do not move. */
+  read: number
+  now: number
+}
+
+const goodForMs = 30_000
+
+/**
+ * Returns for how many milliseconds the backlog has grown while nothing was read; 0 while something is read or nothing
+ * waits. Begins anew after 30 seconds without a reading, because the log or the database was away.
+ */
+export function createStall(): (reading: Reading) => number {
+  let since: Reading | undefined
+  let lastAt = 0
+  return (reading) => {
+    const isUnknown = since === undefined || reading.now - lastAt > goodForMs
+    lastAt = reading.now
+    if (isUnknown || reading.read !== since?.read || reading.waiting === 0) since = reading
+    return since && reading.end > since.end ? reading.now - since.now : 0
+  }
+}
+
+interface StallOptions {
+  /** The next offsets that scoring has stored. */
+  readStored: () => Promise<Position[]>
+  log: Pick<EventLog, 'firstPositions' | 'endPositions'>
+  logger: Logger
+  registry: Registry
+  /** Milliseconds of which only differences matter. */
+  clock?: () => number
+  intervalMs?: number
+}
+
+export interface StallWatch extends Pick<Periodic, 'stop'> {
+  /** Why scoring counts as stalled, in words; undefined while it does not. */
+  reason(): string | undefined
+}
+
+const topic = eventTopics.BatchReceived
+const stalledAfterMs = 60_000
+
+/** Watches whether anybody reads what collect records, in whichever process scoring runs. */
+export function watchStall(options: StallOptions): StallWatch {
+  const { readStored, log, logger, registry, clock = () => performance.now(), intervalMs = 5000 } = options
+  const stall = createStall()
+  let current = { ms: 0, waiting: 0 }
+  const isStalled = () => current.ms >= stalledAfterMs
+
+  async function work(): Promise<boolean> {
+    const stored = await readStored()
+    const firsts = await log.firstPositions(topic)
+    const [read, end] = [sumOf(stored), sumOf(await log.endPositions(topic))]
+    const waiting = end - sumOf(progressOf(stored, firsts))
+    const wasStalled = isStalled()
+    current = { ms: stall({ end, waiting, read, now: clock() }), waiting }
+    const fields = { topic, waiting }
+    if (isStalled() && !wasStalled)
+      logger.error({ ...fields, seconds: current.ms / 1000 }, 'scoring reads nothing while its backlog grows')
+    if (wasStalled && !isStalled()) logger.info(fields, 'scoring reads again')
+    return false
+  }
+
+  new Gauge({
+    name: 'tidegate_scoring_stalled_seconds',
+    help: 'For how long the backlog of scoring has grown while nothing was read; 0 while it reads.',
+    registers: [registry],
+    collect() {
+      this.set(current.ms / 1000)
+    },
+  })
+  const onError = (err: unknown) => logger.debug({ err }, 'progress of scoring was not read; trying again')
+  const { stop } = runPeriodically({ intervalMs, work, onError })
+  return {
+    reason: () =>
+      isStalled()
+        ? `nothing was read from ${topic} for ${Math.round(current.ms / 1000)} s while ${current.waiting} records wait`
+        : undefined,
+    stop,
+  }
+}
+
+const sumOf = (positions: Position[]): number => positions.reduce((sum, { offset }) => sum + offset, 0)
