@@ -12,6 +12,7 @@ import {
 } from './evolve-delivery.ts'
 import {
   type StoredDelivery,
+  unreadableData,
   webhookAttempts,
   webhookDeliveries,
   webhookEvents,
@@ -74,8 +75,7 @@ function rowWrites(histories: History[]): Part[] {
 
 function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
   const { event_id: id, organization_id, environment, type, subject_type, subject_id, created_at } = data
-  // Blank where the key of the session is lost.
-  const subject = { subject_type, subject_id, data: data.data || '{}' }
+  const subject = { subject_type, subject_id, data: data.data || unreadableData }
   return { id, organization_id, environment, type, ...subject, created_at, log_partition: position.partition }
 }
 

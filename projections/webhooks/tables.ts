@@ -59,6 +59,9 @@ export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' 
   type: DeliveryType
 }
 
+/** Stored for an event about a session whose data key is gone. No event says so little. */
+export const unreadableData = '{}'
+
 /** How long events stay, in milliseconds, with their deliveries and attempts: 30 days. */
 export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 

@@ -8,7 +8,11 @@ import { probeRecord, writeProbe } from './write-probe.ts'
  * What a process needs to serve. It tries to write to the log and the database, every five seconds at most. A full
  * disk, and a Kafka with too few brokers, can still be read from.
  */
-export function readinessChecks(core: Core, running: Running[], ofRoles: ReadinessCheck[] = []): ReadinessCheck[] {
+export function readinessChecks(
+  core: Core,
+  running: Running[],
+  ofRoles: ReadinessCheck[] = [],
+): ReadinessCheck[] {
   const { pool, log } = core
   const writeDatabase = seldom(5000, async () => void (await pool.query(writeProbe)))
   const writeLog = seldom(5000, async () => void (await log.append([probeRecord])))

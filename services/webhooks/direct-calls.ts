@@ -26,7 +26,12 @@ import {
   findEvents,
   raisedEventIds,
 } from '../../projections/webhooks/queries.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
+import {
+  type DeliveryRow,
+  type EndpointRow,
+  unreadableData,
+  type WebhookEventRow,
+} from '../../projections/webhooks/tables.ts'
 import { eventTopics, type WebhookEventRaised } from '../../schemas/events.ts'
 import { type AttemptDeps, makeAttempt } from './deliveries/attempt.ts'
 import { attemptedEvent, attemptLine, type MadeAttempt, skippedEvent } from './deliveries/decide.ts'
@@ -122,6 +127,7 @@ async function loadDirect(db: Db, which: DirectDelivery): Promise<DirectJob | Di
   const [event, endpoint] = [events.get(eventId), endpoints.get(endpointId)]
   if (!delivery || !event) return 'not_raised'
   if (delivery.status === 'failed' || delivery.status === 'skipped') return 'ended'
+  if (event.data === unreadableData) return 'event_unreadable'
   if (!endpoint || !isOfTenant(endpoint, event)) return 'endpoint_unknown'
   const refusal = endpointRefusal(endpoint, event) ?? (await organizationRefusal(db, event))
   return refusal ?? { event, endpoint, delivery }

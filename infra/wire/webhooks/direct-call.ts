@@ -45,6 +45,7 @@ export type DirectRefusal =
   | 'endpoint_unknown'
   | 'endpoint_disabled'
   | 'endpoint_not_subscribed'
+  | 'event_unreadable'
 
 export type DirectAnswer =
   | { kind: 'accepted'; response: DirectResponse }

@@ -37,6 +37,7 @@ const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> =
   endpoint_unknown: 'The service has no webhook endpoint.',
   endpoint_disabled: "The service's webhook endpoint is disabled.",
   endpoint_not_subscribed: "The service's webhook endpoint does not take approvals.",
+  event_unreadable: 'The data key of the signup is gone, so the request cannot be sent.',
 }
 
 /**

@@ -4,7 +4,11 @@ import type { Logger } from '../../../infra/telemetry.ts'
 import { organizationStatuses } from '../../../projections/organizations/queries.ts'
 import type { OrganizationStatus } from '../../../projections/organizations/tables.ts'
 import { findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
-import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import {
+  type EndpointRow,
+  unreadableData,
+  type WebhookEventRow,
+} from '../../../projections/webhooks/tables.ts'
 import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } from '../deliveries/attempt.ts'
 import {
   attemptedEvent,
@@ -53,7 +57,9 @@ export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery
   return { deliveryId, decision, nextAttemptAt: result.nextAttemptAt, made, report: () => report(deps, made) }
 }
 
-function skipReason({ endpoint, organizationStatus }: Job): string | undefined {
+function skipReason({ event, endpoint, organizationStatus }: Job): string | undefined {
+  if (event.data === unreadableData)
+    return 'The data key of its session is gone, so there is nothing to send.'
   if (endpoint.status !== 'active') return 'The endpoint is disabled.'
   return organizationStatus === 'active' ? undefined : 'The organization is not active.'
 }

@@ -267,6 +267,15 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect([endpoint.secret, next].map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
   })
 
+  test('nothing is sent of an event whose data key is gone', async () => {
+    const endpoint = await endpointFor()
+    const which = await raised(endpoint)
+    // As after a rebuild without the key.
+    await world.pool.query(`update read.webhook_events set data = '{}' where event_id = $1`, [which.eventId])
+    expect(await attempt(which)).toEqual({ kind: 'not_sent', reason: 'event_unreadable' })
+    expect(requestsTo(endpoint)).toEqual([])
+  })
+
   test('nothing is sent to an endpoint that may not be told', async () => {
     const unsubscribed = await endpointFor()
     await subscribe(unsubscribed, ['session.result.persisted'])

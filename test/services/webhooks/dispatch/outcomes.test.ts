@@ -237,6 +237,19 @@ for (const testLog of openTestLogs()) {
     expect(requestsAt('/suspended')).toEqual([])
   })
 
+  test(`${testLog.name}: an event whose data key is gone is not sent, and says why`, async () => {
+    const endpoint = await world.endpoint(receiver.url('/unreadable'))
+    // As the codec reads it without the key.
+    const [eventId = ''] = await world.raise(endpoint, 1, { data: '' })
+    expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({
+      attempts: 0,
+      next_attempt_at: null,
+      error: 'The data key of its session is gone, so there is nothing to send.',
+    })
+    expect(requestsAt('/unreadable')).toEqual([])
+  })
+
   test(`${testLog.name}: a delivery that was skipped and asked for again is skipped again`, async () => {
     const endpoint = await world.endpoint(receiver.url('/off'))
     const about = { organization_id: endpoint.organizationId, endpoint_id: endpoint.id }
