@@ -12,7 +12,8 @@ const texts = new Map(globSync('test/**/*.ts').map((file) => [file, readFile(fil
 const matching = (pattern: RegExp) => [...texts].filter(([, text]) => pattern.test(text))
 
 test('every test that starts the program does so on a free port', () => {
-  const starting = matching(/services\/cli\/main\.ts'|\.bin\/tidegate\b|inject\('program'\)|spawn\('make'/)
+  const naming = matching(/services\/cli\/main\.ts'|\.bin\/tidegate\b|inject\('program'\)|spawn\('make'/)
+  const starting = naming.filter(([, text]) => /^import \{[^}]*\} from 'node:child_process'$/m.test(text))
   expect(starting.map(([file]) => file)).toContain('test/support/program.ts')
   // `make run-kafka`, whose test gives it a port.
   const named = starting.filter(([file]) => file !== 'test/support/run-kafka.ts')

@@ -33,6 +33,8 @@ interface Listener {
 
 export interface KafkaBrokerOptions {
   logger: Logger
+  /** Default: that of kafka-pom.xml. */
+  version?: string
   folder?: string
   /** Where its data is kept from one start to the next. Default: a folder of its own, which `stop` removes. */
   keepIn?: string
@@ -53,8 +55,8 @@ const startTimeoutMs = 180_000
 
 /** Starts an Apache Kafka: one KRaft node on 127.0.0.1. Needs Java 17 and, the first time, Maven. */
 export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<KafkaBroker> {
-  const { logger, folder = tmpdir(), keepIn, port = await freePort() } = options
-  const classPath = path.join(await kafkaJars(), '*')
+  const { logger, version, folder = tmpdir(), keepIn, port = await freePort() } = options
+  const classPath = path.join(await kafkaJars(version), '*')
   if (keepIn) await mkdir(keepIn, { recursive: true })
   const dataDir = keepIn ?? (await mkdtemp(path.join(folder, 'tidegate-kafka-')))
   const node = options.node ?? { id: 1, voters: { 1: await freePort() } }
@@ -186,21 +188,23 @@ export async function canRunKafkaJars(): Promise<boolean> {
   return hasJars && (await javaVersion()) >= oldestJava
 }
 
-export async function kafkaJars(): Promise<string> {
-  const folder = await jarsFolder()
+export async function kafkaJars(version?: string): Promise<string> {
+  const folder = await jarsFolder(version)
   if (await exists(folder)) return folder
   await mkdir(path.dirname(folder), { recursive: true })
   // Fetched aside and renamed: a run that is broken off, or another one at the same time, leaves no half of it.
   const fresh = await mkdtemp(`${folder}-`)
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${fresh}`]
-  await run('mvn', ['-q', '-B', '-f', pom, ...goal], { maxBuffer: 16 * 1024 * 1024 })
+  const property = version ? [`-Dkafka.version=${version}`] : []
+  await run('mvn', ['-q', '-B', '-f', pom, ...property, ...goal], { maxBuffer: 16 * 1024 * 1024 })
   await rename(fresh, folder).catch(() => rm(fresh, { recursive: true }))
   return folder
 }
 
-async function jarsFolder(): Promise<string> {
+async function jarsFolder(version = ''): Promise<string> {
   const digest = createHash('sha256')
     .update(await readFile(pom))
+    .update(version)
     .digest('hex')
     .slice(0, 12)
   return path.join(root, '.cache/kafka-lib', digest)

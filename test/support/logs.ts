@@ -26,16 +26,16 @@ export const openTestLogs = (): TestLog[] => (isLong ? openBothLogs() : [postgre
 /** For what is about the log itself; Kafka is missing where there is none. */
 export function openBothLogs(): TestLog[] {
   const brokers = needs('kafka').areMet ? inject('kafkaBrokers') : null
-  return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(brokers)]
+  return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(() => brokers)]
 }
 
-function postgresTestLog(): TestLog {
+export function postgresTestLog(createDatabase: () => Promise<TestDatabase> = createTestDatabase): TestLog {
   const opened: EventLog[] = []
   let database: Promise<TestDatabase> | undefined
   return {
     name: 'postgres',
     async open() {
-      database ??= createTestDatabase()
+      database ??= createDatabase()
       const { pool, url } = await database
       const log = await openPostgresLog({ pool, url, logger })
       opened.push(log)
@@ -49,22 +49,23 @@ function postgresTestLog(): TestLog {
   }
 }
 
-function kafkaTestLog(addresses: string): TestLog {
+/** `addresses` are of brokers that may start only after this call. */
+export function kafkaTestLog(addresses: () => string): TestLog {
   const opened: EventLog[] = []
   const newPrefix = () => `test-${randomBytes(6).toString('hex')}.`
   let topicPrefix = newPrefix()
-  const brokers = addresses.split(',')
+  const brokers = () => addresses().split(',')
   return {
     name: 'kafka',
     async open() {
-      await kafkaIsUp(addresses)
-      const log = await openKafkaLog({ brokers, topicPrefix, logger })
+      await kafkaIsUp(addresses())
+      const log = await openKafkaLog({ brokers: brokers(), topicPrefix, logger })
       opened.push(log)
       return log
     },
     async cleanup() {
       await closeAll(opened)
-      await deleteTopics(brokers, topicPrefix)
+      await deleteTopics(brokers(), topicPrefix)
       // Brokers forget topics and groups some time after they were told to.
       topicPrefix = newPrefix()
     },

@@ -14,12 +14,16 @@ export interface TestDatabase {
 export interface TestDatabaseOptions {
   /** Without the tables that a server makes at its start. */
   empty?: boolean
+  /** A superuser's URL of another server than the test run's, which has to be `empty`. */
+  server?: string
 }
 
 /** A fresh database on the test run's Postgres, with all tables and no rows. */
-export async function createTestDatabase({ empty = false }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+export async function createTestDatabase({
+  empty = false,
+  server = inject('postgresUrl'),
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`
-  const server = inject('postgresUrl')
   await onServer(server, async (client) => {
     // Copying files is quicker than logging their pages, as nothing here is flushed to disk.
     await client.query(

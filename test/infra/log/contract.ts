@@ -11,7 +11,7 @@ import type {
 import { readRecords } from '../../../infra/log/read-topic.ts'
 import { eachBatch } from '../../support/each-batch.ts'
 import { eventually } from '../../support/eventually.ts'
-import { openBothLogs } from '../../support/logs.ts'
+import type { TestLog } from '../../support/logs.ts'
 
 const partitions = 4
 const unique = (name: string) => `${name}-${randomBytes(4).toString('hex')}`
@@ -38,8 +38,9 @@ function collector() {
   }
 }
 
-for (const testLog of openBothLogs()) {
-  describe(`the ${testLog.name} log`, { timeout: 60_000 }, () => {
+/** What every log does, whichever stores it. */
+export function describeLog(title: string, testLog: TestLog): void {
+  describe(title, { timeout: 60_000 }, () => {
     let log: EventLog
     beforeAll(async () => {
       log = await testLog.open()

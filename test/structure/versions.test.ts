@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { supported } from '../support/supported-versions.ts'
+import { readFile } from '../support/test-projects.ts'
+
+const range = (versions: readonly [string, string], parts: number) =>
+  versions.map((version) => version.split('.').slice(0, parts).join('.')).join(' to ')
+const kafka = range(supported.kafka, 2)
+const postgresql = range(supported.postgresql, 1)
+
+test.each([
+  'README.md',
+  'docs/operate/operations.md',
+  'docs/operate/deploying.md',
+  'services/cli/package/README.md',
+  'infra/deploy/compose.yaml',
+  'infra/deploy/chart/values.yaml',
+])('%s names the versions that are tested', (file) => {
+  const text = readFile(file)
+  expect(text).toContain(`PostgreSQL ${postgresql}`)
+  expect(text).toMatch(new RegExp(`Kafka (?:other than )?${kafka.replaceAll('.', '\\.')}`))
+})
+
+test.each([
+  ['kafka', 'apache/kafka', supported.kafka],
+  ['postgres', 'postgres', supported.postgresql],
+] as const)('compose.yaml starts a version of %s within them', (service, name, [oldest, newest]) => {
+  const { services }: { services: Record<string, { image: string }> } = parse(
+    readFile('infra/deploy/compose.yaml'),
+  )
+  const [image, tag = ''] = services[service]?.image.split(':') ?? []
+  expect(image).toBe(name)
+  expect(tag >= oldest && tag <= newest).toBe(true)
+})
