@@ -18,7 +18,7 @@ test.each([
 ])('%s names the versions that are tested', (file) => {
   const text = readFile(file)
   expect(text).toContain(`PostgreSQL ${postgresql}`)
-  expect(text).toMatch(new RegExp(`Kafka (?:other than )?${kafka.replaceAll('.', '\\.')}`))
+  expect(text).toContain(`Kafka ${kafka}`)
 })
 
 test.each([
