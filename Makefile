@@ -5,7 +5,7 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 
-.PHONY: help install hooks run run-kafka up test test-all faults watch bench eval replay pack sbom format clean
+.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench eval replay pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,12 +32,17 @@ up: ## Start everything in containers: Postgres, Kafka, one for each role
 	@infra/deploy/make-secrets
 	docker compose -f infra/deploy/compose.yaml up --build --detach --wait
 
-test: install ## Lint, types and every test but the long runs, Kafka and Chromium included
+test: install ## Lint, types and every test file that is not long, Kafka and Chromium included
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent test
 
-test-all: install ## The same and the long runs: servers killed at random, thousands of events
+test-ci: install ## What CI runs: `make test`, a long file for each promise, and a seventh of the others by day
+	npm run --silent lint
+	npm run --silent types
+	npm run --silent test:ci
+
+test-all: install ## Every test: servers killed at random, thousands of events, both logs
 	npm run --silent lint
 	npm run --silent types
 	npm run --silent test:all

@@ -9,14 +9,16 @@ const needs = 'test/support/needs/setup.ts'
 /** What needs a server shares one Postgres and one Kafka with the other projects of the run. */
 const withServers = { globalSetup: [needs, 'test/support/services.ts'] }
 
+const long = { ...withServers, env: { TEST_ALL: '1' } }
+
 const options = {
   unit: { globalSetup: [needs] },
   database: withServers,
   process: withServers,
   browser: withServers,
-  long: withServers,
+  long,
   // One at a time, after the others.
-  faults: { ...withServers, maxWorkers: 1, sequence: { groupOrder: 1 } },
+  faults: { ...long, maxWorkers: 1, sequence: { groupOrder: 1 } },
 } satisfies Record<ProjectName, object>
 
 export default defineConfig({

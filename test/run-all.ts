@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
+import { partCount, selectFiles } from './support/ci-files.ts'
+import type { FileDuration } from './support/file-durations.ts'
 import type { Missing } from './support/needs/provide.ts'
 import {
   filesToRepeat,
@@ -13,26 +15,35 @@ import {
   summary,
   type WholeRun,
 } from './support/run-summary.ts'
-import { projectOf, root } from './support/test-projects.ts'
+import { isLongFile, root, testFiles } from './support/test-projects.ts'
 
-// Runs every test, the long runs too, and ends with what a reader has to know. A long run that failed is run once more
-// alone: that it passes then does not lose a landing, and it is not forgotten either.
+// Runs every test, or CI's selection with --ci, and ends with what a reader has to know. A long file that failed is
+// repeated alone: if it passes then, it doesn't lose a landing, and it is reported as flaky.
 
 const flakyFolder = path.join(root, '.cache/flaky')
 
 async function runTests(folder: string, files: string[], env: Record<string, string> = {}): Promise<Run> {
-  const file = path.join(folder, 'report.json')
-  await rm(file, { force: true })
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
-  const { code, output } = await vitest([...files, ...reporters], env)
-  return { code, output, report: await readJson<Report>(file) }
+  const report = path.join(folder, 'report.json')
+  const durations = path.join(folder, 'durations.json')
+  await Promise.all([report, durations].map((file) => rm(file, { force: true })))
+  const reporters = ['default', 'json', './test/support/file-durations.ts'].map(
+    (name) => `--reporter=${name}`,
+  )
+  const args = [...files, ...reporters, `--outputFile.json=${report}`]
+  const { code, output } = await vitest(args, { ...env, TEST_DURATIONS: durations })
+  return {
+    code,
+    output,
+    report: await readJson<Report>(report),
+    durations: (await readJson<FileDuration[]>(durations)) ?? [],
+  }
 }
 
 /** Runs vitest, shows what it prints, and keeps it. */
-async function vitest(args: string[], env: Record<string, string>): Promise<Omit<Run, 'report'>> {
+async function vitest(args: string[], env: Record<string, string>): Promise<Pick<Run, 'code' | 'output'>> {
   const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     cwd: root,
-    env: { ...process.env, TEST_ALL: '1', ...env },
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const { promise: ended, resolve } = Promise.withResolvers<number | null>()
@@ -51,7 +62,28 @@ const readJson = <T>(file: string): Promise<T | undefined> =>
     () => undefined,
   )
 
-const isLongRun = (file: string): boolean => ['long', 'faults'].includes(projectOf(path.relative(root, file)))
+/** Returns CI's files, and a line that names what was chosen. */
+function chooseForCi(): { files: string[]; chosen: string } {
+  const touched = touchedToday()
+  const selection = selectFiles({ files: testFiles(), time: new Date(), touched: touched ?? [] })
+  const { files, promised, part, inPart } = selection
+  const chosen = [
+    `Of the long files: ${promised.length} for promises`,
+    `part ${part + 1} of ${partCount} of the others (${inPart.length})`,
+    touched
+      ? `${selection.touched.length} more that commits of the last day touch`
+      : 'none by commits of the last day, because this clone has no history (git fetch --unshallow)',
+  ]
+  return { files, chosen: chosen.join(', ') }
+}
+
+/** Returns the paths that commits of the last day touch; undefined without a full history. */
+function touchedToday(): string[] | undefined {
+  const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  if (git('rev-parse', '--is-shallow-repository').stdout?.trim() !== 'false') return undefined
+  const { stdout } = git('log', '--since=1.day', '--diff-merges=first-parent', '--name-only', '--format=')
+  return stdout.split('\n').filter(Boolean)
+}
 
 /** What is flaky stays in a file of its own for each time; says of all that are there. */
 async function keepFlaky(whole: WholeRun): Promise<string[]> {
@@ -71,18 +103,21 @@ async function keepFlaky(whole: WholeRun): Promise<string[]> {
 
 const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-reports-'))
 try {
+  const { files, chosen } = process.argv.includes('--ci') ? chooseForCi() : { files: [], chosen: undefined }
+  if (chosen) console.log(chosen)
+  const all = chosen ? {} : { TEST_ALL: '1' }
   const notTested = path.join(folder, 'not-tested.json')
-  const run = await runTests(folder, [], { TEST_NOT_TESTED: notTested })
+  const run = await runTests(folder, files, { ...all, TEST_NOT_TESTED: notTested })
   const missing = (await readJson<Missing[]>(notTested)) ?? []
   const again = new Map<string, Run>()
-  for (const file of filesToRepeat(run, isLongRun)) {
+  for (const file of filesToRepeat(run, (name) => isLongFile(path.relative(root, name)))) {
     console.log(`\nOnce more, alone: ${file}`)
-    again.set(file, await runTests(folder, [file], { FRESH: '' }))
+    again.set(file, await runTests(folder, [file], { ...all, FRESH: '' }))
   }
   const whole = { run, again, missing, isCi: Boolean(process.env.CI) }
   const kept = await keepFlaky(whole)
   const { lines, isGood } = summary(whole)
-  console.log(`\n${[...kept, ...lines].join('\n')}`)
+  console.log(`\n${[...kept, ...(chosen ? [chosen] : []), ...lines].join('\n')}`)
   process.exitCode = isGood ? 0 : 1
 } finally {
   await rm(folder, { recursive: true, force: true })

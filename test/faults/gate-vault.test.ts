@@ -15,7 +15,7 @@ import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 let tidegate: RunningTidegate
 beforeAll(async () => {
-  tidegate = await startTidegate()
+  tidegate = await startTidegate({ hasPostgres: true })
 }, 60_000)
 afterAll(() => tidegate?.stop())
 

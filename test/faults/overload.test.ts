@@ -110,7 +110,7 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
   let grownMb: number
 
   beforeAll(async () => {
-    server = await startTidegate({ env })
+    server = await startTidegate({ env, hasPostgres: true })
     const clients = Array.from({ length: running }, () => clientOf(server, seen, 100))
     const opened = await Promise.all(clients.map((client) => client.open()))
     sessionIds = opened.map(({ sessionId }) => sessionId)

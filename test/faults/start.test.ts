@@ -8,7 +8,7 @@ import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 let server: RunningTidegate
 beforeAll(async () => {
-  server = await startTidegate()
+  server = await startTidegate({ hasPostgres: true })
 })
 afterAll(() => server?.stop())
 

@@ -1,5 +1,5 @@
-/** Whether the long runs are wanted, too: `make test-all`. */
+/** Whether this is a long file, or `make test-all`. */
 export const isLong = process.env.TEST_ALL === '1'
 
-/** How many runs, events or seconds: few in `make test`, many in `make test-all`. */
+/** Returns how many runs, events or seconds: few in `make test`, many in long files and in `make test-all`. */
 export const amount = ({ few, many }: { few: number; many: number }): number => (isLong ? many : few)

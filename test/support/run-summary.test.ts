@@ -7,6 +7,7 @@ const good: Run = {
   code: 0,
   output: ` ✓ test/a.test.ts (4 tests) 12ms\n\n${closing}\nJSON report written to /tmp/1.json\n`,
   report: { numPassedTests: 9, testResults: [] },
+  durations: [],
 }
 const long = '/here/test/faults/kill.test.ts'
 const isLongRun = (file: string) => file.includes('/faults/') || file.includes('.long.')
@@ -31,6 +32,7 @@ const failed = (passed: number, ...testResults: Report['testResults']): Run => (
   code: 1,
   output: `stdout | test/faults/kill.test.ts > kill\nseed 17\n\nstdout | test/b.test.ts > b\nseed 18\n\n${closing}`,
   report: { numPassedTests: passed, testResults },
+  durations: [],
 })
 
 const whole = (change: Partial<WholeRun>) =>
@@ -40,6 +42,15 @@ test('ends with the totals alone on a line, after the closing lines of vitest', 
   const { lines, isGood } = whole({})
   expect(isGood).toBe(true)
   expect(lines).toEqual([...closing.trimEnd().split('\n'), '', '9 passed, 0 failed'])
+})
+
+test('the ten slowest files are named before what failed', () => {
+  const durations = Array.from({ length: 12 }, (_, n) => ({ file: `test/${n}.test.ts`, seconds: n + 0.4 }))
+  const { lines } = whole({ run: { ...failed(1, failedFile('a', failing('adds'))), durations } })
+  const start = lines.indexOf('Slowest files:')
+  expect(lines[start + 1]).toBe('    11 s  test/11.test.ts')
+  expect(lines[start + 10]).toBe('     2 s  test/2.test.ts')
+  expect(lines.slice(start + 11)).toEqual(['', 'FAILED a > adds', '1 passed, 1 failed'])
 })
 
 test('failed tests, and files that failed without one, are counted', () => {

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
+import type { FileDuration } from './file-durations.ts'
 import type { Missing } from './needs/provide.ts'
 import { notTestedLines } from './needs/summary.ts'
 
@@ -29,6 +30,7 @@ export interface Run {
   output: string
   /** undefined where vitest ended without one. */
   report: Report | undefined
+  durations: FileDuration[]
 }
 
 export interface WholeRun {
@@ -42,6 +44,8 @@ export interface WholeRun {
 /** So many long runs that fail are no chance. */
 const mostRepeated = 4
 
+const slowestShown = 10
+
 /** The failed files that are run once more, alone: long runs, unless something else is wrong as well. */
 export function filesToRepeat({ report }: Run, isLongRun: (file: string) => boolean): string[] {
   const failed = failedFiles(report).map(({ name }) => name)
@@ -49,8 +53,8 @@ export function filesToRepeat({ report }: Run, isLongRun: (file: string) => bool
 }
 
 /**
- * vitest's closing lines, what failed, what is flaky, what was not tested, and last the totals alone on a line. Flaky is
- * what failed once and passed alone: its tests count as the second run has them.
+ * vitest's closing lines, the slowest files, what failed, what is flaky, what was not tested, and last the totals alone
+ * on a line. Flaky is what failed once and passed alone: its tests count as the second run has them.
  */
 export function summary({ run, again, missing, isCi }: WholeRun): { lines: string[]; isGood: boolean } {
   const flaky = flakyFiles({ run, again })
@@ -64,6 +68,7 @@ export function summary({ run, again, missing, isCi }: WholeRun): { lines: strin
     lines: [
       ...closingLines(run.output),
       '',
+      ...slowestLines(run.durations),
       ...wrong,
       ...flaky.flatMap((file) => flakyLines(file, run)),
       ...notTested.lines,
@@ -89,6 +94,12 @@ export function flakyLines(file: FileResult, { output }: Run): string[] {
 /** The failed files of a run that passed when they ran alone. */
 export const flakyFiles = ({ run, again }: Pick<WholeRun, 'run' | 'again'>): FileResult[] =>
   failedFiles(run.report).filter(({ name }) => hasPassed(again.get(name)))
+
+function slowestLines(durations: FileDuration[]): string[] {
+  const slowest = durations.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestShown)
+  const lines = slowest.map(({ file, seconds }) => `${seconds.toFixed(0).padStart(6)} s  ${file}`)
+  return lines.length > 0 ? ['Slowest files:', ...lines, ''] : []
+}
 
 const failedFiles = (report: Report | undefined): FileResult[] =>
   (report?.testResults ?? []).filter(({ status }) => status === 'failed')

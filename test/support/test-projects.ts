@@ -19,13 +19,18 @@ interface TestFile {
 
 /** The first rule that a file meets is its project: each file has exactly one. */
 const rules: [ProjectName, (test: TestFile) => boolean][] = [
-  ['faults', ({ file }) => file.startsWith('test/faults/')],
-  ['long', ({ file }) => file.endsWith('.long.test.ts')],
+  ['faults', ({ file }) => isFaultFile(file)],
+  ['long', ({ file }) => isLongFile(file)],
   ['browser', ({ uses }) => uses('test/support/chromium.ts')],
   ['process', ({ uses }) => uses('node:child_process') || uses('infra/local/embedded-postgres.ts')],
   ['database', ({ uses }) => uses('test/support/postgres.ts')],
   ['unit', () => true],
 ]
+
+const isFaultFile = (file: string): boolean => file.startsWith('test/faults/')
+
+/** Returns whether `make test` leaves the file out; a path from the root. */
+export const isLongFile = (file: string): boolean => isFaultFile(file) || file.endsWith('.long.test.ts')
 
 export type Read = (file: string) => string
 
