@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { clusterLogs } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Ask, openRaceWorld, type RaceWorld, type Signup } from '../support/gate-races.ts'
 
 const racers = 64
-/** Postgres takes the volume; that the other log decides as well shows with a few. */
-const sessionsOn = { postgres: 50, kafka: 2 }
+const sessions = 50
 const atOnce = 2
 /** Round trips to a server that whoever refuses makes before, at most; one more from one session to the next. */
 const headStarts = 5
@@ -18,11 +16,10 @@ interface Entry {
   after?: number
 }
 
-describe.each(clusterLogs())('two servers on %s', (log) => {
-  const sessions = sessionsOn[log]
+describe('two servers', () => {
   let world: RaceWorld
   beforeAll(async () => {
-    world = await openRaceWorld({ log })
+    world = await openRaceWorld({ log: 'postgres' })
   }, 120_000)
   afterAll(() => world?.stop())
 

@@ -5,7 +5,7 @@ import { createCodec } from '../../infra/event-store/codec.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { openLog } from '../../services/server/dependencies.ts'
-import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import { type Owner, operator } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   type CountedField,
@@ -20,7 +20,6 @@ import {
   namedGroups,
   split,
 } from '../support/history.ts'
-import { deleteTopics } from '../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
@@ -36,7 +35,7 @@ interface Counts {
 }
 
 // What somebody finds who goes through the whole list, and knows the events, is what the counts say.
-describe.each(clusterLogs())('counts of recorded sessions, on %s', (name: ClusterOptions['log']) => {
+describe('counts of recorded sessions', () => {
   let database: TestDatabase
   let settings: Record<string, string>
   let server: ServerProcess
@@ -46,12 +45,10 @@ describe.each(clusterLogs())('counts of recorded sessions, on %s', (name: Cluste
   let endedBefore = 0
 
   beforeAll(async () => {
-    const kafka = name === 'kafka' ? await kafkaPlace() : { brokers: '', prefix: '' }
     database = await createTestDatabase({ empty: true })
     settings = {
       TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-      KAFKA_BROKERS: kafka.brokers,
-      KAFKA_TOPIC_PREFIX: kafka.prefix,
+      KAFKA_BROKERS: '',
       DATABASE_URL: database.url,
       RATE_LIMIT_SECRET: '100000',
     }
@@ -62,8 +59,6 @@ describe.each(clusterLogs())('counts of recorded sessions, on %s', (name: Cluste
   }, 120_000)
   afterAll(async () => {
     await server?.end('SIGTERM')
-    if (name === 'kafka')
-      await deleteTopics((settings.KAFKA_BROKERS ?? '').split(','), settings.KAFKA_TOPIC_PREFIX ?? '')
     await database?.drop()
   })
 

@@ -6,7 +6,7 @@ import { readConfig } from '../../infra/config.ts'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { openLog } from '../../services/server/dependencies.ts'
-import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { silent } from '../support/projections.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
@@ -29,12 +29,12 @@ const count = 1100
 const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
 const sid = (n: number) => id('sid', n)
 
-describe.each(clusterLogs())('marks by files, %s', (log) => {
+describe('marks by files', () => {
   let cluster: Cluster
   let folder: string
 
   beforeAll(async () => {
-    cluster = await startCluster({ log, processes: 1 })
+    cluster = await startCluster({ log: 'postgres', processes: 1 })
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-marks-'))
     await score()
   }, 120_000)

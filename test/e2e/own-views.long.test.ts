@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { type CliResult, cli, startCli } from '../support/cli.ts'
-import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTraffic } from '../support/session-traffic.ts'
@@ -14,7 +14,7 @@ const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 const sessions = 30
 
 // By a role that has the rights of the page and no others.
-describe.each(clusterLogs())('tidegate project on %s', (log) => {
+describe('tidegate project', () => {
   const role = `views_${randomBytes(4).toString('hex')}`
   const password = randomBytes(12).toString('hex')
   let cluster: Cluster
@@ -24,7 +24,7 @@ describe.each(clusterLogs())('tidegate project on %s', (log) => {
 
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-views-'))
-    cluster = await startCluster({ log, processes: 1 })
+    cluster = await startCluster({ log: 'postgres', processes: 1 })
     owner = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
     const sql = await codeBlock('guide/own-views.md', 'own-views.sql')
     await owner.query(sql.replaceAll(/\bviews\b/g, role))
@@ -36,7 +36,7 @@ describe.each(clusterLogs())('tidegate project on %s', (log) => {
     const traffic = startTraffic({
       baseUrl: () => cluster.baseUrls[0] ?? '',
       publishableKey: cluster.owner.publishable.key,
-      ...{ seed: `views-${log}`, sessions, atOnce: 4 },
+      ...{ seed: 'views', sessions, atOnce: 4 },
     })
     await traffic.done
     expect(traffic.givenUp).toEqual([])

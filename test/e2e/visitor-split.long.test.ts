@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import { type Owner, operator } from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
-import { deleteTopics } from '../support/logs.ts'
 import { longAgo } from '../support/long-ago.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { rebuildable, rebuildIsEqual } from '../support/roles.ts'
@@ -15,25 +14,21 @@ import { fastWebhooks } from '../support/webhook-world.ts'
 const home = '198.51.100.1'
 const abroad = '203.0.113.7'
 
-describe.each(clusterLogs())('devices that are alike, %s', (log: ClusterOptions['log']) => {
+describe('devices that are alike', () => {
   let database: TestDatabase
   let settings: Record<string, string>
   let server: ServerProcess
   let owner: Owner
   let receiver: WebhookReceiver
-  let topics: (() => Promise<void>) | undefined
 
   beforeAll(async () => {
     database = await createTestDatabase({ empty: true })
     receiver = await startWebhookReceiver()
-    const kafka = log === 'kafka' ? await kafkaPlace() : undefined
-    topics = kafka && (() => deleteTopics(kafka.brokers.split(','), kafka.prefix))
     settings = {
       ...fastWebhooks,
       DATABASE_URL: database.url,
       TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-      KAFKA_BROKERS: kafka?.brokers ?? '',
-      KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '',
+      KAFKA_BROKERS: '',
       TRUSTED_PROXIES: '127.0.0.1,::1',
     }
     server = await startServerProcess(['serve'], settings)
@@ -47,7 +42,6 @@ describe.each(clusterLogs())('devices that are alike, %s', (log: ClusterOptions[
   afterAll(async () => {
     await server?.end('SIGTERM')
     await receiver?.close()
-    await topics?.()
     await database?.drop()
   })
 

@@ -67,7 +67,7 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-/** The logs that a cluster is tested on: both in the long runs, where there is a Kafka. */
+/** Returns the logs for tests whose subject is the log: both in long files. Others use the embedded one. */
 export function clusterLogs(): ClusterOptions['log'][] {
   return isLong && needs('kafka').areMet ? ['postgres', 'kafka'] : ['postgres']
 }
