@@ -11,7 +11,6 @@ export const promises = {
   'a kill of a dispatcher loses and repeats no webhook':
     'test/services/webhooks/dispatch/survival.long.test.ts',
   'a kill of Gate loses no approval': 'test/faults/gate.test.ts',
-  'another server takes over from a killed one': 'test/faults/takeover.test.ts',
   'a stop answers what was sent': 'test/faults/stop.test.ts',
   'appends survive an outage of Kafka': 'test/infra/log/outage.long.test.ts',
   'two servers are one installation': 'test/e2e/cluster.long.test.ts',
@@ -34,7 +33,6 @@ export const promises = {
   'an agent is verified by its signature': 'test/e2e/agents.long.test.ts',
   'a visitor is explained': 'test/e2e/visitor-explained.long.test.ts',
   'an export that is killed has each session once': 'test/e2e/export.long.test.ts',
-  'telemetry shows a session in one trace': 'test/e2e/telemetry.long.test.ts',
 } satisfies Record<string, string>
 
 /** The other long files are split into this many parts, of which each day has one. */
