@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
-import { createTestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { startServerProcess } from '../../support/server-process.ts'
 
 const settings = { TIDEGATE_MASTER_KEYS: 'A'.repeat(44), KAFKA_BROKERS: '', LOG_LEVEL: 'silent', PORT: '0' }
 
@@ -111,6 +112,95 @@ describe('a command on a machine where something is missing', () => {
     expect(stderr).not.toMatch(/\n\s+at /)
   })
 })
+
+describe('odd values of settings', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(() => database.drop())
+
+  it.each([
+    { DATABASE_URL: 'mysql://127.0.0.1/none' },
+    { DATABASE_URL: 'postgres://127.0.0.1/none?port=abc' },
+    { TRUSTED_PROXIES: '10.0.0.0/40' },
+    { KAFKA_BROKERS: 'localhost' },
+    { PORT: '8799', CONSOLE_PORT: '8799' },
+    { ATTESTED_APPS_FILE: '/nowhere' },
+    { HOST: '[::1]' },
+    { WEBHOOK_RETRY_SECONDS: 'Infinity' },
+  ])('are refused by config check with what serve says: %j', async (given) => {
+    const env = { ...settings, DATABASE_URL: database.url, ...given }
+    const { code, stdout, stderr } = await cli(['config', 'check'], env)
+    expect([code, stdout]).toEqual([1, ''])
+    expect(await failureOf(['serve'], { DATABASE_URL: database.url, ...given })).toMatchObject({
+      msg: `the server did not start: ${stderr.trim()}`,
+    })
+  })
+
+  it.each([
+    { TRUSTED_PROXIES: 'loopback, 10.0.0.0/8' },
+    { PORT: '0', WEBHOOK_RETRY_SECONDS: '0,0.5', METRICS_PORT: '' },
+  ])('that config check takes let serve start: %j', async (given) => {
+    const env = { ...settings, DATABASE_URL: database.url, ...given }
+    const { code, stdout } = await cli(['config', 'check', '--connect'], env)
+    expect(stdout).toMatch(/^database: PostgreSQL \d+.*\nlog: in the database.*\nmaster keys: /m)
+    expect(code).toBe(0)
+    const server = await startServerProcess(['serve'], env)
+    expect(await server.end('SIGTERM')).toBe(0)
+  })
+})
+
+describe('other master keys than those of the installation', () => {
+  const right = randomBytes(32).toString('base64')
+  const wrong = randomBytes(32).toString('base64')
+  let database: TestDatabase
+  let env: Record<string, string>
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    env = { ...settings, DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong, LOG_LEVEL: '' }
+    const first = await startServerProcess(['serve'], { ...env, TIDEGATE_MASTER_KEYS: right })
+    await first.end('SIGTERM')
+  })
+  afterAll(() => database.drop())
+
+  it('stop serve with one line that says what to do', async () => {
+    const given = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong }
+    const failure = await failureOf(['serve', '--roles', 'api'], given)
+    expect(failure).toMatchObject({ msg: expect.stringMatching(/Set TIDEGATE_MASTER_KEYS/) })
+    expect(JSON.stringify(failure)).not.toContain(wrong)
+  })
+
+  it.each([['dev'], ['restore'], ['org', 'list'], ['data-keys', 'reseal'], ['config', 'check', '--connect']])(
+    'stop tidegate %s %s',
+    async (...args) => {
+      const { code, stdout, stderr } = await cli(args.filter(Boolean), env)
+      expect(code).toBe(1)
+      expect(stdout + stderr).toMatch(/Set TIDEGATE_MASTER_KEYS/)
+      expect(stdout + stderr).not.toContain(wrong)
+      expect(stdout + stderr).not.toMatch(/config check` tries/)
+    },
+  )
+
+  it('stop neither migrate nor a start with the right ones', async () => {
+    expect(await cli(['migrate'], env)).toMatchObject({ code: 0 })
+    const connected = await cli(['config', 'check', '--connect'], { ...env, TIDEGATE_MASTER_KEYS: right })
+    expect(connected).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/master keys: they open what the database holds/),
+    })
+  })
+})
+
+it('config check --connect says what does not answer, in bounded time', async () => {
+  const away = { DATABASE_URL: 'postgres://127.0.0.1:1/none', KAFKA_BROKERS: '127.0.0.1:1' }
+  const { code, stdout, stderr } = await cli(['config', 'check', '--connect'], { ...settings, ...away })
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^database: failed: .*ECONNREFUSED/m)
+  expect(stdout).toMatch(/^log: failed: /m)
+  expect(stdout).toMatch(/^master keys: failed: not tried/m)
+  expect(stderr).toBe('A server could not start: database, log, master keys failed.\n')
+}, 60_000)
 
 test('tables and topics that could not be made are told as a start that failed', async () => {
   expect(await failureOf(['migrate'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' })).toMatchObject({
