@@ -98,6 +98,8 @@ const byDomain = new Map(
   catalogue.flatMap((entry) => (entry.domains ?? []).map((domain) => [domain, entry] as const)),
 )
 
+export const cataloguedDomains: readonly string[] = [...byDomain.keys()]
+
 /** Whose the keys of a domain are; null where the catalogue does not say. */
 export const agentOfDomain = (domain: string): CatalogueEntry | null => byDomain.get(domain) ?? null
 

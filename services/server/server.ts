@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
+import { cataloguedDomains } from '../../infra/agents/catalogue.ts'
 import { addressFileOf, type Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
@@ -12,6 +13,7 @@ import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { txtRecords } from '../../infra/safe-http/txt.ts'
 import { within } from '../../infra/timing.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
+import { directoryOf } from '../../infra/wire/web-bot-auth/fields.ts'
 import { eraseGateSession, eraseGateSessions } from '../erasure/gate.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { startGate } from '../gate/gate.ts'
@@ -189,10 +191,11 @@ export async function networkFor(
 }
 
 async function followAgents(core: Core, undo: AsyncDisposableStack): Promise<AgentKnowledge> {
-  const directories = followDirectories(core)
-  undo.defer(directories.stop)
-  const { findTrusted, stop } = await followTrusted(core)
+  const { findTrusted, domains, stop } = await followTrusted(core)
   undo.defer(stop)
+  const preferred = () => [...cataloguedDomains, ...domains()].map(directoryOf)
+  const directories = followDirectories({ ...core, preferred })
+  undo.defer(directories.stop)
   return { directories, findTrusted }
 }
 

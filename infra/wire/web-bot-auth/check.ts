@@ -3,6 +3,7 @@ import type { InnerList, Item } from 'structured-headers'
 import { type SignedMessage, signatureBases } from './base.ts'
 import {
   type AgentUrl,
+  directoryOf,
   fieldValue,
   type ReceivedRequest,
   readFields,
@@ -122,7 +123,7 @@ function readSignature(
   if (!named) return invalid('parameters')
   const bases = signatureBases(message, input)
   if (bases.length === 0) return invalid('component')
-  const directory = `${url.origin}/.well-known/http-message-signatures-directory`
+  const directory = directoryOf(url.host)
   return { status: 'signed', signature: { agent: url.host, directory, bases, bytes, ...named } }
 }
 

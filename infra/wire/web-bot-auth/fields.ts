@@ -113,6 +113,10 @@ export function namedAgentHost(request: ReceivedRequest): string | null {
   return named.find(({ url }) => url)?.url?.host ?? null
 }
 
+/** Returns where the agent of a host publishes its keys. */
+export const directoryOf = (host: string): string =>
+  `https://${host}/.well-known/http-message-signatures-directory`
+
 function agentUrl([value, parameters]: [unknown, ReadonlyMap<string, unknown>]): AgentUrl {
   const url = typeof value === 'string' ? URL.parse(value) : null
   // The dot at the end of a whole name changes nothing.

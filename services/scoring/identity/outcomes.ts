@@ -1,3 +1,4 @@
+import { sourceOf } from '../../../infra/access/source.ts'
 import { namedAgent } from '../../../infra/agents/catalogue.ts'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/network.ts'
@@ -12,13 +13,14 @@ import {
   type SessionState,
   type SignatureOutcome,
 } from '../session/state.ts'
-import { type LookupRequest, retryMs, type WaitingSession } from './lookups.ts'
+import { retryMs } from './lookups.ts'
 import { type LookedUp, type LookupSubject, readLookups, takeNonces } from './tables.ts'
+import type { LookupRequest, WaitingSession } from './waiting.ts'
 
 /** A signature without an outcome by its key, and an address without a name. */
 export interface Pending {
-  signatures: { session: WaitingSession; documentHash: string; signed: SignedRequest }[]
-  hosts: { session: WaitingSession; ip: string }[]
+  signatures: { session: WaitingSession; source: string; documentHash: string; signed: SignedRequest }[]
+  hosts: { session: WaitingSession; source: string; ip: string }[]
 }
 
 /**
@@ -41,14 +43,14 @@ const mayBring = ({ type }: SessionEvent) => type === 'DocumentOpened' || type =
 
 function signatureIn({ document_id_hash: documentHash, signature, ...session }: DocumentOpened) {
   const signed = signature?.signed
-  return signed ? [{ session: waiting(session), documentHash, signed }] : []
+  return signed ? [{ ...waiting(session), documentHash, signed }] : []
 }
 
 function signaturesOf({ documents, ...session }: SessionState): Pending['signatures'] {
   return documents.flatMap(({ hash, signature, signature_outcome: outcome }) => {
     const signed = signature?.signed
     const isPending = (outcome?.status ?? 'unknown_key') === 'unknown_key'
-    return signed && isPending ? [{ session: waiting(session), documentHash: hash, signed }] : []
+    return signed && isPending ? [{ ...waiting(session), documentHash: hash, signed }] : []
   })
 }
 
@@ -60,11 +62,19 @@ function hostIn({ ip_address: ip, user_agent, host_name, ...session }: Visit): P
   const hasNames = namedAgent(user_agent)?.reverse_dns !== undefined
   // A shortened address is another one.
   const isWhole = isPublicAddressInFull(ip) && shortenedAddress(ip) !== ip
-  return hasNames && isWhole && host_name?.ip !== ip ? [{ session: waiting(session), ip }] : []
+  return hasNames && isWhole && host_name?.ip !== ip
+    ? [{ ...waiting({ ...session, ip_address: ip }), ip }]
+    : []
 }
 
-const waiting = ({ session_id, organization_id, environment }: WaitingSession): WaitingSession => ({
-  ...{ session_id, organization_id, environment },
+const waiting = ({
+  session_id,
+  organization_id,
+  environment,
+  ip_address,
+}: WaitingSession & Pick<SessionState, 'ip_address'>) => ({
+  session: { session_id, organization_id, environment },
+  source: sourceOf(ip_address),
 })
 
 export interface Outcomes {
@@ -85,11 +95,11 @@ export async function outcomesOf(
   const subjects = [...signatures.map(({ signed }) => signed.directory), ...hosts.map(({ ip }) => ip)]
   if (subjects.length === 0) return outcomes
   const found = await readLookups(tx, [...new Set(subjects)], now)
-  for (const { session, ip } of hosts) {
+  for (const { session, source, ip } of hosts) {
     const known = found.get(ip)
     if (known && 'host' in known.result) {
       outcomes.hosts.set(ip, { ip, host: known.result.host, fetchedAt: known.fetched_at })
-    } else outcomes.requests.push({ session, ...dueOf(ip, known, now) })
+    } else outcomes.requests.push({ session, source, ...dueOf(ip, known, now) })
   }
   const byKey = signatures.map((one) => ({
     ...one,
@@ -98,12 +108,12 @@ export async function outcomesOf(
   const valid = byKey.filter(({ outcome }) => outcome.status === 'valid')
   const nonces = valid.map(({ signed }) => nonceOf(signed, now))
   const taken = await takeNonces(tx, nonces)
-  for (const { session, documentHash, signed, outcome, isWaiting } of byKey) {
+  for (const { session, source, documentHash, signed, outcome, isWaiting } of byKey) {
     const isReplayed = outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
     const replayed: SignatureOutcome = { ...outcome, status: 'invalid', reason: 'replayed' }
     outcomes.signatures.set(documentHash, isReplayed ? replayed : outcome)
-    if (isWaiting)
-      outcomes.requests.push({ session, ...dueOf(signed.directory, found.get(signed.directory), now) })
+    const { directory } = signed
+    if (isWaiting) outcomes.requests.push({ session, source, ...dueOf(directory, found.get(directory), now) })
   }
   return outcomes
 }

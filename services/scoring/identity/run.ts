@@ -4,8 +4,9 @@ import type { EventLog } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createFetcher, type FetchOptions } from './fetch.ts'
-import { type Lookups, runLookups, type WaitingSession } from './lookups.ts'
+import { type Lookups, runLookups } from './lookups.ts'
 import type { LookupSubject } from './tables.ts'
+import type { WaitingSession } from './waiting.ts'
 
 interface IdentityOptions extends FetchOptions {
   pool: Db

@@ -17,18 +17,26 @@ interface FollowOptions {
 /** Follows which directories organizations trust. Resolves when that is known, so that no start judges their agents wrongly. */
 export async function followTrusted({ pool, ...deps }: FollowOptions): Promise<{
   findTrusted: FindTrusted
+  /** Domains that any organization trusts. */
+  domains(): string[]
   stop(): Promise<void>
 }> {
   let trusted = new Map<string, TrustedDirectory>()
+  let domains: string[] = []
   const { stop } = await followProjection(deps, {
     projection: 'policies',
     what: 'directories of agents that organizations trust',
     async read() {
       const rows = await trustedDirectories(pool)
+      domains = [...new Set(rows.map(({ domain }) => domain))]
       trusted = new Map(
         rows.map(({ organization_id, domain, name }) => [`${organization_id} ${domain}`, { name }]),
       )
     },
   })
-  return { findTrusted: (organizationId, domain) => trusted.get(`${organizationId} ${domain}`) ?? null, stop }
+  return {
+    findTrusted: (organizationId, domain) => trusted.get(`${organizationId} ${domain}`) ?? null,
+    domains: () => domains,
+    stop,
+  }
 }

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Directories, followDirectories } from '../../../../services/scoring/identity/directories.ts'
-import { saveLookup } from '../../../../services/scoring/identity/tables.ts'
+import { readLookups, saveLookup } from '../../../../services/scoring/identity/tables.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 
@@ -13,14 +13,24 @@ const logger = pino({ level: 'silent' })
 beforeAll(async () => {
   database = await createTestDatabase()
 })
-afterEach(() => following?.stop())
+afterEach(async () => {
+  await following?.stop()
+  await database.pool.query('truncate scoring.agent_lookups')
+})
 afterAll(() => database.drop())
 
+const preferred = 'https://trusted.example/.well-known/http-message-signatures-directory'
 const subject = 'https://agent.example/.well-known/http-message-signatures-directory'
 const directory = { subject, result: { keys: { key: 'x' } }, fetched_at: now, ends_at: now + 1000 }
 
 test('what scoring fetched is in memory soon after, and until it ends', async () => {
-  const options = { pool: database.pool, clock: () => now, logger, intervalMs: 20 }
+  const options = {
+    pool: database.pool,
+    clock: () => now,
+    logger,
+    preferred: () => [preferred],
+    intervalMs: 20,
+  }
   const directories = followDirectories(options)
   following = directories
   expect(directories.find(subject)).toBeUndefined()
@@ -30,4 +40,52 @@ test('what scoring fetched is in memory soon after, and until it ends', async ()
   expect(directories.find('192.0.2.1')).toBeUndefined()
   now += 1000
   expect(directories.find(subject)).toBeUndefined()
+})
+
+test('neither failures nor new directories displace keys', async () => {
+  await saveLookup(database.pool, {
+    ...directory,
+    subject: preferred,
+    fetched_at: now - 1000,
+    ends_at: now + 1000,
+  })
+  await saveLookup(database.pool, { ...directory, fetched_at: now - 500, ends_at: now + 1000 })
+  const fill = (result: object, subjects: string) =>
+    database.pool.query(
+      `insert into scoring.agent_lookups (subject, result, fetched_at, ends_at)
+        select 'https://${subjects}' || n || '.example/', $1, $2, $3 from generate_series(1, 1200) n`,
+      [JSON.stringify(result), now, now + 1000],
+    )
+  await fill({ failure: 'timeout' }, 'failing')
+  const options = {
+    pool: database.pool,
+    clock: () => now,
+    logger,
+    preferred: () => [preferred],
+    intervalMs: 20,
+  }
+  const directories = followDirectories(options)
+  following = directories
+  await eventually(() =>
+    expect([preferred, subject].map((one) => directories.find(one)?.result)).toEqual([
+      directory.result,
+      directory.result,
+    ]),
+  )
+  expect(directories.find('https://failing1.example/')).toBeUndefined()
+  await fill({ keys: {} }, 'new')
+  await eventually(() => expect(directories.find('https://new1.example/')).toBeDefined())
+  expect(directories.find(preferred)?.result).toEqual(directory.result)
+})
+
+test('a failure replaces no directory that has not ended', async () => {
+  const failure = { subject, result: { failure: 'timeout' }, fetched_at: now, ends_at: now + 500 }
+  await saveLookup(database.pool, { ...directory, ends_at: now + 1 })
+  await saveLookup(database.pool, failure)
+  const stored = async () => (await readLookups(database.pool, [subject], now)).get(subject)?.result
+  expect(await stored()).toEqual(directory.result)
+  await saveLookup(database.pool, { ...failure, fetched_at: now + 1, ends_at: now + 500 })
+  expect(await stored()).toEqual(failure.result)
+  await saveLookup(database.pool, { ...failure, result: { failure: 'size' } })
+  expect(await stored()).toEqual({ failure: 'size' })
 })

@@ -1,13 +1,15 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { type Tx, transaction } from '../../../../infra/postgres/pool.ts'
-import { runLookups, type WaitingSession } from '../../../../services/scoring/identity/lookups.ts'
+import { directoryOf } from '../../../../infra/wire/web-bot-auth/fields.ts'
+import { runLookups } from '../../../../services/scoring/identity/lookups.ts'
 import {
   type LookupResult,
   purgeIdentity,
   readLookups,
   takeNonces,
 } from '../../../../services/scoring/identity/tables.ts'
+import type { WaitingSession } from '../../../../services/scoring/identity/waiting.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 
@@ -34,8 +36,8 @@ async function stopAll(): Promise<void> {
   for (const stop of stops.splice(0)) await stop()
 }
 
-const session = (session_id: string): WaitingSession => ({
-  ...{ session_id, organization_id: 'org_1', environment: 'live' },
+const session = (session_id: string, organization_id: string): WaitingSession => ({
+  ...{ session_id, organization_id, environment: 'live' },
 })
 
 function start(answer: (subject: string) => LookupResult | Promise<LookupResult>) {
@@ -52,8 +54,11 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
     },
   })
   stops.push(lookups.stop)
-  const request = (subject: string, id = 'sid_1', dueAt = now) =>
-    lookups.request({ subject, session: session(id), dueAt })
+  const request = (
+    subject: string,
+    id = 'sid_1',
+    { organization = 'org_1', source = '192.0.2.1' }: { organization?: string; source?: string } = {},
+  ) => lookups.request({ subject, session: session(id, organization), source, dueAt: now })
   return { request, fetched, answered }
 }
 
@@ -97,16 +102,83 @@ it('a failure is tried again after five minutes, and not before, for as long as 
   await eventually(() => expect(answered).toEqual([`sid_3 ${directory}`]))
 })
 
-it('no domain has more than four, and nobody can fill it with names below one', async () => {
+it('of one domain four are fetched at once, and no more once four have failed', async () => {
   const { promise, resolve } = Promise.withResolvers<LookupResult>()
-  const { request, fetched } = start(() => promise)
+  const { request, fetched } = start((subject) => (subject === directory ? found : promise))
   for (let n = 0; n < 20; n++) request(`https://a${n}.evil.example/`)
+  await eventually(() => expect(fetched.length).toBe(4))
+  resolve({ failure: 'timeout' })
   request(directory)
   await eventually(() => expect(fetched).toContain(directory))
-  resolve(found)
-  // What runs by then has ended, so that no other is fetched a moment later.
-  await stopAll()
+  request('https://other.test/')
+  await eventually(() => expect(fetched).toContain('https://other.test/'))
   expect(fetched.filter((one) => one.includes('evil')).length).toBe(4)
+})
+
+it('look-ups that succeed are not charged to their domain', async () => {
+  const { request, answered } = start(() => found)
+  for (let n = 0; n < 20; n++) request(`https://a${n}.agents.example/`, `sid_${n}`)
+  await eventually(() => expect(answered.length).toBe(20))
+})
+
+const names = Array.from({ length: 1040 }, (_, n) => `https://a.flood${n}.example/`)
+const catalogued = directoryOf('chatgpt.com')
+
+it.each([
+  ['of another organization', { organization: 'org_2' }],
+  ['of another source', { source: '198.51.100.1' }],
+])('1,040 names that fail leave room for an agent %s', async (_, sender) => {
+  const { request, fetched, answered } = start((subject) =>
+    names.includes(subject) ? { failure: 'timeout' } : found,
+  )
+  for (const [n, name] of names.entries()) request(name, `sid_flood${n}`)
+  request(directory, 'sid_good', sender)
+  request(catalogued, 'sid_catalogued')
+  await eventually(() =>
+    expect(answered.toSorted()).toEqual([`sid_catalogued ${catalogued}`, `sid_good ${directory}`]),
+  )
+  expect(fetched.length).toBeLessThan(300)
+})
+
+it('an agent is fetched before the names of a flood that never answer have had their turns', async () => {
+  const stuck: (() => void)[] = []
+  const letAllGo = () => {
+    for (const letGo of stuck.splice(0)) letGo()
+  }
+  const { request, fetched, answered } = start((subject) =>
+    names.includes(subject)
+      ? new Promise((resolve) => stuck.push(() => resolve({ failure: 'timeout' })))
+      : found,
+  )
+  for (let organization = 0; organization < 20; organization++)
+    for (let n = 0; n < 50; n++)
+      request(names[organization * 50 + n] ?? '', `sid_${organization}_${n}`, {
+        organization: `org_flood${organization}`,
+      })
+  await eventually(() => expect(stuck.length).toBe(12))
+  request(directory, 'sid_good', { organization: 'org_good' })
+  letAllGo()
+  await eventually(() => expect(fetched).toContain(directory))
+  letAllGo()
+  await eventually(() => expect(answered).toEqual([`sid_good ${directory}`]))
+  expect(fetched.length).toBeLessThan(40)
+  const release = setInterval(letAllGo, 1)
+  await stopAll()
+  clearInterval(release)
+})
+
+it('a directory that is in the table stays when it cannot be read again', async () => {
+  let result: LookupResult = found
+  const { request, answered, fetched } = start(() => result)
+  request(directory, 'sid_1')
+  await eventually(() => expect(answered.length).toBe(1))
+  result = { failure: 'timeout' }
+  now += 6 * minute
+  request(directory, 'sid_2')
+  await eventually(() => expect(fetched.length).toBe(2))
+  request('https://other.test/', 'sid_3')
+  await eventually(() => expect(fetched.length).toBe(3))
+  expect((await readLookups(database.pool, [directory], now)).get(directory)?.result).toEqual(found)
 })
 
 it('a nonce is of the first request that took it', async () => {
