@@ -46,7 +46,7 @@ export class LogClaimed extends Error {
       `The log belongs to another database: "${database}" (${database_id}, installation ${installation_id}), claimed by ` +
         `server ${host} at ${new Date(time).toISOString()}. Set KAFKA_TOPIC_PREFIX to a prefix of your own. To move the ` +
         'log to this database, run `tidegate restore` or `tidegate serve --take-over-log` ' +
-        '(docs/operate/operations.md, One installation for each prefix).',
+        '(docs/operate/operations.md, One database per Kafka prefix).',
     )
   }
 }

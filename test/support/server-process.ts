@@ -10,6 +10,8 @@ export interface ServerProcess {
   pid: number
   /** Everything it printed so far. */
   output(): string
+  /** Resolves with the exit code when it ends by itself or by `end`. */
+  exit: Promise<number | null>
   /** Resolves with the exit code once it is gone; null after SIGKILL. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>
 }
@@ -35,6 +37,7 @@ export async function startServerProcess(
 ): Promise<ServerProcess> {
   const port = env.PUBLIC_URL === undefined ? 0 : await freePort()
   const child = spawnProgram(args, { ...unlimited, PORT: String(port), LOG_LEVEL: 'warn', ...env })
+  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const lines: string[] = []
   const printedUrl = await ready(child, lines)
   const baseUrl = port === 0 ? printedUrl : `http://127.0.0.1:${port}`
@@ -42,6 +45,7 @@ export async function startServerProcess(
     baseUrl,
     pid: child.pid ?? 0,
     output: () => lines.join('\n'),
+    exit,
     end: (signal) => end(child, signal),
   }
 }

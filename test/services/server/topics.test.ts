@@ -7,7 +7,7 @@ import { projections, topicSpecs } from '../../../services/server/dependencies.t
 import { root } from '../../support/test-projects.ts'
 
 const page = readFileSync(path.join(root, 'docs/operate/production.md'), 'utf8')
-const specs = topicSpecs(readConfig({}))
+const specs = topicSpecs(readConfig({ KAFKA_BROKERS: 'broker:9092' }))
 const hourMs = 60 * 60 * 1000
 
 /** Of the table in docs/operate/production.md: key, retention, writers and readers of each topic. */
@@ -18,8 +18,8 @@ const documented = new Map(
 )
 
 describe("the page's table of topics", () => {
-  test('has those of the events and the one of the probe', () => {
-    const known = new Set([...Object.values(eventTopics), 'tidegate.probe.v1'])
+  test('has those of the events, of the probe and of the claim', () => {
+    const known = new Set([...Object.values(eventTopics), 'tidegate.probe.v1', 'tidegate.claim.v1'])
     expect([...documented.keys()].sort()).toEqual([...known].sort())
     expect(specs.map(({ topic }) => topic).sort()).toEqual([...known].sort())
   })
