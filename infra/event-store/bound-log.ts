@@ -1,14 +1,22 @@
 import type pg from 'pg'
-import type { EventLog, TopicSpec } from '../log/port.ts'
+import { type EventLog, type Position, placeName, type Topic, type TopicSpec } from '../log/port.ts'
 import { type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
-import {
-  clearDamage,
-  logMarkMigrations,
-  refuseReplacedLog,
-  refuseShorterLog,
-  WrongLog,
-} from './log-integrity.ts'
+
+const addedColumns = [
+  'damage text',
+  'installation_id uuid not null default gen_random_uuid()',
+  'claim_next bigint not null default 0',
+  'claimed_at timestamptz',
+]
+
+const marksDdl = `create table tidegate.log_marks (
+  topic text not null,
+  partition integer not null,
+  next_offset bigint not null,
+  time bigint not null,
+  primary key (topic, partition)
+)`
 
 // What was read from one log means nothing in another: offsets of the first would skip records of the second.
 const boundLogMigrations: Migrations = {
@@ -17,18 +25,15 @@ const boundLogMigrations: Migrations = {
     only_one boolean primary key default true check (only_one),
     identity text not null,
     bound_at timestamptz not null default now(),
-    damage text,
-    installation_id uuid not null default gen_random_uuid(),
-    claim_next bigint,
-    claimed_by text,
-    claimed_at timestamptz
-  )`,
+    ${addedColumns.join()}
+  ); ${marksDdl}`,
   changes: [
-    `alter table tidegate.bound_log add column damage text,
-       add column installation_id uuid not null default gen_random_uuid(),
-       add column claim_next bigint, add column claimed_by text, add column claimed_at timestamptz`,
+    `alter table tidegate.bound_log ${addedColumns.map((column) => `add column ${column}`).join()}; ${marksDdl}`,
   ],
 }
+
+/** The database holds what was read from another log, or from one that has since lost records. */
+export class WrongLog extends Error {}
 
 interface BindOptions {
   pool: pg.Pool
@@ -43,15 +48,14 @@ interface BindOptions {
  * other, before anything is read from it or written to it.
  */
 export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
-  await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations, logMarkMigrations]))
+  await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations]))
   const identity = await log.identity()
   refuseOther(identity, adopt ? identity : await bindFirst(pool, identity))
   await log.ensureTopics(topics)
-  if (adopt) {
-    await refuseShorterLog(pool, log)
-    await rebindLog(pool, identity)
-  } else await refuseReplacedLog(pool, log)
-  await clearDamage(pool)
+  await refuseShorterLog(pool, log)
+  if (adopt) await rebindLog(pool, identity)
+  await refuseMovedMarks(pool, log)
+  await pool.query('update tidegate.bound_log set damage = null where damage is not null')
 }
 
 function refuseOther(identity: string, bound: string | undefined): void {
@@ -107,4 +111,91 @@ export async function rebindLog(db: Db, identity: string): Promise<void> {
      on conflict (only_one) do update set identity = excluded.identity, bound_at = now()`,
     [identity],
   )
+}
+
+/** Throws WrongLog where a partition ends before what was read of it: records that are counted as read are gone. */
+export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions'>): Promise<void> {
+  const read = await readPositions(db)
+  const topics = [...new Set(read.map(({ topic }) => topic))]
+  const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
+  for (const { topic, partition, offset } of read) {
+    const end = ends.find((one) => one.topic === topic && one.partition === partition)?.offset ?? 0
+    if (end < offset)
+      throw new WrongLog(
+        `The log ends at offset ${end} of ${topic}/${partition}, and it was read up to ${offset}: ` +
+          replaced,
+      )
+  }
+}
+
+const replaced =
+  'it was truncated, made anew or restored from an older copy (docs/operate/operations.md, Another log).'
+
+interface Mark extends Position {
+  /** No record below the offset was stored at this time (epoch milliseconds) or later. */
+  time: number
+}
+
+/**
+ * Stores a mark of each partition: the first record since now. A log that only grows and expires never moves one back.
+ * A copy that lacks records does, also once it has outgrown them. Throws WrongLog like `refuseMovedMarks`.
+ */
+export async function moveMarks(
+  db: Db,
+  log: Pick<EventLog, 'positionsSince'>,
+  topics: Topic[],
+): Promise<void> {
+  const time = Date.now()
+  const marks = (await Promise.all(topics.map((topic) => log.positionsSince(topic, time)))).flat()
+  // Only now: what the older marks prove holds for the new ones, too.
+  await refuseMovedMarks(db, log)
+  await db.query(
+    `insert into tidegate.log_marks (topic, partition, next_offset, time)
+     select *, $4 from unnest($1::text[], $2::int[], $3::bigint[])
+     where not exists (select from tidegate.bound_log where damage is not null)
+     on conflict (topic, partition) do update set next_offset = excluded.next_offset, time = excluded.time
+     where excluded.time > log_marks.time`,
+    [marks.map(({ topic }) => topic), marks.map((at) => at.partition), marks.map((at) => at.offset), time],
+  )
+}
+
+/** Throws WrongLog where a record that was stored later stands below a mark. */
+async function refuseMovedMarks(db: Db, log: Pick<EventLog, 'positionsSince'>): Promise<void> {
+  const { rows: marks } = await db.query<Mark>(
+    'select topic, partition, next_offset::float8 as "offset", time::float8 from tidegate.log_marks',
+  )
+  for (const [, ofMoment] of Map.groupBy(marks, ({ topic, time }) => `${topic} ${time}`)) {
+    const { topic = '', time = 0 } = ofMoment[0] ?? {}
+    const since = new Map((await log.positionsSince(topic, time)).map((at) => [at.partition, at.offset]))
+    for (const mark of ofMoment) {
+      const first = since.get(mark.partition) ?? 0
+      if (first < mark.offset)
+        throw new WrongLog(
+          `The log had ${mark.offset} records of ${placeName(mark)} by ${new Date(time).toISOString()}, and now has ` +
+            `${first} from before then: ${replaced}`,
+        )
+    }
+  }
+}
+
+/** Throws WrongLog where a process of this database has recorded damage. */
+export async function refuseDamage(db: Db): Promise<void> {
+  const { rows } = await db.query<{ damage: string | null }>('select damage from tidegate.bound_log')
+  if (rows[0]?.damage) throw new WrongLog(rows[0].damage)
+}
+
+/** Tells every process of the database, until a start finds the log healthy. */
+export async function recordDamage(db: Db, reason: string): Promise<void> {
+  await db.query('update tidegate.bound_log set damage = coalesce(damage, $1)', [reason])
+}
+
+async function readPositions(db: Db): Promise<Position[]> {
+  const { rows } = await db.query<Position>(
+    `select topic, partition, max(next_offset)::float8 as "offset" from (
+       select topic, partition, next_offset from tidegate.projection_offsets
+         join tidegate.projection_builds using (projection, build) where status = 'live'
+       union all select topic, partition, next_offset from scoring.offsets
+     ) as positions group by topic, partition`,
+  )
+  return rows
 }

@@ -3,21 +3,19 @@ import type pg from 'pg'
 import { z } from 'zod'
 import type { EventLog, TopicSpec } from '../log/port.ts'
 import { readTopicToEnd } from '../log/read-topic.ts'
-import type { Db } from '../postgres/pool.ts'
+import { WrongLog } from './bound-log.ts'
 
 const topic = 'tidegate.claim.v1'
 export const claimTopicSpec: TopicSpec = { topic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
-// All processes of an installation share one claim: the one that finds it due renews it.
-const renewAfter = '15 seconds'
 const liveMs = 60_000
-// A running installation renews its claim within this time.
+// A running installation renews its claim within this time: when it is 15 seconds old, and somebody looks every 10.
 const silentMs = 30_000
 const recordsRead = 500
 
 const claimSchema = z.object({
   installation_id: z.string(),
-  /** Cluster and database of Postgres: a copy of the database in another place has another one. */
+  /** Cluster and database of Postgres: a dump that was restored in another place has another one. */
   database_id: z.string(),
   database: z.string(),
   host: z.string(),
@@ -25,11 +23,7 @@ const claimSchema = z.object({
 })
 
 type ClaimData = z.infer<typeof claimSchema>
-
-export interface Claim extends ClaimData {
-  offset: number
-  time: number
-}
+export type Claim = ClaimData & { offset: number; time: number }
 
 /** Returns the claim that holds: the first one, its renewals, and what took it over on purpose. */
 export function holderOf(claims: Claim[]): Claim | undefined {
@@ -40,7 +34,7 @@ export function holderOf(claims: Claim[]): Claim | undefined {
 }
 
 /** The log is in use with another database. */
-export class LogClaimed extends Error {
+export class LogClaimed extends WrongLog {
   constructor({ host, database, database_id, installation_id, time }: Claim) {
     super(
       `The log belongs to another database: "${database}" (${database_id}, installation ${installation_id}), claimed by ` +
@@ -51,11 +45,6 @@ export class LogClaimed extends Error {
   }
 }
 
-export interface LogClaim {
-  /** Throws LogClaimed where another database has taken the log over. */
-  renew(): Promise<void>
-}
-
 interface ClaimOptions {
   pool: pg.Pool
   log: EventLog
@@ -64,73 +53,11 @@ interface ClaimOptions {
 }
 
 /**
- * Claims the log for this database. Throws LogClaimed while another one holds it. A holder that looks dead gets the time
- * to renew its claim, because clocks differ and an outage may have kept it from that.
+ * Claims the log for this database, and returns what renews the claim. Both throw LogClaimed while another database
+ * holds it. A holder that looks dead gets the time to renew, because clocks differ and an outage may have kept it from that.
  */
-export async function claimLog({ pool, log, host, takeOver }: ClaimOptions): Promise<LogClaim> {
-  const identity = await readIdentity(pool)
-
-  // Undefined where this database holds the claim, or nobody does.
-  async function findForeignClaim(): Promise<Claim | undefined> {
-    const holder = holderOf(await readClaims(log))
-    return holder?.database_id === identity.database_id ? undefined : holder
-  }
-
-  async function requireHeld(): Promise<void> {
-    const foreign = await findForeignClaim()
-    if (foreign) throw new LogClaimed(foreign)
-  }
-
-  async function append(end: number, take_over: boolean): Promise<void> {
-    const value = Buffer.from(JSON.stringify({ ...identity, host, take_over }))
-    const [at] = await log.append([{ topic, key: identity.database_id, value, headers: {} }])
-    // Another claim came first.
-    if (at?.offset !== end) await requireHeld()
-    await saveNext(pool, identity, (at?.offset ?? 0) + 1)
-  }
-
-  async function renew(): Promise<void> {
-    const next = await readNext(pool, identity)
-    const end = await endOf(log)
-    if (end !== next) {
-      await requireHeld()
-      await saveNext(pool, identity, end)
-    }
-    if (await takeTurn(pool)) await append(end, false)
-  }
-
-  const isOurs = (await readNext(pool, identity)) === (await endOf(log))
-  const silent = takeOver || isOurs ? undefined : await findForeignClaim()
-  if (silent) {
-    if (Date.now() - silent.time < liveMs) throw new LogClaimed(silent)
-    await delay(silentMs)
-    const foreign = await findForeignClaim()
-    if (foreign && foreign.offset !== silent.offset) throw new LogClaimed(foreign)
-  }
-  if (silent || takeOver) await append(await endOf(log), true)
-  else await renew()
-  return { renew }
-}
-
-const endOf = async (log: EventLog): Promise<number> => (await log.endPositions(topic))[0]?.offset ?? 0
-
-async function readClaims(log: EventLog): Promise<Claim[]> {
-  const from = Math.max(0, (await endOf(log)) - recordsRead)
-  const claims: Claim[] = []
-  await readTopicToEnd({
-    ...{ log, topic, from: () => from },
-    handle(batches) {
-      for (const { value, offset, timestamp: time } of batches.flatMap(({ records }) => records))
-        claims.push({ ...claimSchema.parse(JSON.parse(value.toString())), offset, time })
-    },
-  })
-  return claims
-}
-
-type Identity = Pick<ClaimData, 'installation_id' | 'database_id' | 'database'>
-
-async function readIdentity(db: Db): Promise<Identity> {
-  const { rows } = await db.query<Identity>(
+export async function claimLog({ pool, log, host, takeOver }: ClaimOptions): Promise<() => Promise<void>> {
+  const { rows } = await pool.query<Pick<ClaimData, 'installation_id' | 'database_id' | 'database'>>(
     `select installation_id, current_database() as database,
        (select system_identifier from pg_control_system()) || '/' ||
          (select oid from pg_database where datname = current_database()) as database_id
@@ -138,28 +65,60 @@ async function readIdentity(db: Db): Promise<Identity> {
   )
   const [identity] = rows
   if (!identity) throw new Error('the database is not bound to a log')
-  return identity
-}
+  const endOf = async () => (await log.endPositions(topic))[0]?.offset ?? 0
 
-// Where the claim topic went on when this database was last seen to hold the claim. A copy of the database has not seen it.
-async function readNext(db: Db, { database_id }: Identity): Promise<number> {
-  const { rows } = await db.query<{ next: number }>(
-    'select claim_next::float8 as next from tidegate.bound_log where claimed_by = $1',
-    [database_id],
-  )
-  return rows[0]?.next ?? 0
-}
+  async function findForeignClaim(): Promise<Claim | undefined> {
+    const from = Math.max(0, (await endOf()) - recordsRead)
+    const claims: Claim[] = []
+    await readTopicToEnd({
+      ...{ log, topic, from: () => from },
+      handle(batches) {
+        for (const { value, offset, timestamp: time } of batches.flatMap(({ records }) => records))
+          claims.push({ ...claimSchema.parse(JSON.parse(value.toString())), offset, time })
+      },
+    })
+    const holder = holderOf(claims)
+    return holder?.database_id === identity?.database_id ? undefined : holder
+  }
 
-async function saveNext(db: Db, { database_id }: Identity, next: number): Promise<void> {
-  await db.query('update tidegate.bound_log set claim_next = $1, claimed_by = $2', [next, database_id])
-}
+  async function requireHeld(): Promise<void> {
+    const foreign = await findForeignClaim()
+    if (foreign) throw new LogClaimed(foreign)
+  }
 
-// Returns true for one process when the claim is due.
-async function takeTurn(db: Db): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update tidegate.bound_log set claimed_at = now()
-     where claimed_at is null or claimed_at < now() - $1::interval`,
-    [renewAfter],
-  )
-  return rowCount === 1
+  const saveNext = (next: number) => pool.query('update tidegate.bound_log set claim_next = $1', [next])
+
+  async function append(end: number, take_over = false): Promise<void> {
+    const value = Buffer.from(JSON.stringify({ ...identity, host, take_over }))
+    const [at] = await log.append([{ topic, key: 'claim', value, headers: {} }])
+    await pool.query('update tidegate.bound_log set claimed_at = now()')
+    // Another claim came in between.
+    if (at?.offset !== end) await requireHeld()
+    await saveNext((at?.offset ?? end) + 1)
+  }
+
+  async function renew(): Promise<void> {
+    const { rows } = await pool.query<{ next: number; is_due: boolean }>(
+      `select claim_next::float8 as next, coalesce(claimed_at < now() - interval '15 seconds', true) as is_due
+       from tidegate.bound_log`,
+    )
+    const end = await endOf()
+    // What comes before `next` was read, or appended by a process of this database.
+    if (end !== rows[0]?.next) {
+      await requireHeld()
+      await saveNext(end)
+    }
+    if (rows[0]?.is_due) await append(end)
+  }
+
+  const foreign = takeOver ? undefined : await findForeignClaim()
+  if (foreign) {
+    if (Date.now() - foreign.time < liveMs) throw new LogClaimed(foreign)
+    await delay(silentMs)
+    const later = await findForeignClaim()
+    if (later && later.offset !== foreign.offset) throw new LogClaimed(later)
+  }
+  if (foreign || takeOver) await append(await endOf(), true)
+  else await renew()
+  return renew
 }

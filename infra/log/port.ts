@@ -29,11 +29,6 @@ export interface Position {
   offset: number
 }
 
-/** No record below the offset was stored at this time (epoch milliseconds) or later. */
-export interface Mark extends Position {
-  time: number
-}
-
 export interface LogRecord extends NewRecord, Position {
   timestamp: number
 }
@@ -141,20 +136,6 @@ export class LogUnavailable extends Error {
     super(message, options)
     this.name = 'LogUnavailable'
     this.settled = options.settled
-  }
-}
-
-/** A record was stored below an offset that the log had reached. It must not be acknowledged, because readers pass over it. */
-export class LogTruncated extends LogUnavailable {
-  /** The end that was known before the record was sent. */
-  readonly evidence: Mark
-
-  constructor(position: Position, evidence: Mark) {
-    super(
-      `A record got offset ${position.offset} of ${placeName(position)}, and the log had reached ${evidence.offset}: ` +
-        'it was truncated, made anew or restored from an older copy (docs/operate/operations.md, Another log).',
-    )
-    this.evidence = evidence
   }
 }
 

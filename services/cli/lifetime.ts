@@ -2,8 +2,7 @@ import type { Logger } from '../../infra/telemetry.ts'
 import { errorMessage } from './thrown.ts'
 
 export interface LifetimeOptions {
-  /** May call `stopAsFailed` later, which ends the process like SIGTERM, with exit code 1. */
-  start: (undo: AsyncDisposableStack, stopAsFailed: () => void) => Promise<void>
+  start: (undo: AsyncDisposableStack) => Promise<void>
   /** Milliseconds from the signal, or from the failure of the start, to the end of the process, whatever hangs. */
   stopWithinMs: number
   logger: Logger
@@ -29,7 +28,7 @@ export function onStopSignals(first: () => void, later: () => void): void {
 
 /**
  * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process.
- * The exit code is 1 when the start or the stop failed, else 0. A second signal, one second later or more, ends it at
+ * The exit code is 1 when the start or the stop failed, else `process.exitCode`, or 0. A second signal, one second later or more, ends it at
  * once.
  */
 export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
@@ -41,12 +40,7 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
     onSignal()
   }
   onStopSignals(beginStop, () => process.exit(1))
-  let hasFailed = false
-  const stopAsFailed = () => {
-    hasFailed = true
-    beginStop()
-  }
-  const failure = await start(undo, stopAsFailed).then(
+  const failure = await start(undo).then(
     () => undefined,
     (error: unknown) => ({ error }),
   )
@@ -61,7 +55,7 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
       return false
     },
   )
-  process.exit(ended && !failure && !hasFailed ? 0 : 1)
+  process.exit(ended && !failure ? process.exitCode : 1)
 }
 
 function exitAfter(ms: number, logger: Logger): void {

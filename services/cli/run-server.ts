@@ -19,11 +19,12 @@ export async function runServer(
   const logger = createLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
   const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...more }
-  const start = async (undo: AsyncDisposableStack, stopAsFailed: () => void) => {
-    const onLogLost = (error: Error) => {
-      logStartFailure('the server stops', error)
-      stopAsFailed()
-    }
+  const onLogLost = (error: Error) => {
+    logStartFailure('the server stops', error)
+    process.exitCode = 1
+    process.kill(process.pid, 'SIGTERM')
+  }
+  const start = async (undo: AsyncDisposableStack) => {
     const server = await startServer({ ...parts, onLogLost })
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)

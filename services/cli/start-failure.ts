@@ -1,6 +1,5 @@
 import { InvalidSettings } from '../../infra/config.ts'
-import { LogClaimed } from '../../infra/event-store/log-claim.ts'
-import { WrongLog } from '../../infra/event-store/log-integrity.ts'
+import { WrongLog } from '../../infra/event-store/bound-log.ts'
 import { WrongMasterKeys } from '../../infra/event-store/master-key-canary.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrations.ts'
@@ -28,7 +27,6 @@ export class DataDirUnusable extends Error {
 const explainedErrors = [
   WrongLog,
   WrongMasterKeys,
-  LogClaimed,
   MayNotMakeTables,
   UnreleasedTables,
   BehindPooler,

@@ -110,7 +110,7 @@ export interface CoreOptions {
   /** How many connections the two shared pools of a server have; a command has its own numbers. */
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
-  /** Claims the log for this database, and watches it. Default: neither, as for a command that only asks. */
+  /** Claims Kafka for this database, and watches it. Default: neither, as for a command that only asks. */
   holdsLog?: { takeOver: boolean; onLost?: ((error: Error) => void) | undefined }
 }
 
@@ -143,19 +143,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     guardedBy: claimsAsGuards,
   })
   undo.defer(() => opened.close())
-  const watch = watchLog({
-    ...{ log: opened, pool, logger, isEmbedded: isLogEmbedded(config) },
-    topics: eventTopicSpecs(config).map(({ topic }) => topic),
-  })
+  const watch = watchLog({ log: opened, pool, logger, topics: [...new Set(Object.values(eventTopics))] })
   undo.defer(watch.stop)
   const log = tracing?.log(watch.log) ?? watch.log
   const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
   await prepareStores({ config, pool, log, logger }, waiting)
   await checkMasterKeys({ pool, log, keyring, random })
-  if (options.holdsLog) {
+  // The embedded log is in the database, and is restored and copied with it.
+  if (options.holdsLog && config.KAFKA_BROKERS.length > 0) {
     const { takeOver, onLost = () => {} } = options.holdsLog
     const claim = () => claimLog({ pool, log: opened, host: hostname(), takeOver })
-    watch.start(isLogEmbedded(config) ? undefined : { ...(await whileUnavailable(claim, waiting)), onLost })
+    watch.start({ renew: await whileUnavailable(claim, waiting), onLost })
   }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
@@ -288,25 +286,15 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.VisitorCorrected,
 ])
 
-type TopicSettings = Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS' | 'KAFKA_BROKERS'>
-
-/** The embedded log needs no claim, because it is in the database. */
-export const topicSpecs = (config: TopicSettings): TopicSpec[] => [
-  ...eventTopicSpecs(config),
-  probeTopicSpec,
-  ...(isLogEmbedded(config) ? [] : [claimTopicSpec]),
-]
-
-const isLogEmbedded = ({ KAFKA_BROKERS: brokers }: TopicSettings): boolean => brokers.length === 0
-
 /** Observations are heavy and stay for days. Other events are light and stay for ever. */
-export function eventTopicSpecs(config: TopicSettings): TopicSpec[] {
+export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
-  return [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
+  const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
     if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs }
     return { topic, partitions: singlePartitionTopics.has(topic) ? 1 : partitions }
   })
+  return [...ofEvents, probeTopicSpec, claimTopicSpec]
 }
 
 // Keys have connections of their own, so that who needs one waits for nothing else in the database.

@@ -7,9 +7,7 @@ import {
   backoffMs,
   type KeyedRecord,
   type LogConsumer,
-  LogTruncated,
   type Position,
-  placeName,
   type ReceivingLog,
   type Topic,
   type TopicSpec,
@@ -50,24 +48,9 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
   const admin = openAdmin(options)
   const topics = createTopics(admin, options)
   const consumers = new Set<LogConsumer>()
-  const ends = new Map<string, number>()
-  const reach = (end: Position) =>
-    ends.set(placeName(end), Math.max(end.offset, ends.get(placeName(end)) ?? 0))
   const commit = createGroupCommit({
-    async write(records: PlacedRecord<KeyedRecord>[]) {
-      // Ends that become known meanwhile may be behind these records.
-      const [time, reached] = [Date.now(), records.map((record) => ends.get(placeName(record)) ?? 0)]
-      const positions = await producer.use(({ producer }) =>
-        sendBatch(producer, records, { prefix, compressionType }),
-      )
-      for (const [i, position] of positions.entries()) {
-        const offset = reached[i] ?? 0
-        if (position.offset < offset && !topics.isCompacted(position.topic))
-          throw new LogTruncated(position, { ...position, offset, time })
-        reach({ ...position, offset: position.offset + 1 })
-      }
-      return positions
-    },
+    write: (records: PlacedRecord<KeyedRecord>[]) =>
+      producer.use(({ producer }) => sendBatch(producer, records, { prefix, compressionType })),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
     bytesOf: valueBytes,
@@ -76,7 +59,6 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
   async function positionsIn(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
     const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
     const positions = offsets.map((of) => ({ topic, partition: of.partition, offset: Number(of[which]) }))
-    if (which === 'high') positions.forEach(reach)
     return positions.sort((a, b) => a.partition - b.partition)
   }
 
@@ -195,7 +177,6 @@ const isRefusal = /^(INVALID_CONFIG|POLICY_VIOLATION)$/
 function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas } = options
   const partitions = new Map<Topic, number>()
-  const compacted = new Set<Topic>()
   let ofRetention: string[] = []
 
   async function find(topic: Topic): Promise<number> {
@@ -211,8 +192,6 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
   }
 
   async function ensure(specs: TopicSpec[]): Promise<void> {
-    for (const { topic, compactedWithinMs } of specs)
-      if (compactedWithinMs !== undefined) compacted.add(topic)
     const topics = specs.map((spec) => ({
       topic: prefix + spec.topic,
       numPartitions: spec.partitions,
@@ -277,12 +256,5 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     ]
   }
 
-  return {
-    find,
-    ensure,
-    warnings,
-    known: (topic: Topic) => partitions.get(topic),
-    /** Such a topic may be deleted and made anew, because nothing follows from it. */
-    isCompacted: (topic: Topic) => compacted.has(topic),
-  }
+  return { find, ensure, warnings, known: (topic: Topic) => partitions.get(topic) }
 }

@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import { type Config, readConfig } from '../../../infra/config.ts'
-import { boundLog, rebindLog } from '../../../infra/event-store/bound-log.ts'
+import { boundLog, rebindLog, refuseShorterLog } from '../../../infra/event-store/bound-log.ts'
 import { claimTopicSpec } from '../../../infra/event-store/log-claim.ts'
-import { refuseShorterLog } from '../../../infra/event-store/log-integrity.ts'
 import type { EventLog, TopicSpec } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { retireLog } from '../../../infra/log/postgres/retire.ts'
@@ -10,8 +9,8 @@ import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { moveOffsets } from '../../scoring/store.ts'
-import { eventTopicSpecs, openCodec, openKafka, prepareStores } from '../../server/dependencies.ts'
-import { probeTopicSpec } from '../../server/write-probe.ts'
+import { openCodec, openKafka, prepareStores, topicSpecs } from '../../server/dependencies.ts'
+import { probeTopic } from '../../server/write-probe.ts'
 import { plannerGroup } from '../../webhooks/planner/planner.ts'
 import { progress } from '../progress.ts'
 import { tableOf } from '../tables.ts'
@@ -50,10 +49,10 @@ export async function runCopy(flags: CopyFlags): Promise<void> {
   const copying = {
     ...{ source, target, onProgress: progress() },
     codec: await openCodec(config, { logger }),
-    specs,
+    specs: specs.filter(({ topic }) => topic !== probeTopic && topic !== claimTopicSpec.topic),
   }
   await refuseOtherSchemas(copying)
-  await target.ensureTopics([...specs, probeTopicSpec, claimTopicSpec])
+  await target.ensureTopics(specs)
   const report = await copyAndBind(copying, pool, flags)
   console.log(flags.json ? JSON.stringify(report) : textOf(report))
 }
@@ -88,7 +87,7 @@ async function copyAndBind(copying: CopyDeps, pool: pg.Pool, { bind }: CopyFlags
 // Topics get as many partitions as the source has, so that keys stay where they are.
 function specsOf(source: EventLog, config: Config): Promise<TopicSpec[]> {
   return Promise.all(
-    eventTopicSpecs(config).map(async (spec) => {
+    topicSpecs(config).map(async (spec) => {
       const { length: partitions } = await source.endPositions(spec.topic)
       return { ...spec, partitions }
     }),

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { bindLog } from '../../../infra/event-store/bound-log.ts'
 import {
-  readMarks,
+  bindLog,
+  moveMarks,
   recordDamage,
   refuseDamage,
   refuseShorterLog,
-  saveMarks,
   WrongLog,
-} from '../../../infra/event-store/log-integrity.ts'
+} from '../../../infra/event-store/bound-log.ts'
 import type { Position } from '../../../infra/log/port.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -77,50 +76,46 @@ describe('a database and its log', () => {
   })
 
   describe('with marks', () => {
-    const whole = { end: 100, times: { 97: 970, 98: 980, 99: 990 } }
+    const now = Date.now()
+    const later = now + 3_600_000
+    const whole = { end: 100, times: { 97: now - 3, 98: now - 2, 99: now - 1 } }
 
     beforeEach(async () => {
       const { rows } = await database.pool.query<{ identity: string }>(
         'select identity from tidegate.bound_log',
       )
       await bind(rows[0]?.identity ?? '', { adopt: true })
-      await database.pool.query('truncate tidegate.log_marks')
-      await saveMarks(database.pool, await readMarks(logOf('moved', whole), { topics: [topic], time: 1000 }))
+      await moveMarks(database.pool, logOf('moved', whole), [topic])
     })
 
     it('refuse a log that lost records, also when others have been appended since', async () => {
-      const outgrown = { end: 120, times: { 97: 970, 98: 1010, 99: 1020, 119: 1030 } }
+      const outgrown = { end: 120, times: { 97: now - 3, 98: later, 99: later, 119: later } }
       await expect(bind('moved', outgrown)).rejects.toThrow(
-        `Offset 98 of ${topic}/0 was stored after 1970-01-01T00:00:01.000Z, when the log had 100 already`,
+        new RegExp(
+          `The log had 100 records of ${topic}/0 by .*, and now has 98 from before then: it was truncated`,
+        ),
       )
-      const lastLost = { end: 100, times: { 97: 970, 98: 980, 99: 1010 } }
+      await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(WrongLog)
+      const lastLost = { end: 100, times: { 97: now - 3, 98: now - 2, 99: later } }
       await expect(bind('moved', lastLost)).rejects.toThrow(WrongLog)
     })
 
     it('take a log that has grown, and one whose records have expired', async () => {
-      await bind('moved', { end: 120, times: { 97: 970, 98: 980, 99: 990, 100: 1000, 119: 1030 } })
-      await bind('moved', { end: 120, times: { 119: 1030 } })
+      await bind('moved', { end: 120, times: { ...whole.times, 100: later, 119: later } })
+      await bind('moved', { end: 120, times: { 119: later } })
       await bind('moved', { end: 120 })
     })
 
-    it('are older where a clock is ahead, and refuse nothing then', async () => {
-      const ahead = { end: 101, times: { ...whole.times, 100: 9000 } }
-      const marks = await readMarks(logOf('moved', ahead), { topics: [topic], time: 2000 })
-      expect(marks).toEqual([{ topic, partition: 0, offset: 100, time: 2000 }])
-      await saveMarks(database.pool, marks)
-      await bind('moved', { end: 103, times: { ...ahead.times, 101: 2010, 102: 2020 } })
+    it('refuse nothing where a clock is ahead', async () => {
+      const ahead = { end: 101, times: { ...whole.times, 100: later } }
+      await moveMarks(database.pool, logOf('moved', ahead), [topic])
+      await bind('moved', { end: 103, times: { ...ahead.times, 101: Date.now(), 102: Date.now() } })
     })
 
-    it('are kept as they were once damage was recorded, which the next healthy start forgets', async () => {
-      const short = { end: 40, times: {} }
-      const damage = await refuseShorterLog(database.pool, logOf('moved', short)).catch((error) => error)
-      await recordDamage(database.pool, damage)
-      await expect(refuseDamage(database.pool)).rejects.toThrow('The log ends at offset 40')
-      await saveMarks(database.pool, [{ topic, partition: 0, offset: 40, time: Date.now() + 1000 }])
-      // As many records as were read, and ten of them are later ones.
-      const refilled = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [40 + i, Date.now() + i]))
-      await expect(bind('moved', { end: 50, times: refilled })).rejects.toThrow(/Offset 40 of/)
-      await expect(refuseDamage(database.pool)).rejects.toThrow(WrongLog)
+    it('stay as they were once damage was recorded, which the next healthy start forgets', async () => {
+      await recordDamage(database.pool, 'records are gone')
+      await expect(refuseDamage(database.pool)).rejects.toThrow('records are gone')
+      await moveMarks(database.pool, logOf('moved', { end: 200 }), [topic])
       await bind('moved', whole)
       await refuseDamage(database.pool)
     })
