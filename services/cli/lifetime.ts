@@ -28,8 +28,8 @@ export function onStopSignals(first: () => void, later: () => void): void {
 
 /**
  * A server's whole life: starts it, waits for SIGTERM or SIGINT, undoes the start in reverse, and ends the process.
- * The exit code is 1 when the start or the stop failed, else `process.exitCode`, or 0. A second signal, one second later or more, ends it at
- * once.
+ * The exit code is 1 when the start or the stop failed, else `process.exitCode`, or 0. A second signal, one second
+ * later or more, ends it at once.
  */
 export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
   const { start, stopWithinMs, logger, onFailure = (error) => console.error(errorMessage(error)) } = options

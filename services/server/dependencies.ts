@@ -143,17 +143,19 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     guardedBy: claimsAsGuards,
   })
   undo.defer(() => opened.close())
-  const watch = watchLog({ log: opened, pool, logger, topics: [...new Set(Object.values(eventTopics))] })
+  const isOnKafka = config.KAFKA_BROKERS.length > 0
+  // The embedded log is in the database, and is restored and copied with it: marks would show nothing.
+  const topics = isOnKafka ? [...new Set(Object.values(eventTopics))] : []
+  const watch = watchLog({ log: opened, pool, logger, topics })
   undo.defer(watch.stop)
   const log = tracing?.log(watch.log) ?? watch.log
   const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
   await prepareStores({ config, pool, log, logger }, waiting)
   await checkMasterKeys({ pool, log, keyring, random })
-  // The embedded log is in the database, and is restored and copied with it.
-  if (options.holdsLog && config.KAFKA_BROKERS.length > 0) {
+  if (options.holdsLog) {
     const { takeOver, onLost = () => {} } = options.holdsLog
     const claim = () => claimLog({ pool, log: opened, host: hostname(), takeOver })
-    watch.start({ renew: await whileUnavailable(claim, waiting), onLost })
+    watch.start({ renew: isOnKafka ? await whileUnavailable(claim, waiting) : async () => {}, onLost })
   }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
@@ -164,8 +166,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const decideAs = createDecide({ pool, log, codec, applied })
   const undoing = undo.move()
   const close = () => undoing.disposeAsync()
-  const { refusal: logRefusal } = watch
-  const stores = { config, databaseUrl, pool, readPool, readShares, log, logRefusal }
+  const stores = { config, databaseUrl, pool, readPool, readShares, log, logRefusal: watch.refusal }
   const shared = { ...stores, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }

@@ -83,9 +83,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const otlp = await openOtlp(config, { registry, logger })
     const connections = connectionsOfServer(config, roles)
     const holdsLog = { takeOver: takeOverLog, onLost: onLogLost }
-    const core = await openCore({
-      ...{ ...options, connections, waitsForLog: true, tracing: otlp?.tracing, holdsLog },
-    })
+    const shared = { connections, waitsForLog: true, tracing: otlp?.tracing, holdsLog }
+    const core = await openCore({ ...options, ...shared })
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
