@@ -56,7 +56,7 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
         intervalMs: 100,
       },
     )
-    expect(server.output()).toContain(`"${database}"`)
+    expect(server.output()).toContain(database)
     // The signal comes to a process that is stopping or gone.
     expect(await server.exit).toBe(1)
   }
@@ -67,7 +67,7 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
     // Processes of one installation share the claim.
     const second = await start(production)
     await expect(start(staging)).rejects.toThrow(
-      new RegExp(`ended with 1 .*The log belongs to another database: "${nameOf(production)}"`, 's'),
+      new RegExp(`ended with 1 .*The log belongs to another database: .*${nameOf(production)}`, 's'),
     )
     expect([await readiness(first), await readiness(second)]).toEqual([200, 200])
     // A crash leaves the claim to the same database.

@@ -42,7 +42,7 @@ needs('kafka-jars').describe('a Kafka that comes back as an older copy of itself
     }
     await start()
     owner = await operator(settings).organization()
-  }, 120_000)
+  }, 300_000)
 
   afterAll(async () => {
     await Promise.all([server?.end('SIGKILL'), collector?.end('SIGKILL')])
@@ -125,7 +125,7 @@ needs('kafka-jars').describe('a Kafka that comes back as an older copy of itself
     await visit(collector)
     expect(await readiness(server)).toBe('200 ok')
     await allAreRead()
-  }, 300_000)
+  }, 600_000)
 })
 
 needs('kafka').describe('records that have expired', () => {
@@ -162,5 +162,5 @@ needs('kafka').describe('records that have expired', () => {
     await server.end('SIGTERM')
     await deleteTopics(brokers.split(','), prefix)
     await database.drop()
-  }, 120_000)
+  }, 300_000)
 })
