@@ -81,6 +81,8 @@ export interface TopicSpec {
   retentionMs?: number
   /** Only the newest record of a key is kept, and what it replaces is on no disk after so long. The embedded log has none. */
   compactedWithinMs?: number
+  /** Bytes that one record may have, with key and headers. Absent = few. */
+  largestRecordBytes?: number
 }
 
 /**

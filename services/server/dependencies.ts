@@ -36,6 +36,7 @@ import { runMigrations } from '../../infra/postgres/migrations.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import type { Logger } from '../../infra/telemetry.ts'
+import { maxBodyBytes } from '../../infra/wire/collect/protocol.ts'
 import { answersProjection } from '../../projections/answers/projection.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
 import { correctionsProjection } from '../../projections/corrections/projection.ts'
@@ -287,12 +288,15 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.VisitorCorrected,
 ])
 
+// A body, and what is recorded with it, of which the headers of a request are the most.
+const largestRecordBytes = maxBodyBytes + 32 * 1024
+
 /** Observations are heavy and stay for days. Other events are light and stay for ever. */
 export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
   const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
-    if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs }
+    if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs, largestRecordBytes }
     return { topic, partitions: singlePartitionTopics.has(topic) ? 1 : partitions }
   })
   return [...ofEvents, probeTopicSpec, claimTopicSpec]

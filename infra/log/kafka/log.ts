@@ -16,6 +16,7 @@ import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { type CompressionType, readableTypes } from './compression.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { setGroupOffsets } from './group-offsets.ts'
+import { requireMessageSize } from './message-size.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
 import { followRetention, retentionEntries } from './retention.ts'
 
@@ -175,7 +176,7 @@ function refused(error: Error): never {
 const isRefusal = /^(INVALID_CONFIG|POLICY_VIOLATION)$/
 
 function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
-  const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas } = options
+  const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas, logger } = options
   const partitions = new Map<Topic, number>()
   let ofRetention: string[] = []
 
@@ -210,6 +211,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     // is not its leader yet.
     await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false })).catch(refused)
     await Promise.all(specs.map(({ topic }) => findNew(topic)))
+    await requireMessageSize({ admin, prefix, specs, logger, needed: maxMessageBytes })
     ofRetention = [...new Set([...ofRetention, ...(await followRetention({ admin, prefix, specs }))])]
   }
 
