@@ -1,17 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Budget, createBudget, overBudget } from '../../infra/access/budget.ts'
 import { sourceOf } from '../../infra/access/source.ts'
+import type { MissingProxy } from '../../infra/http/missing-proxy.ts'
 import type { Clock } from '../../infra/ids.ts'
+import { isFromSimulation, type SimulationKey } from '../../infra/wire/collect/simulation.ts'
 
 export interface VolumeLimits {
   /** Megabytes that may be sent in an hour: by one source, and with all keys of one organization. */
   sourceMbPerHour: number
   organizationMbPerHour?: number | undefined
+  missingProxy?: Pick<MissingProxy, 'note'> | undefined
+  /** Requests that prove to have it are not counted by source. */
+  simulationKey?: SimulationKey | undefined
 }
 
 // What is recorded because of a request in addition to what was sent: its own event, and on average a decision about it.
 const recordedBytes = 3 * 1024
 const megabyte = 1_000_000
+const proxyMissing =
+  'The server counts all clients behind its reverse proxy as one source: its operator has to add the proxy to TRUSTED_PROXIES.'
 // The part of the limit that may come at once. So an hour has at most the limit and this part of it.
 const burstShare = 1 / 30
 
@@ -20,15 +27,17 @@ const burstShare = 1 / 30
  * The source pays first, so that one of them does not use up what its organization may send.
  */
 export function limitVolume(app: FastifyInstance, limits: VolumeLimits & { clock: Clock }): void {
-  const { clock, sourceMbPerHour, organizationMbPerHour } = limits
+  const { clock, sourceMbPerHour, organizationMbPerHour, missingProxy, simulationKey } = limits
   const ofSource = budgetOf(sourceMbPerHour, clock)
   const ofOrganization = organizationMbPerHour ? budgetOf(organizationMbPerHour, clock) : undefined
   app.addHook('preHandler', (request, _reply, done) => {
     const bytes = bytesOf(request)
     const organizationId = request.principal?.organizationId ?? ''
-    const isWithin =
-      ofSource.spend(sourceOf(request.ip), bytes) && (ofOrganization?.spend(organizationId, bytes) ?? true)
-    done(isWithin ? undefined : overBudget())
+    const isSimulated = simulationKey && isFromSimulation(simulationKey, request.headers)
+    const isProxied = !isSimulated && missingProxy?.note(request)
+    if (!isSimulated && !ofSource.spend(sourceOf(request.ip), bytes))
+      return done(overBudget(1, isProxied ? { message: proxyMissing } : {}))
+    done((ofOrganization?.spend(organizationId, bytes) ?? true) ? undefined : overBudget())
   })
 }
 

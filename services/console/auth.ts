@@ -9,6 +9,7 @@ import { isSameText } from '../../infra/crypto/same-text.ts'
 import { isToken } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../../infra/flow/limit.ts'
+import type { MissingProxy } from '../../infra/http/missing-proxy.ts'
 import { type ConsoleDeps, consoleSessionOf, csrfTokenOf, type LoggedIn } from './commands.ts'
 import {
   type ConsoleSession,
@@ -23,6 +24,7 @@ import { isIssuedToken } from './token.ts'
 export interface ConsoleAuthOptions extends ConsoleDeps {
   publicUrl: string
   charges: Charges
+  missingProxy?: Pick<MissingProxy, 'warning'>
   lookups: Lookups
 }
 

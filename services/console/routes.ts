@@ -66,7 +66,7 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
       )
       await endReplaced(request, options)
       setCookie(reply, { ...login, options })
-      return answerOf(login, options)
+      return answerOf(login, request, options)
     },
   })
 }
@@ -84,13 +84,15 @@ function sessionRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
     route: 'GET /session',
     operationId: 'getConsoleSession',
     summary: 'Who is logged in',
-    run: async (request) => answerOf(await loggedIn(request, options), options),
+    run: async (request) => answerOf(await loggedIn(request, options), request, options),
   })
 }
 
-const answerOf = ({ token, session }: LoggedIn, { publicUrl: api_url }: ConsoleAuthOptions) => ({
-  data: consoleSessionJson(session, { csrf_token: csrfTokenOf(token), api_url }),
-})
+function answerOf({ token, session }: LoggedIn, request: FastifyRequest, options: ConsoleAuthOptions) {
+  const warnings = [options.missingProxy?.warning(request) ?? []].flat()
+  const csrf_token = csrfTokenOf(token)
+  return { data: consoleSessionJson(session, { csrf_token, api_url: options.publicUrl, warnings }) }
+}
 
 interface Logout {
   path: '/logout' | '/logout-everywhere'

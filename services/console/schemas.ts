@@ -22,21 +22,24 @@ export const consoleSessionSchema = z.strictObject({
   csrf_token: z.string(),
   api_url: z.string(),
   expires_at: timestamp,
+  warnings: z.array(z.string()).describe('What an operator should mend; empty for anybody else.'),
 })
 
 export function consoleSessionJson(
   session: ConsoleSession,
-  { csrf_token, api_url }: { csrf_token: string; api_url: string },
+  { csrf_token, api_url, warnings }: { csrf_token: string; api_url: string; warnings: string[] },
 ): z.output<typeof consoleSessionSchema> {
   const { id, name, rights, organization, environments } = session
+  const scopes = [...scopesOf(session)]
   return {
     object: 'console_session',
     ...{ id, name },
     role: 'role' in rights ? rights.role : null,
-    scopes: [...scopesOf(session)],
+    scopes,
     organization: { id: organization.id, name: organization.name },
     environments,
     ...{ csrf_token, api_url },
     expires_at: new Date(expiresAt(session)).toISOString(),
+    warnings: scopes.some((scope) => scope === '*') ? warnings : [],
   }
 }

@@ -15,6 +15,7 @@ import { createHandOff, createRecipients, type HandOff } from '../collect/hand-o
 import { countShed, measureAdmission } from '../collect/metrics.ts'
 import { collectRoutes } from '../collect/routes.ts'
 import type { Tenant } from '../collect/sealed-ids.ts'
+import type { VolumeLimits } from '../collect/volume.ts'
 import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
@@ -24,7 +25,8 @@ interface BasisParts {
   undo: AsyncDisposableStack
 }
 
-export type CollectBasis = ReturnType<typeof openCollect>
+export type CollectRouteParts = ReturnType<typeof openCollect> &
+  Pick<VolumeLimits, 'missingProxy' | 'simulationKey'>
 
 export function openCollect(core: Core, parts: BasisParts) {
   return { claims: openClaims(core, parts.undo), admission: openAdmission(core, parts) }
@@ -74,7 +76,7 @@ async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {
   return positions.filter(({ topic }) => topic === eventTopics.SessionScored)
 }
 
-interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectBasis {
+interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectRouteParts {
   publicUrl: string
 }
 

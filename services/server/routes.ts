@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Auth } from '../../infra/access/auth.ts'
+import type { MissingProxy } from '../../infra/http/missing-proxy.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -33,7 +34,7 @@ import { readLinks } from '../scoring/visitors/links.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import type { AccessControl } from './access.ts'
-import { addCollect, type CollectBasis } from './collect.ts'
+import { addCollect, type CollectRouteParts } from './collect.ts'
 import type { Core } from './dependencies.ts'
 import type { Role } from './roles.ts'
 
@@ -51,12 +52,13 @@ export interface RouteParts {
   gate: Gate | undefined
   publicUrl: string
   /** Present with the role collect. */
-  collect: CollectBasis | undefined
+  collect: CollectRouteParts | undefined
   /** Present with the role api. */
   agents: AgentKnowledge | undefined
   registry: Registry
   /** What has the console: `app`, another one, or none. */
   consoleApp: FastifyInstance | undefined
+  missingProxy: MissingProxy
 }
 
 export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promise<HandOff | undefined> {
@@ -69,7 +71,7 @@ export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promis
   }
   if (parts.consoleApp)
     await consoleRoutes(parts.consoleApp, {
-      ...{ ...core, publicUrl, charges },
+      ...{ ...core, publicUrl, charges, missingProxy: parts.missingProxy },
       addRest: (api, auth) => addRest(api, { ...keys, auth, core, network }),
     })
   if (gate) await gateRoutes(app, { ...keys, gate })

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { cataloguedDomains } from '../../infra/agents/catalogue.ts'
 import { addressFileOf, type Config } from '../../infra/config.ts'
 import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
+import { createMissingProxy } from '../../infra/http/missing-proxy.ts'
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
@@ -97,8 +98,9 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => metrics?.close())
     const schemas = openSchemas(core, roles)
     undo.defer(() => schemas?.close())
+    const missingProxy = createMissingProxy(core)
     const { app, counters } = await createHttp(core, {
-      checks: checksOfRoles(core, { roles, registry, undo }),
+      checks: checksOfRoles(core, { roles, registry, missingProxy, undo }),
       publicUrl,
       running,
       registry,
@@ -106,13 +108,15 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       metrics,
     })
     const accessControl = createAccessControl(core, { counters, undo })
-    const collect = roles.includes('collect') ? openCollect(core, { registry, undo }) : undefined
+    const collect = roles.includes('collect')
+      ? { ...openCollect(core, { registry, undo }), simulationKey, missingProxy }
+      : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
     const consoles = roles.includes('api') ? await createConsoleApp(core, { app, publicUrl, isStopping }) : {}
     undo.defer(() => consoles.own?.close())
     const handOff = await addRoutes(app, {
       ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, agents, registry },
-      consoleApp: consoles.app,
+      ...{ consoleApp: consoles.app, missingProxy },
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())

@@ -11,6 +11,7 @@ export interface LoggedInPerson {
   csrf_token: string
   /** Where clients reach the API, which is not where the console is with `CONSOLE_PORT`. */
   api_url: string
+  warnings: string[]
 }
 
 /** Who is logged in: undefined before that is known, null where nobody is. */

@@ -49,6 +49,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <Account />
       </header>
       <main id="main" tabIndex={-1}>
+        {person.value?.warnings.map((warning) => (
+          <p key={warning} class="note bad" role="status">
+            Server settings: {warning}.
+          </p>
+        ))}
         {children}
       </main>
       <Help />

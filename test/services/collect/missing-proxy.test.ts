@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import pino from 'pino'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createMissingProxy } from '../../../infra/http/missing-proxy.ts'
+import { simulationHeaders } from '../../../infra/wire/collect/simulation.ts'
+import { type CollectApp, startCollectApp } from './collect-app.ts'
+
+let app: CollectApp
+afterEach(() => app.close())
+
+const hour = 60 * 60 * 1000
+const reason = (what: string) => `add ${what} to TRUSTED_PROXIES: all clients behind it count as one source`
+
+interface Sending {
+  from: string
+  forwarded?: string
+  bytes?: number
+  headers?: Record<string, string>
+}
+
+async function start({
+  trustedProxies = [] as string[],
+  simulationKey = undefined as Buffer | undefined,
+} = {}) {
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
+  const clock = { ms: 0 }
+  const missingProxy = createMissingProxy({ logger, clock: () => clock.ms })
+  app = await startCollectApp({
+    ...{ sourceMbPerHour: 30, missingProxy, edge: { trustedProxies } },
+    ...(simulationKey && { simulationKey }),
+  })
+  const key = app.publishable({ clientTarget: 'native_ios' })
+  async function send({ from, forwarded, bytes = 0, headers = {} }: Sending) {
+    const { status, json } = await app.send('POST', '/v2/collect/sessions', {
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        ...(forwarded && { 'x-forwarded-for': forwarded }),
+      },
+      payload: JSON.stringify({
+        clientPublicKey: randomBytes(32).toString('base64url'),
+        ...{ sdk: { name: 'test', version: '1', platform: 'ios' }, ignored: 'x'.repeat(bytes) },
+      }),
+      remoteAddress: from,
+    })
+    return { status, message: json.error && 'message' in json.error ? json.error.message : undefined }
+  }
+  const person = (n: number) => `198.51.100.${n % 250}`
+  return { lines, clock, missingProxy, send, person }
+}
+
+describe('a proxy that TRUSTED_PROXIES lacks', () => {
+  test('is named in the log once an hour, to operators and in the refusal', async () => {
+    const { lines, clock, missingProxy, send, person } = await start()
+    const through = (n: number) => send({ from: '10.0.0.5', forwarded: person(n) })
+    for (let n = 0; n < 19; n++) await through(n)
+    expect(missingProxy.warning()).toBeUndefined()
+    await through(19)
+    expect(missingProxy.warning()).toBe(reason('10.0.0.5'))
+    const line = {
+      address: '10.0.0.5',
+      msg: 'TRUSTED_PROXIES lacks a proxy: its clients count as one source',
+    }
+    expect(lines).toEqual([expect.objectContaining({ level: 40, ...line })])
+    for (let n = 0; n < 20; n++) await through(n)
+    expect(lines).toHaveLength(1)
+    clock.ms += hour
+    await through(0)
+    expect(lines).toHaveLength(2)
+    while ((await send({ from: '10.0.0.5', forwarded: person(1), bytes: 200_000 })).status === 200);
+    expect(await send({ from: '10.0.0.5', forwarded: person(1), bytes: 200_000 })).toEqual({
+      status: 429,
+      message: expect.stringContaining('TRUSTED_PROXIES'),
+    })
+    // A person who is refused alone has nothing to do with it.
+    while ((await send({ from: person(3), bytes: 200_000 })).status === 200);
+    expect((await send({ from: person(3), bytes: 200_000 })).message).not.toContain('TRUSTED_PROXIES')
+  })
+
+  test('is found by its address where it forwards nothing, and a public address is not named', async () => {
+    const inside = await start()
+    for (let n = 0; n < 20; n++) await inside.send({ from: '172.17.0.1' })
+    expect(inside.missingProxy.warning()).toBe(reason('172.17.0.1'))
+    await app.close()
+    const outside = await start()
+    for (let n = 0; n < 20; n++) await outside.send({ from: '203.0.113.7', forwarded: outside.person(n) })
+    expect(outside.missingProxy.warning()).toBe(reason('a public address that forwards requests'))
+    expect(JSON.stringify(outside.lines)).not.toContain('203.0.113.7')
+  })
+
+  test('is none where the proxy is trusted, clients come by themselves, or one of many forges headers', async () => {
+    const trusted = await start({ trustedProxies: ['10.0.0.0/8'] })
+    for (let n = 0; n < 60; n++) await trusted.send({ from: '10.0.0.5', forwarded: trusted.person(n) })
+    expect(trusted.missingProxy.warning()).toBeUndefined()
+    await app.close()
+    const direct = await start()
+    for (let n = 0; n < 60; n++) {
+      await direct.send({ from: direct.person(n) })
+      await direct.send({ from: '127.0.0.1' })
+      if (n % 2 === 0) await direct.send({ from: '203.0.113.7', forwarded: '192.0.2.1' })
+    }
+    expect(direct.missingProxy.warning()).toBeUndefined()
+    expect([...trusted.lines, ...direct.lines]).toEqual([])
+  })
+
+  test('is forgotten once the setting of another process, or the proxy, has changed', async () => {
+    const { missingProxy, send, person } = await start()
+    for (let n = 0; n < 20; n++) await send({ from: '10.0.0.5', forwarded: person(n) })
+    expect(missingProxy.warning()).toBe(reason('10.0.0.5'))
+    for (let n = 0; n < 1000; n++) await send({ from: person(n) })
+    expect(missingProxy.warning()).toBeUndefined()
+  })
+})
+
+describe('a simulation', () => {
+  const simulationKey = randomBytes(32)
+  const often = async (send: (sending: Sending) => Promise<{ status: number }>, headers = {}) => {
+    const statuses = []
+    for (let n = 0; n < 8; n++)
+      statuses.push((await send({ from: '127.0.0.1', bytes: 200_000, headers })).status)
+    return new Set(statuses)
+  }
+
+  test('is not one source for the server whose key it has, and for no other', async () => {
+    const { send } = await start({ simulationKey })
+    expect(await often(send, simulationHeaders(simulationKey))).toEqual(new Set([200]))
+    expect(await often(send, simulationHeaders(randomBytes(32)))).toEqual(new Set([200, 429]))
+    await app.close()
+    const without = await start()
+    expect(await often(without.send, simulationHeaders(simulationKey))).toEqual(new Set([200, 429]))
+  })
+})
