@@ -31,6 +31,8 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
     return client
   }
 
+  const scored = (client: CollectClient) => eventually(() => client.requestResult(quiet), patient)
+
   async function metric(name: string, baseUrl = cluster.baseUrls[0]): Promise<number> {
     const text = await (await fetch(`${baseUrl}/metrics`)).text()
     const series = text.split('\n').filter((line) => line.startsWith(name))
@@ -48,6 +50,11 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
   }
 
   it('new sessions are taken, and what expired unread is an error and a count', async () => {
+    // It had read something before it was down.
+    const before = await cluster.serve('scoring')
+    await scored(await open())
+    expect(await before.end('SIGTERM')).toBe(0)
+
     const clients: CollectClient[] = []
     // Until the backlog is too old.
     await eventually(
@@ -60,7 +67,7 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
         ).resolves.toBe(503),
       patient,
     )
-    await Promise.all(clients.map((client) => client.sendBatch(quiet)))
+    await Promise.all(clients.map((client) => eventually(() => client.sendBatch(quiet), patient)))
     await eventually(async () => expect(await lag()).toBeGreaterThan(clients.length), patient)
 
     await expire()
@@ -69,9 +76,8 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
     const first = await eventually(open, patient)
 
     const scoring = await cluster.serve('scoring')
-    await first.sendBatch(quiet)
-    await first.requestResult(quiet)
-    for (let i = 0; i < 10; i++) await (await open()).requestResult(quiet)
+    await scored(first)
+    for (let i = 0; i < 10; i++) await scored(await eventually(open, patient))
     const expired = 'tidegate_consumer_expired_records_total{group="scoring"}'
     const unread = await metric(expired, scoring.baseUrl)
     expect(unread).toBeGreaterThan(clients.length)
