@@ -5,6 +5,7 @@ import { kafkaPlace, operator } from '../support/cluster.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { documentedSteps } from '../support/printed-commands.ts'
 import { startServerProcess } from '../support/server-process.ts'
 
 const { describe, it } = needs('kafka')
@@ -46,7 +47,9 @@ describe('a database that read the embedded log', () => {
     })
     expect(await cli(['migrate'], kafka)).toMatchObject({ code: 1, stdout: expect.stringMatching(refusal) })
     // What was read of the one is more than what is on the other.
-    expect(await cli(['migrate', '--adopt-log'], kafka)).toMatchObject({
+    const [adopt = []] = await documentedSteps('docs/operate/operations.md', 'Another log')
+    expect(adopt).toEqual(['migrate', '--adopt-log'])
+    expect(await cli(adopt, kafka)).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/The log ends at offset 0 of .*, and it was read up to/),
     })

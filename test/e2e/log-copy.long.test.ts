@@ -19,6 +19,7 @@ import { deleteTopics } from '../support/logs.ts'
 import { longAgo } from '../support/long-ago.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { documentedSteps, sectionOf } from '../support/printed-commands.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { fastWebhooks } from '../support/webhook-world.ts'
@@ -82,7 +83,17 @@ describe('an installation that moves to Kafka', () => {
     await database?.drop()
   })
 
-  const copy = (...args: string[]) => operator(moved).cli(['log', 'copy', '--to', 'kafka', ...args])
+  const page = 'docs/operate/operations.md'
+  const heading = 'From the embedded log to Kafka'
+  /** As the docs print it, while servers run or after they were stopped. */
+  async function copy(when: 'running' | 'stopped', ...args: string[]) {
+    const [running = [], stopped = []] = await documentedSteps(page, heading)
+    expect([running, stopped]).toEqual([
+      [...stopped, '--no-bind'],
+      ['log', 'copy', '--to', 'kafka'],
+    ])
+    return operator(moved).cli([...(when === 'running' ? running : stopped), ...args])
+  }
   const visit = (device: number, continuity?: string) =>
     visitAs(device, { baseUrl: server.baseUrl, owner, ...(continuity !== undefined && { continuity }) })
 
@@ -146,6 +157,9 @@ describe('an installation that moves to Kafka', () => {
   }
 
   async function rebuildAll(settings: Record<string, string>): Promise<void> {
+    const [, listed = ''] =
+      /`tidegate rebuild` for each of (.*), with the settings/.exec(await sectionOf(page, heading)) ?? []
+    expect(Array.from(listed.matchAll(/`(\w+)`/g), ([, name]) => name).sort()).toEqual([...names].sort())
     for (const name of names) {
       const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
       expect(code, `rebuild ${name}: ${stdout}${stderr}`).toBe(0)
@@ -171,9 +185,12 @@ describe('an installation that moves to Kafka', () => {
   }, 120_000)
 
   it('is copied ahead while its server runs, and moved only when that is stopped', async () => {
-    expect(await copy()).toMatchObject({ code: 1, stderr: expect.stringMatching(/Servers or commands run/) })
+    expect(await copy('stopped')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Servers or commands run/),
+    })
     expect(await target.endPositions(sessions).catch(() => 'none')).toBe('none')
-    expect(await copy('--no-bind')).toMatchObject({
+    expect(await copy('running')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/still belongs to/),
     })
@@ -198,7 +215,10 @@ describe('an installation that moves to Kafka', () => {
       fetch: (url, init) => fetch(String(url).replace(baseUrl, server.baseUrl), init),
     })
     await underWay.open()
-    expect(await copy()).toMatchObject({ code: 1, stderr: expect.stringMatching(/Servers or commands run/) })
+    expect(await copy('stopped')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Servers or commands run/),
+    })
     await server.end('SIGTERM')
     unscored = await onEmbedded(unscoredIn)
     expect(Math.max(...unscored)).toBeGreaterThan(0)
@@ -251,7 +271,7 @@ describe('an installation that moves to Kafka', () => {
     await killed.result
     expect(await countOf(sessions)).toBeLessThan(repeats)
 
-    const { code, stdout, stderr } = await copy('--json')
+    const { code, stdout, stderr } = await copy('stopped', '--json')
     if (code !== 0) throw new Error(stdout + stderr)
     const report = JSON.parse(stdout)
     expect(report.bound).toBe(true)
@@ -260,7 +280,10 @@ describe('an installation that moves to Kafka', () => {
     )
     for (const { topic, compared } of report.topics)
       expect([topic, compared]).toEqual([topic, rows.find((row) => row.topic === topic)?.count ?? 0])
-    expect(await copy()).toMatchObject({ code: 1, stderr: expect.stringMatching(/belongs to .* already/) })
+    expect(await copy('stopped')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/belongs to .* already/),
+    })
   }, 180_000)
 
   it('has its own offsets of what clients sent, also in decisions to skip', async () => {

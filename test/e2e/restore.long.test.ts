@@ -9,6 +9,7 @@ import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { deleteRecords, deleteTopics } from '../support/logs.ts'
 import { longAgoAt } from '../support/long-ago.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { documentedSteps } from '../support/printed-commands.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
 const collectTopic = 'tidegate.collect.v1'
@@ -92,7 +93,14 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     const erased = await visit(devices.length)
     const erasedVisitor = await seenAs(erased)
     const backup = path.join(folder, 'data-keys')
-    expect(await operator(settings).cli(['data-keys', 'backup', backup])).toMatchObject({ code: 0 })
+    const inDocs = '/backups/data-keys-2026-11-23'
+    const [save = [], putBack] = await documentedSteps('docs/guide/privacy.md', 'Key store', {
+      [inDocs]: backup,
+    })
+    expect(putBack).toEqual(['data-keys', 'restore', backup])
+    const restoreSteps = await documentedSteps('docs/operate/operations.md', 'Restore', { '<file>': backup })
+    expect(restoreSteps).toEqual([putBack, ['restore']])
+    expect(await operator(settings).cli(save)).toMatchObject({ code: 0 })
     const gone = await fetch(
       `${server.baseUrl}/v1/organizations/${owner.organizationId}/visitors/${erasedVisitor}`,
       {
@@ -104,12 +112,13 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     const before = await everything(visits, visitors)
 
     await lose()
-    const keys = await operator(settings).cli(['data-keys', 'restore', backup])
+    const [dataKeys = [], everythingElse = []] = restoreSteps
+    const keys = await operator(settings).cli(dataKeys)
     expect(keys).toMatchObject({ code: 0, stdout: expect.stringMatching(/^(\d+) of \1 keys of /) })
     expect(keys.stdout).toContain('WARNING: the file is older than erasures of 1 sessions')
     // With those that were stored ahead.
     expect(Number.parseInt(keys.stdout, 10)).toBeGreaterThanOrEqual(26)
-    const restored = await operator(settings).cli(['restore'])
+    const restored = await operator(settings).cli(everythingElse)
     expect(restored).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('Scoring knows 25 visitors of 25 sessions.'),

@@ -44,6 +44,11 @@ export const catalogue = {
     isHere: () => hasProgram('tshark') && hasProgram('text2pcap'),
     packages: ['tshark'],
   },
+  shells: {
+    tests: 'commands that the docs print',
+    isHere: () => ['bash', 'zsh', 'jq', 'curl', 'psql', 'pg_dump'].every(hasProgram),
+    packages: ['bash', 'zsh', 'jq', 'curl', 'postgresql-client'],
+  },
   curl: { tests: 'the handshake of curl', isHere: () => hasProgram('curl'), packages: ['curl'] },
   desktop: {
     tests: 'a browser that a mouse drives',

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { cli } from '../support/cli.ts'
+import { type Owner, operator } from '../support/cluster.ts'
+import { codeBlock } from '../support/code-block.ts'
+import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { readAs, visitAs } from '../support/devices.ts'
+import { needs } from '../support/needs.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+
+const { describe, it } = needs('postgresql')
+
+const run = promisify(execFile)
+const block = (label: string) => codeBlock('operate/operations.md', `${label}: sh`)
+
+describe('the database is dumped and restored as the docs say', () => {
+  let folder = ''
+  let postgres: DebianPostgres
+  let server: ServerProcess
+  let owner: Owner
+  let settings: Record<string, string>
+  let url = ''
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-dump-'))
+    postgres = await startDebianPostgres()
+    url = await createOwnDatabase(postgres)
+    settings = { TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'), KAFKA_BROKERS: '' }
+    server = await startServerProcess(['serve'], { ...settings, DATABASE_URL: url })
+    owner = await operator({ ...settings, DATABASE_URL: url }).organization()
+    for (const device of [1, 2, 3]) await visitAs(device, { baseUrl: server.baseUrl, owner })
+  }, 120_000)
+
+  afterAll(async () => {
+    await server?.end('SIGTERM')
+    await postgres?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const sh = (script: string, env: Record<string, string>) =>
+    run('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env: { ...process.env, ...env } })
+
+  async function query<Row extends object>(of: string, text: string): Promise<Row[]> {
+    const client = new pg.Client({ connectionString: of })
+    await client.connect()
+    try {
+      return (await client.query<Row>(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  async function newDatabase(name: string): Promise<string> {
+    await query(postgres.url, `create database ${name} owner tidegate`)
+    return url.replace('/tidegate?', `/${name}?`)
+  }
+
+  const schemaOf = async (of: string) =>
+    (await sh('pg_dump --schema-only "$DATABASE_URL"', { DATABASE_URL: of })).stdout
+
+  async function rowsOf(of: string): Promise<Record<string, number>> {
+    const tables = await query<{ name: string }>(
+      of,
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables
+       where schemaname not in ('pg_catalog', 'information_schema') order by 1`,
+    )
+    const counts: Record<string, number> = {}
+    for (const { name } of tables) {
+      const [row] = await query<{ n: number }>(of, `select count(*)::int as n from ${name}`)
+      counts[name] = row?.n ?? 0
+    }
+    return counts
+  }
+
+  const everything = async () =>
+    Promise.all(
+      [
+        '/v1/sessions?limit=100',
+        '/v1/fingerprints?limit=100',
+        `/v1/organizations/${owner.organizationId}`,
+      ].map((one) => readAs({ baseUrl: server.baseUrl, owner }, one)),
+    )
+
+  const inVault = (of: string) => query(of, 'select gate_session_id from tidegate.gate_vault')
+
+  it('every table and row is there but those of the vault, and servers go on with it', async () => {
+    const before = await everything()
+    await query(url, `insert into tidegate.gate_vault values ('gate_1', 'sealed', 1)`)
+    await server.end('SIGTERM')
+    await sh(await block('dump'), { DATABASE_URL: url })
+    const restored = await newDatabase('restored')
+    await sh(await block('dump-restore'), { DATABASE_URL: restored })
+
+    expect(await schemaOf(restored)).toBe(await schemaOf(url))
+    expect(await rowsOf(restored)).toEqual({ ...(await rowsOf(url)), 'tidegate.gate_vault': 0 })
+    server = await startServerProcess(['serve'], { ...settings, DATABASE_URL: restored })
+    expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
+    expect(await everything()).toEqual(before)
+    await visitAs(4, { baseUrl: server.baseUrl, owner })
+  }, 120_000)
+
+  it('a dump without the table is repaired by the table of an empty database', async () => {
+    const whole = (await block('dump')).replace('--exclude-table-data=', '--exclude-table=')
+    expect(whole).toContain('--exclude-table=tidegate.gate_vault')
+    await sh(whole, { DATABASE_URL: url })
+    const restored = await newDatabase('repaired')
+    await sh(await block('dump-restore'), { DATABASE_URL: restored })
+    await expect(inVault(restored)).rejects.toThrow('does not exist')
+
+    const empty = await newDatabase('empty')
+    expect(await cli(['migrate'], { ...settings, DATABASE_URL: empty })).toMatchObject({ code: 0 })
+    await sh(await block('vault'), { DATABASE_URL: restored, EMPTY_DATABASE_URL: empty })
+    expect(await inVault(restored)).toEqual([])
+    expect(await schemaOf(restored)).toBe(await schemaOf(url))
+  }, 120_000)
+})

@@ -1,0 +1,302 @@
+import { randomBytes } from 'node:crypto'
+import { globSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { encodeAddresses } from '../../infra/ip/data/file.ts'
+import { indexRanges } from '../../infra/ip/data/ranges.ts'
+import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
+import { type Owner, operator } from '../support/cluster.ts'
+import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { readAs, type Visit, visitAs } from '../support/devices.ts'
+import { eventually } from '../support/eventually.ts'
+import { appendForeign } from '../support/foreign-records.ts'
+import { needs } from '../support/needs.ts'
+import { type PrintedCommand, printedCommands } from '../support/printed-commands.ts'
+import { openPrintedShell, type PrintedShell } from '../support/printed-shell.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { root } from '../support/test-projects.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { fastWebhooks } from '../support/webhook-world.ts'
+
+const { describe, it } = needs('postgresql', 'shells')
+
+const docker = 'docker build --file infra/deploy/image/Dockerfile --tag tidegate'
+const compose = 'docker compose --file infra/deploy/compose.yaml'
+
+/** What the pages print and this does not run, each with the reason. */
+const notRun: Record<string, string> = {
+  [`${docker} .`]: 'image.long.test.ts builds the image',
+  [`${docker} --secret id=npmrc,src=HOME/.npmrc --secret id=ca.pem,src=/etc/ssl/certs/company.pem .`]:
+    'needs a registry that wants a password',
+  'docker run --detach --name tidegate --publish 127.0.0.1:8787:8787 --volume tidegate:/data --read-only --cap-drop ALL --stop-timeout 30 tidegate dev':
+    'image.long.test.ts starts a container; other tests run `tidegate dev`',
+  'docker exec tidegate cat /data/credentials.json': 'runs no command of Tidegate',
+  [`${compose} up --build --detach --wait`]: 'image.long.test.ts starts the image',
+  'infra/deploy/make-secrets': 'runs no command of Tidegate',
+  'helm install tidegate infra/deploy/chart --values values.yaml': 'chart.long.test.ts renders the chart',
+  'kubectl create secret generic tidegate': 'needs a cluster',
+  'tidegate data update': 'asks public websites',
+  'tidegate migrate --adopt-log': 'needs Kafka; another-log.long.test.ts runs it',
+  'tidegate log copy --to kafka': 'needs Kafka; log-copy.long.test.ts runs it',
+  'tidegate log copy --to kafka --no-bind': 'needs Kafka; log-copy.long.test.ts runs it',
+  'tidegate org policy <org> --facts on': 'needs Kafka; facts-topic.long.test.ts runs it',
+  'tidegate facts republish --since 2026-11-01T00:00:00Z': 'needs Kafka; facts-topic.long.test.ts runs it',
+  'tidegate serve': 'with settings for the TLS port; handshakes.long.test.ts starts it so',
+}
+
+/** Commands without arguments that run as they are. All others of one or two words are only looked up in the help. */
+const complete = [
+  ...['migrate', 'config check', 'audit', 'org list', 'data status', 'data-keys reseal'],
+  ...['rebuild sessions', 'rebuild scoring'],
+]
+
+const pages = ['README.md', ...globSync('docs/operate/*.md', { cwd: root }).sort()]
+const chart = ['templates/NOTES.txt', 'values.yaml'].map((name) => `infra/deploy/chart/${name}`)
+
+const textOf = (file: string) => readFile(path.join(root, file), 'utf8')
+
+/** Commands of the notes are lines that are set in, and their actions are values of the chart. */
+async function chartCommands(file: string): Promise<PrintedCommand[]> {
+  const text = await textOf(file)
+  const lines = file.endsWith('.txt') ? (text.match(/^ {2}kubectl .*$/gm) ?? []) : []
+  const filled = lines.map((line) =>
+    line.replace('{{ .Release.Namespace }}', 'x').replace('{{ $name }}', 'x'),
+  )
+  return [...filled.map((script) => ({ script: script.trim(), isBlock: false })), ...printedCommands(text)]
+}
+
+describe('the commands that the docs, the chart and the README print', () => {
+  let folder = ''
+  let postgres: DebianPostgres
+  let server: ServerProcess
+  let receiver: WebhookReceiver
+  let owner: Owner
+  let settings: Record<string, string>
+  let shell: PrintedShell
+  /** In this order, so that the longer form comes first. */
+  let values: [printed: string, value: string][] = []
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-printed-'))
+    postgres = await startDebianPostgres()
+    const url = await createOwnDatabase(postgres)
+    await query(url.replace('//tidegate:', '//postgres:'), [
+      `create role serving login password 'secret'`,
+      `create role analyst login password 'secret'`,
+    ])
+    settings = {
+      ...fastWebhooks,
+      DATABASE_URL: url,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      KAFKA_BROKERS: '',
+      AGENT_LOOKUPS: 'off',
+    }
+    server = await startServerProcess(['serve'], settings)
+    receiver = await startWebhookReceiver()
+    owner = await operator(settings).organization()
+    await operator(settings).operate('org', 'enable', owner.slug, 'ip_rotation')
+    const endpointId = await createEndpoint()
+    const visits: Visit[] = []
+    for (const device of [1, 2, 3]) visits.push(await visitAs(device, { baseUrl: server.baseUrl, owner }))
+    const [{ sessionId } = { sessionId: '' }] = visits
+    await fillFolder(sessionId)
+    const { serviceId, gateSessionId } = await openSignup(endpointId)
+    const key = await operator(settings).operate<{ id: string }>(
+      'keys',
+      'create',
+      owner.slug,
+      '--name',
+      'Old',
+      '--origins',
+      'https://shop.example',
+    )
+    values = [
+      ['http://127.0.0.1:8787', server.baseUrl],
+      ['https://tidegate.example', server.baseUrl],
+      ['pk_live_...', owner.publishable.key],
+      ['postgres://owner@...', `'${url}'`],
+      [
+        '# make the request',
+        `until grep -q read.sessions .tidegate/postgres/server.log; do curl -s -H "Authorization: Bearer $SECRET_KEY" "${server.baseUrl}/v1/sessions?limit=5" > /dev/null; done`,
+      ],
+      ['--analysts <role>', '--analysts analyst'],
+      ['--roles <role>', '--roles api'],
+      ['[--secret n] [--publishable n]', '--secret 600 --publishable 3000'],
+      ['[--add domain [--name "Acme"]] [--remove domain]', '--add bots.example --name "Acme"'],
+      ['[<org>] [--endpoint we_...] [--limit n]', `<org> --endpoint we_... --limit 10`],
+      ['tidegate ... --', 'tidegate webhooks dead-letters --'],
+      ['evt_... [--endpoint we_...]', `${await newestEvent()} --endpoint we_...`],
+      ['<gacct_... or gate_...>', gateSessionId],
+      ['<service>', serviceId],
+      ['<topic>', 'tidegate.organizations.v1'],
+      ['<name>', 'sessions'],
+      ['<file>', './data-keys'],
+      ['<key>', key.id],
+      ['<org>', owner.slug],
+      ['we_...', endpointId],
+      ['org_...', owner.organizationId],
+      ['sid_...', sessionId],
+      ['--sessions 5000', '--sessions 5'],
+      ['--rate N', '--rate 5 --sessions 5'],
+      ['--rate 5 --base-url', '--rate 5 --sessions 5 --base-url'],
+    ]
+    shell = await openPrintedShell({
+      folder,
+      env: {
+        ...settings,
+        SECRET_KEY: owner.secret.key,
+        SESSION_ID: sessionId,
+        SID: sessionId,
+        DB: superuserUrl(),
+      },
+      notRun: Object.keys(notRun)
+        .filter((command) => command.startsWith('tidegate '))
+        .map((command) => command.slice('tidegate '.length)),
+    })
+    await shell.bash('tidegate data-keys backup ./data-keys')
+  }, 180_000)
+
+  afterAll(async () => {
+    await server?.end('SIGTERM')
+    await receiver?.close()
+    await postgres?.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const superuserUrl = () => (settings.DATABASE_URL ?? '').replace('//tidegate:', '//postgres:')
+
+  const post = (to: string, body: object) =>
+    readAs({ baseUrl: server.baseUrl, owner }, to, { method: 'POST', body: JSON.stringify(body) })
+
+  async function createEndpoint(): Promise<string> {
+    const event_types = ['session.fingerprint.calculated', 'gate.session.approved']
+    const body = { name: 'Receiver', url: receiver.url('/'), event_types }
+    const created = await post(`/v1/organizations/${owner.organizationId}/webhooks/endpoints`, body)
+    return (created as { id: string }).id
+  }
+
+  async function openSignup(webhook_endpoint_id: string) {
+    const serviceId = `acme-${randomBytes(4).toString('hex')}`
+    await post('/v1/gate/services', {
+      ...{ id: serviceId, name: 'Acme', description: 'Mail for agents.', website: 'https://acme.example' },
+      ...{ webhook_endpoint_id, discoverable: true, dashboard_login_url: 'https://acme.example/auth/gate' },
+      env_vars: [
+        { name: 'API key', key: `ACME_${randomBytes(4).toString('hex').toUpperCase()}`, secret: true },
+      ],
+    })
+    const { delivery } = generateDeliveryKeys()
+    const session = await post('/v1/gate/sessions', {
+      service_id: serviceId,
+      account_name: 'Robin',
+      delivery,
+    })
+    return { serviceId, gateSessionId: (session as { id: string }).id }
+  }
+
+  const newestEvent = () =>
+    eventually(async () => {
+      const events = await readAs(
+        { baseUrl: server.baseUrl, owner },
+        `/v1/organizations/${owner.organizationId}/events`,
+      )
+      const [event] = events as { id: string }[]
+      if (!event) throw new Error('no event')
+      return event.id
+    })
+
+  /** What the commands read of the folder they run in. */
+  async function fillFolder(sessionId: string): Promise<void> {
+    const data = path.join(folder, '.tidegate')
+    await mkdir(path.join(data, 'postgres'), { recursive: true })
+    const ofEnvironment = { publishable_key: owner.publishable.key, secret_key: owner.secret.key }
+    const credentials = {
+      base_url: server.baseUrl,
+      organization_id: owner.organizationId,
+      live: ofEnvironment,
+      test: ofEnvironment,
+    }
+    await writeFile(path.join(data, 'credentials.json'), JSON.stringify(credentials, null, 2))
+    await writeFile(path.join(data, 'database-url'), superuserUrl())
+    await symlink(path.join(path.dirname(postgres.ca), 'log'), path.join(data, 'postgres/server.log'))
+    await mkdir(path.join(folder, 'files'))
+    const starts = [0x08080000, 0x08080200, 0x08080400]
+    const ranges = (name: string) => ({
+      ipv4: starts.map((start) => ({ start, end: start + 255, name })),
+      ipv6: [],
+    })
+    await writeFile(
+      path.join(data, 'addresses.bin'),
+      encodeAddresses({
+        head: {
+          format: 'tidegate addresses 1',
+          made: '2026-11-01',
+          sources: [{ name: 'before', subject: 'country', licence: 'none', date: '2026-11-01' }],
+        },
+        country: indexRanges(ranges('DE')),
+        network: indexRanges(ranges('64500 Before')),
+        labels: indexRanges(ranges('tor Tor')),
+      }),
+    )
+    await writeFile(path.join(folder, 'files/tor.txt'), '8.8.0.0/24\n8.8.2.0/24\n8.8.4.0/24\n')
+    await mkdir(path.join(folder, 'infra/deploy'), { recursive: true })
+    const noted = '#!/bin/sh\necho infra/deploy/make-secrets >> "$PRINTED_FOLDER/skipped"\n'
+    await writeFile(path.join(folder, 'infra/deploy/make-secrets'), noted, { mode: 0o755 })
+    expect(sessionId).toMatch(/^sid_/)
+  }
+
+  /** The record that a command is to skip is there from just before it. */
+  async function withForeignRecord(script: string): Promise<string> {
+    const printed = 'tidegate.sessions.v1 3 1742'
+    if (!script.includes(printed)) return script
+    const record = { topic: 'tidegate.sessions.v1', key: 'x', value: Buffer.from('not ours'), headers: {} }
+    const [at] = await appendForeign({ settings }, [record])
+    return script.replace(printed, `${at?.topic} ${at?.partition} ${at?.offset}`)
+  }
+
+  const isName = (script: string) => /^tidegate( [a-z][a-z-]*){1,2}$/.test(script)
+
+  async function runBoth({ script: printed, isBlock }: PrintedCommand): Promise<void> {
+    let script = printed
+    if (isName(printed) && !complete.includes(printed.slice('tidegate '.length))) script += ' --help'
+    if (!(`tidegate ${printed}` in notRun) && !(printed in notRun))
+      for (const [text, value] of values) script = script.replaceAll(text, value)
+    script = await withForeignRecord(script)
+    // A block leaves files and keys behind that the second run must not find.
+    await shell.bash(script)
+    await shell.zsh(isBlock ? `setopt clobber\n${script}` : script)
+  }
+
+  async function runAll(commands: PrintedCommand[]): Promise<void> {
+    const seen = new Set<string>()
+    const failed: string[] = []
+    for (const command of commands) {
+      if (seen.has(command.script)) continue
+      seen.add(command.script)
+      await runBoth(command).catch((error: Error) => failed.push(error.message))
+    }
+    expect(failed).toEqual([])
+  }
+
+  it.each(pages)(
+    'of %s run in bash and zsh',
+    async (page) => runAll(printedCommands(await textOf(page))),
+    600_000,
+  )
+
+  it.each(chart)('of %s run in bash and zsh', async (file) => runAll(await chartCommands(file)), 120_000)
+
+  it('are all run, but for those with a reason', async () => {
+    const skipped = new Set((await shell.skipped()).map((line) => line.replaceAll(folder, 'HOME')))
+    expect([...skipped].sort()).toEqual(Object.keys(notRun).sort())
+  })
+})
+
+async function query(url: string, statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  for (const statement of statements) await client.query(statement)
+  await client.end()
+}
