@@ -76,7 +76,8 @@ export function createReadShares({ clock, connections }: { clock: Clock; connect
       const { organizationId, environment } = principal
       const query = `${organizationId} ${environment} ${method} ${url}`
       const leftMs = (refusedUntil.get(query) ?? 0) - clock()
-      if (leftMs > 0) throw tookTooLong(new Error('the same query timed out before'), Math.ceil(leftMs / 1000))
+      if (leftMs > 0)
+        throw tookTooLong(new Error('the same query timed out before'), Math.ceil(leftMs / 1000))
       await turnOf(organizationId)
       try {
         return await work()

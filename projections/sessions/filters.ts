@@ -85,7 +85,8 @@ export const needsRows = (filters: SessionFilters): boolean =>
 
 /** How much longer a row takes, because of each label that is looked for in it. */
 export const signalWeight = (filters: SessionFilters): number =>
-  1 + [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])]).length / 5
+  1 +
+  [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])]).length / 5
 
 const personFields = ['visitor_id', 'client_user_id'] as const
 

@@ -82,7 +82,10 @@ export const aggregatesSchema = z
   .meta({ id: 'SessionAggregates' })
 
 /** `GET /v1/sessions/aggregates`. */
-export function aggregatesRoute(app: FastifyInstance, { pool, readShares, auth, clock }: ReadbackOptions): void {
+export function aggregatesRoute(
+  app: FastifyInstance,
+  { pool, readShares, auth, clock }: ReadbackOptions,
+): void {
   endpoint(app, {
     shares: readShares,
     route: 'GET /v1/sessions/aggregates',

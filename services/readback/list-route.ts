@@ -31,7 +31,10 @@ const listMeta = meta
 export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listMeta })
 
 /** `GET /v1/sessions`. */
-export function sessionsRoute(app: FastifyInstance, { pool, readShares, auth, keyring, clock }: ReadbackOptions): void {
+export function sessionsRoute(
+  app: FastifyInstance,
+  { pool, readShares, auth, keyring, clock }: ReadbackOptions,
+): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
     shares: readShares,

@@ -39,7 +39,10 @@ export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): v
   getRoute(app, options)
 }
 
-function listRoute(app: FastifyInstance, { readPool, readShares: shares, auth, clock }: EventRouteOptions): void {
+function listRoute(
+  app: FastifyInstance,
+  { readPool, readShares: shares, auth, clock }: EventRouteOptions,
+): void {
   endpoint(app, {
     shares,
     route: `GET ${path}`,
@@ -68,7 +71,10 @@ function listRoute(app: FastifyInstance, { readPool, readShares: shares, auth, c
   })
 }
 
-function getRoute(app: FastifyInstance, { readPool, readShares: shares, auth, clock }: EventRouteOptions): void {
+function getRoute(
+  app: FastifyInstance,
+  { readPool, readShares: shares, auth, clock }: EventRouteOptions,
+): void {
   endpoint(app, {
     shares,
     route: `GET ${path}/:eventId`,
