@@ -74,7 +74,7 @@ fi
 case " $* " in
   ' learn '* | *' --follow ')
     ${program} "$@" > "$record" &
-    until [ -s "$record" ]; do kill -0 $! || exit 1; done
+    until [ -s "$record" ]; do kill -0 $! || exit 1; sleep 0.1; done
     kill -INT $!
     wait $! ;;
   *) ${program} "$@" > "$record" ;;
