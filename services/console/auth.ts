@@ -25,11 +25,11 @@ export interface ConsoleAuthOptions extends ConsoleDeps {
   publicUrl: string
   charges: Charges
   missingProxy?: Pick<MissingProxy, 'warning'>
-  lookups: Lookups
+  lookups: SessionLookups
 }
 
 /** Bounds on what requests without a session cost the database. */
-export interface Lookups {
+export interface SessionLookups {
   /** Log-ins of a source. */
   logins: Budget
   /** Look-ups that found no session: of a source, or of an issued token. */
@@ -42,7 +42,7 @@ export interface Lookups {
 // Far fewer than there are connections, and each takes a millisecond.
 const lookupsAtOnce = { max: 4, timeoutMs: 5000 }
 
-export const createLookups = ({ clock }: Pick<ConsoleDeps, 'clock'>): Lookups => ({
+export const createLookups = ({ clock }: Pick<ConsoleDeps, 'clock'>): SessionLookups => ({
   logins: createBudget({ clock, perSecond: 1, burst: 60 }),
   failures: createBudget({ clock }),
   issued: createConcurrencyLimit(lookupsAtOnce),
