@@ -14,7 +14,7 @@ import { readAs, visitAs } from '../support/devices.ts'
 import { needs } from '../support/needs.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
-const { describe, it } = needs('postgresql')
+const { describe, it } = needs('postgresql', 'shells')
 
 const run = promisify(execFile)
 const block = (label: string) => codeBlock('operate/operations.md', `${label}: sh`)
@@ -43,8 +43,9 @@ describe('the database is dumped and restored as the docs say', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
+  let shell = 'bash'
   const sh = (script: string, env: Record<string, string>) =>
-    run('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env: { ...process.env, ...env } })
+    run(shell, ['-euo', 'pipefail', '-c', script], { cwd: folder, env: { ...process.env, ...env } })
 
   async function query<Row extends object>(of: string, text: string): Promise<Row[]> {
     const client = new pg.Client({ connectionString: of })
@@ -106,6 +107,7 @@ describe('the database is dumped and restored as the docs say', () => {
   }, 120_000)
 
   it('a dump without the table is repaired by the table of an empty database', async () => {
+    shell = 'zsh'
     const whole = (await block('dump')).replace('--exclude-table-data=', '--exclude-table=')
     expect(whole).toContain('--exclude-table=tidegate.gate_vault')
     await sh(whole, { DATABASE_URL: url })

@@ -72,11 +72,12 @@ if [ "$PRINTED_SHELL" = zsh ]; then
   exec cat "$record"
 fi
 case " $* " in
+  *' --help ') ${program} "$@" > "$record" ;;
   ' learn '* | *' --follow ')
     ${program} "$@" > "$record" &
     until [ -s "$record" ]; do kill -0 $! || exit 1; sleep 0.1; done
     kill -INT $!
-    wait $! ;;
+    wait $! || [ $? = 130 ] ;;
   *) ${program} "$@" > "$record" ;;
 esac
 code=$?
