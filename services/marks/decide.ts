@@ -29,11 +29,15 @@ export interface MarkState {
   sessions: string[]
   /** Those that have the mark already, since a repetition finds what the log took of the first attempt. */
   marked: Pick<StoredMark, 'session_id' | 'marked_at'>[]
+  /** An earlier mark says the same of the same sessions, and is the newest of each. */
+  isRepeated: boolean
 }
 
 /** 422 where a session is unknown, or where there are too many; then nothing is marked. */
-export function decideMark({ sessions, marked }: MarkState, command: MarkSessions): DecidedEvent[] {
+export function decideMark(state: MarkState, command: MarkSessions): DecidedEvent[] {
+  const { sessions, marked, isRepeated } = state
   refuseUnfit(sessions, command.named)
+  if (isRepeated) return []
   const { markId: mark_id, label, reason, now } = command
   const marked_at = marked[0]?.marked_at ?? now
   const before = new Set(marked.map(({ session_id }) => session_id))

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { unavailable } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
@@ -6,12 +6,13 @@ import { pathId, single } from '../../infra/http/schemas.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import { isId } from '../../infra/ids.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
-import { markSessions, unmarkSessions } from './commands.ts'
+import { markSessions, unitsOf, unmarkSessions } from './commands.ts'
 import { maxMarked, noSuchMark } from './decide.ts'
 import { markBody, markJson, markSchema, namedIn } from './schemas.ts'
 
 const tag = 'Sessions'
-const marks = 'Requires the `sessions:mark` secret-key scope.'
+const marks =
+  'Requires the `sessions:mark` secret-key scope. Costs one unit for each 100 sessions or part of it.'
 
 /** `POST /v1/marks` and `DELETE /v1/marks/{markId}`. */
 export function markRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
@@ -27,14 +28,15 @@ function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     operationId: 'markSessions',
     tag,
     summary: 'Say what sessions really were',
-    description: `${marks} The newest mark of a session counts. At most ${maxMarked} sessions at once; where there are more, or one is unknown, nothing is marked.`,
+    description: `${marks} The newest mark of a session counts. At most ${maxMarked} sessions at once; where there are more, or one is unknown, nothing is marked. Repeating a mark writes nothing, and answers the mark that the sessions have.`,
     body: markBody,
     answers: { 201: single(markSchema) },
     run(request, { reply, answer }) {
       const scope = auth.scope(request)
       const { label, reason = null, ...named } = request.body
       return idempotency.run({ request, reply }, async (command) => {
-        const deps = { ...commandDeps(options, request, command), pool }
+        const charge = chargeSessions(options, request, reply)
+        const deps = { ...commandDeps(options, request, command), pool, charge }
         const rows = await markSessions(deps, { scope, label, reason, named: namedIn(named) })
         return answer({ data: markData(rows) })
       })
@@ -55,14 +57,20 @@ function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     noBody: 'session_mark_delete',
     answers: { 200: single(markSchema) },
     errors: [404],
-    async run(request) {
+    async run(request, { reply }) {
       const { markId } = request.params
       if (!isId('mrk', markId)) throw noSuchMark()
       const scope = auth.scope(request)
-      return { data: markData(await unmarkSessions(commandDeps(options, request), { scope, markId })) }
+      const deps = { ...commandDeps(options, request), charge: chargeSessions(options, request, reply) }
+      return { data: markData(await unmarkSessions(deps, { scope, markId })) }
     },
   })
 }
+
+const chargeSessions =
+  ({ auth }: CommandRouteOptions, request: FastifyRequest, reply: FastifyReply) =>
+  (sessions: number) =>
+    auth.charge(request, { reply, cost: unitsOf(sessions) })
 
 function markData(rows: StoredMark[]): z.output<typeof markSchema> {
   const [first] = rows

@@ -8,7 +8,7 @@ const sessions = ['sid_1', 'sid_2', 'sid_3']
 
 function mark(named: Person, state: Partial<MarkState> = {}) {
   const command = { scope, markId: 'mrk_1', label: 'bot' as const, reason: 'charged_back', named, now: 5 }
-  return decideMark({ sessions, marked: [], ...state }, command)
+  return decideMark({ sessions, marked: [], isRepeated: false, ...state }, command)
 }
 
 function refusal(work: () => unknown): object {
