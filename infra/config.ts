@@ -18,7 +18,7 @@ const list = z
   .default([])
 
 /** `max` is by default the longest wait of Node's timers in milliseconds: a longer one ends at once. */
-export const wholeNumber = (min: number, max = 2_147_483_647) =>
+export const integer = (min: number, max = 2_147_483_647) =>
   z
     .string()
     .trim()
@@ -30,14 +30,14 @@ export const wholeNumber = (min: number, max = 2_147_483_647) =>
 export const oneOf = <const Word extends string>(...words: Word[]) =>
   z.enum(words, { error: `must be ${words.join(' or ')}` })
 
-const port = wholeNumber(1, 65535)
+const port = integer(1, 65535)
 
 const host = z.string().refine((text) => isIP(text) > 0 || /^(?=.*[a-z_])[\w-]+(\.[\w-]+)*\.?$/i.test(text), {
   error: 'must be an IP address or a host name',
 })
 
 /** Only a secret may have credentials. `fetch` refuses them. */
-export const httpUrl = ({ hasCredentials = false } = {}) =>
+export const webUrl = ({ hasCredentials = false } = {}) =>
   z.string().refine((text) => isHttpUrl(text, hasCredentials), {
     error: `must start with http:// or https://${hasCredentials ? '' : ' and have no credentials'}`,
   })
@@ -118,10 +118,10 @@ const listFile = z
     return { category, file: text.slice(category.length + 1) }
   })
 
-const retentionDays = wholeNumber(2, 36_500)
+const retentionDays = integer(2, 36_500)
 
 const settings = z.object({
-  PORT: wholeNumber(0, 65535).default(8787),
+  PORT: integer(0, 65535).default(8787),
   HOST: host.default('127.0.0.1'),
   /** Not set = /metrics is on PORT. */
   METRICS_PORT: port.optional(),
@@ -139,11 +139,11 @@ const settings = z.object({
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: databaseUrl.optional(),
   /** The limit of one process. Not set = by its roles (services/server/connections.ts). */
-  DATABASE_MAX_CONNECTIONS: wholeNumber(1, 1000).optional(),
+  DATABASE_MAX_CONNECTIONS: integer(1, 1000).optional(),
   /** Set = Kafka is the log instead of Postgres. */
   KAFKA_BROKERS: list.pipe(z.array(broker)),
   /** A start waits for so long for a log that does not answer yet. */
-  LOG_WAIT_MS: wholeNumber(0, 3_600_000).default(60_000),
+  LOG_WAIT_MS: integer(0, 3_600_000).default(60_000),
   KAFKA_TOPIC_PREFIX: z
     .string()
     .regex(/^[a-zA-Z0-9._-]{0,150}$/, { error: 'must be up to 150 letters, digits and ._-' })
@@ -155,7 +155,7 @@ const settings = z.object({
   KAFKA_SASL_MECHANISM: oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER').optional(),
   KAFKA_SASL_USERNAME: optionalText,
   KAFKA_SASL_PASSWORD: optionalText,
-  KAFKA_SASL_OAUTH_TOKEN_URL: httpUrl().optional(),
+  KAFKA_SASL_OAUTH_TOKEN_URL: webUrl().optional(),
   KAFKA_SASL_OAUTH_SCOPE: optionalText,
   /** -1 = the brokers' own. */
   KAFKA_REPLICATION_FACTOR: z
@@ -163,19 +163,19 @@ const settings = z.object({
     .regex(/^(-1|[1-9]|1[0-5])$/, { error: 'must be -1 or 1–15' })
     .transform(Number)
     .default(-1),
-  KAFKA_MIN_INSYNC_REPLICAS: wholeNumber(1, 15).optional(),
+  KAFKA_MIN_INSYNC_REPLICAS: integer(1, 15).optional(),
   KAFKA_COMPRESSION_TYPE: oneOf('none', 'gzip', 'zstd').default('none'),
-  SCHEMA_REGISTRY_URL: httpUrl({ hasCredentials: true }).optional(),
-  TOPIC_PARTITIONS: wholeNumber(1, 1000).default(12),
-  COLLECT_RETENTION_DAYS: wholeNumber(1, 36_500).default(7),
+  SCHEMA_REGISTRY_URL: webUrl({ hasCredentials: true }).optional(),
+  TOPIC_PARTITIONS: integer(1, 1000).default(12),
+  COLLECT_RETENTION_DAYS: integer(1, 36_500).default(7),
   /** What is deleted of tidegate.facts.v1 is on no broker's disk after so long. */
-  FACTS_GONE_WITHIN_MS: wholeNumber(8000).default(48 * 60 * 60 * 1000),
+  FACTS_GONE_WITHIN_MS: integer(8000).default(48 * 60 * 60 * 1000),
   // For organizations without days of their own; not set = for ever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
-  DECISION_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
+  DECISION_RETENTION_DAYS: integer(1, 36_500).optional(),
   VISITOR_RETENTION_DAYS: retentionDays.optional(),
   GATE_RETENTION_DAYS: retentionDays.default(30),
-  WEBHOOK_RETENTION_DAYS: wholeNumber(7, 30).optional(),
+  WEBHOOK_RETENTION_DAYS: integer(7, 30).optional(),
   /** Not set = made once and kept in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,
   TIDEGATE_MASTER_KEYS_COMMAND: words.optional(),
@@ -186,7 +186,7 @@ const settings = z.object({
   /** More addresses under which clients know this installation, as paths of customers' own sites. */
   FIRST_PARTY_URLS: list.pipe(z.array(publicUrl).max(19, { error: 'must be up to 19 URLs' })),
   /** From the creation of an agent's signature to its end. */
-  SIGNATURE_MAX_SECONDS: wholeNumber(60, 86_400).default(3600),
+  SIGNATURE_MAX_SECONDS: integer(60, 86_400).default(3600),
   /** Keys of agents and host names of addresses are fetched from the internet. */
   AGENT_LOOKUPS: oneOf('on', 'off').default('on'),
   /** Set = attestations of these apps are verified. It has keys of the Play Console. */
@@ -196,19 +196,19 @@ const settings = z.object({
   ANONYMOUS_MMDB: optionalText,
   /** Lists of addresses with a bad reputation, each with its category. */
   REPUTATION_LISTS: list.pipe(z.array(listFile).max(20, { error: 'must be up to 20 lists' })),
-  BATCH_INTERVAL_MS: wholeNumber(100).default(2000),
-  COLLECT_MAX_BACKLOG_MS: wholeNumber(100).default(750),
-  COLLECT_MAX_IN_FLIGHT: wholeNumber(2).default(1000),
-  COLLECT_SOURCE_MB_PER_HOUR: wholeNumber(10).default(900),
-  COLLECT_ORGANIZATION_MB_PER_HOUR: wholeNumber(10).optional(),
-  HAND_OFF_TIMEOUT_MS: wholeNumber(100, 60_000).default(2000),
+  BATCH_INTERVAL_MS: integer(100).default(2000),
+  COLLECT_MAX_BACKLOG_MS: integer(100).default(750),
+  COLLECT_MAX_IN_FLIGHT: integer(2).default(1000),
+  COLLECT_SOURCE_MB_PER_HOUR: integer(10).default(900),
+  COLLECT_ORGANIZATION_MB_PER_HOUR: integer(10).optional(),
+  HAND_OFF_TIMEOUT_MS: integer(100, 60_000).default(2000),
   /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
-  RATE_LIMIT_SECRET: wholeNumber(10).default(600),
-  RATE_LIMIT_PUBLISHABLE: wholeNumber(1).default(3000),
+  RATE_LIMIT_SECRET: integer(10).default(600),
+  RATE_LIMIT_PUBLISHABLE: integer(1).default(3000),
   /** Requests of an organization that are scored in 60 seconds. One call has up to 50. */
-  RATE_LIMIT_REQUESTS: wholeNumber(50).default(12_000),
+  RATE_LIMIT_REQUESTS: integer(50).default(12_000),
   /** Units in 60 seconds of each console session. Its overview takes about 80. */
-  RATE_LIMIT_CONSOLE: wholeNumber(100).default(600),
+  RATE_LIMIT_CONSOLE: integer(100).default(600),
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
     error: 'must be CIDRs such as 10.0.0.0/8',
   }),
@@ -221,11 +221,11 @@ const settings = z.object({
     })
     .transform((text) => text.split(',').map(Number)),
   /** From the look-up of the receiver's address to the last byte of its answer. */
-  WEBHOOK_TIMEOUT_MS: wholeNumber(100, 60_000).default(15_000),
+  WEBHOOK_TIMEOUT_MS: integer(100, 60_000).default(15_000),
   /** A delivery of a killed process is left alone for so long. With a look, another has it within ten seconds. */
-  WEBHOOK_LEASE_MS: wholeNumber(1000).default(6000),
+  WEBHOOK_LEASE_MS: integer(1000).default(6000),
   /** A stopping server still answers for so long. Clients learn meanwhile that it stops. */
-  DRAIN_MS: wholeNumber(0, 60_000).default(1000),
+  DRAIN_MS: integer(0, 60_000).default(1000),
   // Standard names and their defaults. What may stand in them is checked where it is used (otlp/settings.ts): an
   // installation sets them for all its programs.
   OTEL_SDK_DISABLED: z.string().default('false'),

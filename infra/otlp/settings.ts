@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type Config, httpUrl, InvalidSettings, oneOf, settingProblems, wholeNumber } from '../config.ts'
+import { type Config, InvalidSettings, integer, oneOf, settingProblems, webUrl } from '../config.ts'
 
-const address = httpUrl({ hasCredentials: true }).optional()
+const address = webUrl({ hasCredentials: true }).optional()
 const exporter = oneOf('otlp', 'none')
 
 const samplers = [
@@ -26,7 +26,7 @@ const used = z.object({
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
   OTEL_TRACES_EXPORTER: exporter,
   OTEL_METRICS_EXPORTER: exporter,
-  OTEL_METRIC_EXPORT_INTERVAL: wholeNumber(100),
+  OTEL_METRIC_EXPORT_INTERVAL: integer(100),
   OTEL_TRACES_SAMPLER: oneOf(...samplers),
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number('must be 0–1').min(0, 'must be 0–1').max(1, 'must be 0–1'),
   OTEL_PROPAGATORS: z.array(z.string()),

@@ -156,13 +156,24 @@ describe('other master keys than those of the installation', () => {
   const wrong = randomBytes(32).toString('base64')
   let database: TestDatabase
   let env: Record<string, string>
+  let folder: string
   beforeAll(async () => {
     database = await createTestDatabase()
-    env = { ...settings, DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong, LOG_LEVEL: '' }
+    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
+    env = {
+      DATA_DIR: folder,
+      ...settings,
+      DATABASE_URL: database.url,
+      TIDEGATE_MASTER_KEYS: wrong,
+      LOG_LEVEL: '',
+    }
     const first = await startServerProcess(['serve'], { ...env, TIDEGATE_MASTER_KEYS: right })
     await first.end('SIGTERM')
   })
-  afterAll(() => database.drop())
+  afterAll(async () => {
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
 
   it('stop serve with one line that says what to do', async () => {
     const given = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong }
