@@ -23,11 +23,11 @@ const claimSchema = z.object({
 })
 
 type ClaimData = z.infer<typeof claimSchema>
-export type Claim = ClaimData & { offset: number; time: number }
+export type LogClaim = ClaimData & { offset: number; time: number }
 
 /** Returns the claim that holds: the first one, its renewals, and what took it over on purpose. */
-export function holderOf(claims: Claim[]): Claim | undefined {
-  return claims.reduce<Claim | undefined>((holder, claim) => {
+export function holderOf(claims: LogClaim[]): LogClaim | undefined {
+  return claims.reduce<LogClaim | undefined>((holder, claim) => {
     const isHeld = holder !== undefined && holder.database_id !== claim.database_id && !claim.take_over
     return isHeld ? holder : claim
   }, undefined)
@@ -35,7 +35,7 @@ export function holderOf(claims: Claim[]): Claim | undefined {
 
 /** The log is in use with another database. */
 export class LogClaimed extends WrongLog {
-  constructor({ host, database, database_id, installation_id, time }: Claim) {
+  constructor({ host, database, database_id, installation_id, time }: LogClaim) {
     super(
       `The log belongs to another database: "${database}" (${database_id}, installation ${installation_id}), claimed by ` +
         `server ${host} at ${new Date(time).toISOString()}. Set KAFKA_TOPIC_PREFIX to a prefix of your own. To move the ` +
@@ -67,9 +67,9 @@ export async function claimLog({ pool, log, host, takeOver }: ClaimOptions): Pro
   if (!identity) throw new Error('the database is not bound to a log')
   const endOf = async () => (await log.endPositions(topic))[0]?.offset ?? 0
 
-  async function findForeignClaim(): Promise<Claim | undefined> {
+  async function findForeignClaim(): Promise<LogClaim | undefined> {
     const from = Math.max(0, (await endOf()) - recordsRead)
-    const claims: Claim[] = []
+    const claims: LogClaim[] = []
     await readTopicToEnd({
       ...{ log, topic, from: () => from },
       handle(batches) {

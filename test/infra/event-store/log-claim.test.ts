@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { type Claim, holderOf } from '../../../infra/event-store/log-claim.ts'
+import { holderOf, type LogClaim } from '../../../infra/event-store/log-claim.ts'
 
 let offset = 0
-const claim = (database_id: string, take_over = false): Claim => ({
+const claim = (database_id: string, take_over = false): LogClaim => ({
   ...{ installation_id: `installation of ${database_id}`, database_id, database: 'tidegate' },
   ...{ host: 'server-1', take_over, offset: offset++, time: 0 },
 })
 
-const holder = (...claims: Claim[]) => holderOf(claims)?.database_id
+const holder = (...claims: LogClaim[]) => holderOf(claims)?.database_id
 
 describe('the holder of a log', () => {
   it('is nobody without claims', () => {
