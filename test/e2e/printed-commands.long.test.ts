@@ -208,27 +208,34 @@ describe('the commands that the docs, the chart and the README print', () => {
     return { serviceId, gateSessionId: id }
   }
 
+  /** One that the receiver was sent. */
   const newestEvent = () =>
     eventually(async () => {
-      const events = await readAs(
-        { baseUrl: server.baseUrl, owner },
-        `/v1/organizations/${owner.organizationId}/events`,
-      )
-      const [event] = events as { id: string }[]
-      if (!event) throw new Error('no event')
-      return event.id
+      const [sent] = receiver.requests
+      if (!sent) throw new Error('no webhook came')
+      return String(sent.headers['webhook-id'])
     })
 
   /** What the commands read of the folder they run in. */
   async function fillFolder(sessionId: string): Promise<void> {
     const data = path.join(folder, '.tidegate')
     await mkdir(path.join(data, 'postgres'), { recursive: true })
-    const ofEnvironment = { publishable_key: owner.publishable.key, secret_key: owner.secret.key }
+    const keyOf = async (target: string) =>
+      (
+        await operator(settings).operate<{ revealed_key: string }>(
+          ...['keys', 'create', owner.slug, '--name', target, '--client-target', target],
+        )
+      ).revealed_key
+    const ofEnvironment = {
+      publishable_key: owner.publishable.key,
+      ios_publishable_key: await keyOf('native-ios'),
+      android_publishable_key: await keyOf('native-android'),
+    }
     const credentials = {
       base_url: server.baseUrl,
       organization_id: owner.organizationId,
-      live: ofEnvironment,
-      test: ofEnvironment,
+      live: { ...ofEnvironment, secret_key: owner.secret.key },
+      test: { ...ofEnvironment, secret_key: 'sk_test_x' },
     }
     await writeFile(path.join(data, 'credentials.json'), JSON.stringify(credentials, null, 2))
     await writeFile(path.join(data, 'database-url'), superuserUrl())
