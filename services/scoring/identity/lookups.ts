@@ -6,7 +6,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { FetchSubject } from './fetch.ts'
 import { type LookupResult, type LookupSubject, readLookups, saveLookup } from './tables.ts'
-import { createWaiting, type LookupRequest, type WaitingLookup, type WaitingSession } from './waiting.ts'
+import { createLookupQueue, type LookupRequest, type WaitingLookup, type WaitingSession } from './waiting.ts'
 
 export interface LookupOptions {
   pool: Db
@@ -39,8 +39,8 @@ const rememberedFailures = 1000
  */
 export function runLookups(options: LookupOptions): Lookups {
   const { pool, clock, logger, fetch, intervalMs = 1000 } = options
-  const catalogued = createWaiting()
-  const others = createWaiting()
+  const catalogued = createLookupQueue()
+  const others = createLookupQueue()
   const queueOf = (subject: LookupSubject) => (isCatalogued(subject) ? catalogued : others)
   const failedAt = createLru<LookupSubject, number>(rememberedFailures)
   const periodic = runPeriodically({

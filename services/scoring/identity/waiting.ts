@@ -50,13 +50,13 @@ export interface WaitingOptions {
 // An attacker can create unlimited subdomains.
 const mostOfDomain = 4
 
-export type Waiting = ReturnType<typeof createWaiting>
+export type LookupQueue = ReturnType<typeof createLookupQueue>
 
 /**
  * Look-ups that sessions wait for. Organizations take turns, and within each its sources do. When all places are taken, the
  * largest source of the largest organization gives one up.
  */
-export function createWaiting({ most = 20_000, mostOfSource = 256 }: WaitingOptions = {}) {
+export function createLookupQueue({ most = 20_000, mostOfSource = 256 }: WaitingOptions = {}) {
   const shares = new Map<string, Share>()
   let size = 0
   let round = 0

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createWaiting } from '../../../../services/scoring/identity/waiting.ts'
+import { createLookupQueue } from '../../../../services/scoring/identity/waiting.ts'
 
 const place = (organization_id: string, source: string, n: number) => ({
   ...{ subject: `https://a${n}${source}${organization_id.slice(4)}.example/`, source, dueAt: 0 },
@@ -7,7 +7,7 @@ const place = (organization_id: string, source: string, n: number) => ({
 })
 
 it('no source has more than its places, and what is in them is bounded', () => {
-  const waiting = createWaiting({ most: 100, mostOfSource: 10 })
+  const waiting = createLookupQueue({ most: 100, mostOfSource: 10 })
   const added = Array.from({ length: 50 }, (_, n) => waiting.add(place('org_1', 'a', n), 1) !== undefined)
   expect(added.filter(Boolean).length).toBe(10)
   for (let source = 0; source < 50; source++)
@@ -16,7 +16,7 @@ it('no source has more than its places, and what is in them is bounded', () => {
 })
 
 it('when all places are taken, a new source and another organization get some', () => {
-  const waiting = createWaiting({ most: 100, mostOfSource: 10 })
+  const waiting = createLookupQueue({ most: 100, mostOfSource: 10 })
   for (let source = 0; source < 10; source++)
     for (let n = 0; n < 10; n++) waiting.add(place('org_1', `s${source}`, n), 1)
   expect(waiting.add(place('org_1', 'new', 1), 1)).toBeDefined()
@@ -28,7 +28,7 @@ it('when all places are taken, a new source and another organization get some', 
 })
 
 it('organizations take turns, and in each its sources', () => {
-  const waiting = createWaiting()
+  const waiting = createLookupQueue()
   for (const source of ['a', 'b']) for (let n = 0; n < 3; n++) waiting.add(place('org_1', source, n), 1)
   waiting.add(place('org_2', 'c', 0), 1)
   const keys = (count: number) => waiting.due(0, count).map(({ share }) => share.key)
@@ -42,7 +42,7 @@ it('organizations take turns, and in each its sources', () => {
 })
 
 it('sessions that have waited too long free their places', () => {
-  const waiting = createWaiting({ most: 1, mostOfSource: 1 })
+  const waiting = createLookupQueue({ most: 1, mostOfSource: 1 })
   waiting.add(place('org_1', 'a', 1), 5)
   expect(waiting.add(place('org_1', 'a', 2), 5)).toBeUndefined()
   expect(waiting.due(6, 10)).toEqual([])
