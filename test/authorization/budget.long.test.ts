@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fillSessions } from '../../bench/history/rows.ts'
+import { freshAddress } from '../support/gate-flow.ts'
+import { costly, hostile } from './costly-inputs.ts'
+import type { Credential } from './credential.ts'
+import { createCredentials } from './credentials.ts'
+import { type Context, type Example, endpoints, openEndpoints } from './examples.ts'
+import { expectedCell } from './expected.ts'
+import { createGateTokens } from './gate-tokens.ts'
+import { readOperations } from './operations.ts'
+import { recordCollect } from './record-collect.ts'
+import { thingsOf } from './things.ts'
+import { startWorld, type World } from './world.ts'
+
+const runs = 20
+const most = 150
+const sessions = 60_000
+
+interface Tenant {
+  context: Omit<Context, 'platform' | 'succeeds'>
+  credentials: Credential[]
+}
+
+let world: World
+let other: string
+let tenant: Tenant
+let sessionIds: string[]
+/** CPU milliseconds of `GET /v1/sessions/{id}`. */
+let usual: number
+const measured: { name: string; ms: number; units: number; status: number }[] = []
+
+beforeAll(async () => {
+  world = await startWorld({ validates: false })
+  other = await world.organization('other')
+  tenant = await openTenant('own')
+  sessionIds = await fill(tenant.context.organizationId)
+}, 180_000)
+afterAll(() => world.stop())
+afterAll(() => {
+  const worst = measured.toSorted((a, b) => b.ms / b.units - a.ms / a.units).slice(0, 10)
+  console.log(`GET /v1/sessions/{id} takes ${usual.toFixed(2)} ms; the most expensive by unit:`)
+  for (const { name, ms, units, status } of worst)
+    console.log(
+      `${(ms / units / usual).toFixed(1)} times: ${ms.toFixed(1)} ms, ${units} units, ${status} ${name}`,
+    )
+})
+
+/** An organization with everything that requests name. */
+async function openTenant(name: string): Promise<Tenant> {
+  const own = await world.organization(name)
+  const credentials = await createCredentials(world, { own, other })
+  const { gate, tokens } = await createGateTokens(world, { own, other })
+  credentials.push(...tokens)
+  const record = (key: string, platform: 'web' | 'ios' | 'android') => {
+    const { authorization = '' } = credentials.find((one) => one.name === key)?.headers ?? {}
+    return recordCollect(world, authorization.slice('Bearer '.length), platform)
+  }
+  const bodies = {
+    web: await record('publishable key', 'web'),
+    ios: await record('iOS key in its SDK', 'ios'),
+    android: await record('Android key in its SDK', 'android'),
+  }
+  return { context: { world, bodies, gate, ...thingsOf(world, own) }, credentials }
+}
+
+/** Adds sessions to the read model, and returns the ids of some. */
+async function fill(organizationId: string): Promise<string[]> {
+  const { pool } = world.deps
+  await fillSessions(pool, { rows: sessions, endsAt: world.now.ms })
+  await pool.query('update sessions_b1.sessions set organization_id = $1', [organizationId])
+  // Parallel workers end before their time could be read.
+  await pool.query('alter table sessions_b1.sessions set (parallel_workers = 0)')
+  await pool.query('vacuum analyze sessions_b1.sessions')
+  const { rows } = await pool.query<{ session_id: string }>(
+    `select session_id from sessions_b1.sessions where session_id ~ '^sid_[0-9a-hjkmnp-tv-z]{26}$' limit 1000`,
+  )
+  return rows.map(({ session_id }) => session_id)
+}
+
+/** CPU milliseconds of this process, which has the server, and of all connections of its database. */
+async function startClock() {
+  const { rows } = await world.deps.pool.query<{ pid: number }>(
+    'select pid from pg_stat_activity where datname = current_database()',
+  )
+  const ofPostgres = () => rows.reduce((sum, { pid }) => sum + nanoseconds(pid), 0) / 1e6
+  return () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000 + ofPostgres()
+  }
+}
+
+function nanoseconds(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0])
+  } catch {
+    return 0
+  }
+}
+
+async function send({ method, url, body, headers }: Example, credential: Record<string, string>) {
+  const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
+  const payload = body === undefined ? {} : { payload: isJson ? JSON.stringify(body) : body }
+  const response = await world.app.inject({
+    ...{ method, url, remoteAddress: freshAddress(), ...payload },
+    headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers, ...credential },
+  })
+  const units = Number(response.headers['x-ratelimit-cost'] ?? 1)
+  return { status: response.statusCode, units }
+}
+
+/** Sends what `make` returns, and keeps the median. */
+async function measure(
+  name: string,
+  make: (call: number) => Promise<Example>,
+  headers: Record<string, string> = {},
+) {
+  for (let call = 0; call < 2; call++) await send(await make(call), headers)
+  const times: number[] = []
+  const clock = await startClock()
+  let last = { status: 0, units: 1 }
+  for (let call = 0; call < runs; call++) {
+    const example = await make(call)
+    const before = clock()
+    last = await send(example, headers)
+    times.push(clock() - before)
+  }
+  times.sort((a, b) => a - b)
+  const result = { name, ms: times[runs / 2] ?? 0, ...last, units: Math.max(1, last.units) }
+  measured.push(result)
+  return result
+}
+
+function rightFor(id: string, { credentials }: Tenant): Credential {
+  const operation = readOperations(world.app.swagger()).get(id)
+  const endpoint = endpoints[id]
+  if (!operation || !endpoint) throw new Error(`${id} has no example`)
+  const right = credentials.find((one) => expectedCell(operation, endpoint, one).status === endpoint.success)
+  if (!right) throw new Error(`no credential opens ${id}`)
+  return right
+}
+
+test('the cost of reading a session is measured, which others are compared with', async () => {
+  const { headers, platform } = rightFor('getSession', tenant)
+  const example = await endpoints.getSession?.example({ ...tenant.context, platform, succeeds: true })
+  if (!example) throw new Error('getSession has no example')
+  const { ms, status } = await measure('getSession', async () => example, headers)
+  expect(status).toBe(200)
+  usual = ms
+})
+
+/** Legal inputs are made anew for each call, so that it succeeds; a hostile one is refused each time. */
+async function expectBounded(
+  id: string,
+  make: () => Example | Promise<Example>,
+  headers: Record<string, string> = {},
+): Promise<void> {
+  const legal = costly[id] ?? ((example: Example) => [example])
+  const first = await make()
+  const results = []
+  for (const place of legal(first, { sessionIds, call: 0 }).keys()) {
+    const next = async (call: number) => legal(await make(), { sessionIds, call })[place] ?? none(id)
+    results.push(await measure(`${id}, legal ${place}`, next, headers))
+  }
+  for (const [place, input] of hostile(first).entries())
+    results.push(await measure(`${id}, hostile ${place}`, async () => input, headers))
+  const over = results.filter(({ ms, units }) => ms / units / usual > most)
+  expect(over).toEqual([])
+}
+
+test.each(Object.keys(endpoints))(
+  '%s',
+  async (id) => {
+    // No endpoint may use up what an organization can have of something before the next is measured.
+    const ofTest = costly[id] ? tenant : await openTenant(id)
+    const { headers, platform } = rightFor(id, ofTest)
+    const succeeds = costly[id] === undefined
+    let last: Example | undefined
+    await expectBounded(
+      id,
+      async () => {
+        // At the limit of what an organization can have, the last one serves again.
+        last = await Promise.resolve(
+          endpoints[id]?.example({ ...ofTest.context, platform, succeeds }) ?? none(id),
+        ).catch((error: unknown) => {
+          if (last) return last
+          throw error
+        })
+        return last
+      },
+      headers,
+    )
+  },
+  300_000,
+)
+
+test.each(Object.keys(openEndpoints))(
+  '%s, without a key',
+  async (id) => {
+    await expectBounded(id, () => openEndpoints[id]?.example(tenant.context) ?? none(id))
+  },
+  300_000,
+)
+
+function none(id: string): never {
+  throw new Error(`${id} has no example`)
+}
