@@ -176,7 +176,7 @@ describe('master keys, which a command prints, are changed by the documented ste
 
   it('and after the last all that was made anew works, and what was not is back with the old key', async () => {
     const [, second = '', last = ''] = await documentedSteps()
-    const { operate } = operator(settings)
+    const { cli, operate } = operator(settings)
     const anew = async ({ id }: Owner['secret']) => {
       const made = await operate<{ id: string; revealed_key: string }>('keys', 'rotate', owner.slug, id)
       return { id: made.id, key: made.revealed_key }
@@ -187,6 +187,7 @@ describe('master keys, which a command prints, are changed by the documented ste
     // Collect seals to a new key within five seconds.
     await eventually(async () => openToken(await newToken(), owner.secret.key), patient)
     await worksAsEver(['/first', '/second'])
+    expect((await cli(['data-keys', 'reseal'])).code).toBe(0)
     await restartWith(last, () => eventually(() => call('/v1/sessions'), patient))
     // The first endpoint's secret of before signs for a day, and cannot be opened now.
     await worksAsEver(['/second'])

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
+import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import type { KeyType } from '../../schemas/events.ts'
@@ -138,12 +139,12 @@ export async function kafkaPlace() {
   return { brokers, prefix: `cluster${randomBytes(4).toString('hex')}.` }
 }
 
-function openSettings(settings: Record<string, string>): Promise<Core> {
+async function openSettings(settings: Record<string, string>): Promise<Core> {
   const config = readConfig({ ...process.env, ...settings })
   return openCore({
     config,
     databaseUrl: config.DATABASE_URL ?? '',
-    masterKeys: config.TIDEGATE_MASTER_KEYS ?? '',
+    masterKeys: (await readMasterKeys(config)) ?? '',
     logger: createLogger('error', process.stderr),
     clock: Date.now,
     random: createRandom(),
