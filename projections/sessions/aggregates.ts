@@ -51,7 +51,7 @@ const indexed: RowCost = { maxRows: 2_000_000, perUnit: 40_000 }
 // Signals and persons are not in the index, and two fields together have many groups.
 const grouped: RowCost = { maxRows: 400_000, perUnit: 10_000 }
 // A session is in as many groups as it has signals.
-const multiplied: RowCost = { maxRows: 80_000, perUnit: 2000 }
+const multiplied: RowCost = { maxRows: 20_000, perUnit: 1000 }
 
 function rowCostOf({ filters, groupBy }: Counting): RowCost {
   const fields = groupBy.filter((field) => field !== 'verdict')
