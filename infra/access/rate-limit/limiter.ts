@@ -20,7 +20,10 @@ import {
 } from './bucket.ts'
 
 export interface RateLimiter {
-  /** Answers at once where this process has units reserved. Before a refusal it reads the balance from the store. */
+  /**
+   * Answers at once where this process has units reserved. It refuses only by a balance that was just read from the
+   * store.
+   */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   /** Whole units that are left of the request's bucket, as far as this process knows; negative where it owes some. */
@@ -57,6 +60,9 @@ interface KnownBucket extends LocalBucket {
 
 const sweepMs = 100
 const busyMs = 1000
+// Other processes spend in between, so an older balance would promise too short a wait. The sweep reads it more often
+// while requests are refused.
+const freshMs = 150
 
 /**
  * Token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). Where the store does
@@ -140,14 +146,15 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       bucket.isBusy = now - bucket.usedAt < busyMs
       bucket.usedAt = now
       active.add(bucket)
-      const result = bucket.queue.length > 0 ? undefined : admitReserved(bucket, cost)
+      const decide = now - bucket.syncedAt < freshMs ? decideByBalance : admitReserved
+      const result = bucket.queue.length > 0 ? undefined : decide(bucket, cost)
       if (!result) {
         const { promise, resolve: answer, reject: fail } = Promise.withResolvers<RateLimitResult>()
         bucket.queue.push({ cost, answer, fail })
         void synchronize(bucket)
         return promise
       }
-      if (mustRenew(bucket)) void synchronize(bucket)
+      if (result.admitted && mustRenew(bucket)) void synchronize(bucket)
       return result
     },
     refund(request) {

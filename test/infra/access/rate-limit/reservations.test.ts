@@ -100,6 +100,21 @@ describe('debt', () => {
     expect(await limiters[1]?.consume(one)).toMatchObject({ admitted: true })
   })
 
+  test('that holds at the other process too, which has spent meanwhile', async () => {
+    const { limiters, wait } = createProcesses({ count: 2 })
+    for (const limiter of limiters) await takeMany(limiter, 400)
+    await wait(30_000)
+    for (let turn = 0; turn < 15; turn++) {
+      const [here, there] = turn % 2 === 0 ? limiters : limiters.toReversed()
+      await takeMany(there, 40)
+      await wait(200)
+      let result = await here?.consume(one)
+      while (result?.admitted) result = await here?.consume(one)
+      await wait((result?.retryAfterSeconds ?? 0) * 1000)
+      expect(await there?.consume(one), `turn ${turn}`).toMatchObject({ admitted: true })
+    }
+  })
+
   test('a flood of refusals is reported a few times a second, not once each', async () => {
     const { limiter, wait, roundTrips } = createProcesses()
     await takeMany(limiter, 600)
