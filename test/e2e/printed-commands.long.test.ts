@@ -49,6 +49,7 @@ const notRun: Record<string, string> = {
   'tidegate org policy <org> --facts on': 'needs Kafka; facts-topic.long.test.ts runs it',
   'tidegate facts republish --since 2026-11-01T00:00:00Z': 'needs Kafka; facts-topic.long.test.ts runs it',
   'tidegate serve': 'does not end; this test itself starts it',
+  'tidegate serve --take-over-log': 'does not end, and needs Kafka; log-claim.long.test.ts runs it',
 }
 
 /** Commands without arguments that run as they are. All others of one or two words are only looked up in the help. */

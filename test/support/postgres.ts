@@ -37,6 +37,7 @@ export async function createTestDatabase({
     url,
     pool,
     async drop() {
+      if (pool.ended) return
       await pool.end()
       await onServer(server, (client) =>
         client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]),

@@ -125,8 +125,10 @@ describe('the environment', () => {
     const script = fileURLToPath(new URL('post-and-print.ts', import.meta.url))
     const urls = [`http://127.0.0.1:${plain.port}/`, `https://127.0.0.1:${bad.port}/`]
     const { stdout } = await promisify(execFile)(process.execPath, [script, ...urls], { env })
-    expect(JSON.parse(stdout)).toEqual({ outcomes: ['200 direct', 'tls'], fetched: 'not at all' })
-    // That fetch asked the proxy shows that the environment is one in which Node does.
+    const { outcomes, fetched } = JSON.parse(stdout)
+    expect(outcomes).toEqual(['200 direct', 'tls'])
+    // Node's own fetch asked the proxy, which shows that the environment names one. Node 24 fails there; 26 returns the 403.
+    expect(['not at all', '']).toContain(fetched)
     expect([proxy.requests.length, plain.requests.length, bad.requests.length]).toEqual([1, 1, 0])
   })
 })
