@@ -118,4 +118,8 @@ async function addNode(folder: string): Promise<void> {
   await cp(process.execPath, path.join(local, 'bin/node'))
   await cp(path.join(stdout.trim(), 'npm'), path.join(local, 'lib/node_modules/npm'), { recursive: true })
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', path.join(local, 'bin/npm'))
+  // Node's own images have the library, and Debian's do not.
+  const { stdout: libraries } = await run('ldd', [process.execPath])
+  const [, atomic] = /libatomic\.so\.1 => \/(?:usr\/)?(\S+)/.exec(libraries) ?? []
+  if (atomic) await cp(path.join('/', atomic), path.join(folder, 'usr', atomic), { dereference: true })
 }
