@@ -116,7 +116,7 @@ export async function refuseOtherMasterKeys(db: Db, keyring: Keyring): Promise<v
   if ((await tryDataKeys(db, keyring)).includes(false)) throw new WrongMasterKeys()
 }
 
-/** Whether the oldest and the newest key open. */
+/** Returns whether the oldest and the newest key open. */
 export async function tryDataKeys(db: Db, keyring: Keyring): Promise<boolean[]> {
   const some = (order: 'asc' | 'desc') => `(select session_id, sealed_key from tidegate_keys.session_keys
     where sealed_key is not null order by session_id ${order} limit 1)`

@@ -103,7 +103,7 @@ export async function claimLog({ pool, log, host, takeOver }: ClaimOptions): Pro
        from tidegate.bound_log`,
     )
     const end = await endOf()
-    // What comes before `next` was read, or appended by a process of this database.
+    // Records before `next` were read, or appended by a process of this database.
     if (end !== rows[0]?.next) {
       await requireHeld()
       await saveNext(end)

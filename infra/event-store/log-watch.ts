@@ -38,7 +38,7 @@ export function watchLog<Guard>({ log, pool, topics, logger }: LogWatchOptions<G
   // A log that was away may come back as an older copy of itself.
   let wasAway = false
 
-  // Nothing is awaited in general, so that appends made one after the other keep their order.
+  // It usually awaits nothing, so consecutive appends keep their order.
   async function unlessRefused<T>(write: () => Promise<T>): Promise<T> {
     if (wasAway && checks) await verify()
     if (refusal) throw new LogUnavailable(refusal.message, { cause: refusal })

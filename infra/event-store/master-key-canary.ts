@@ -5,7 +5,7 @@ import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
 import { column, constrained, insertInto, primaryKey, replacing, table } from '../postgres/table.ts'
 
-// One row, sealed by a master key of the installation: keys that do not open it are those of another.
+// Holds a single row, sealed by a master key of the installation: keys that don't open it belong to another one.
 const canaries = table('tidegate.master_key_canary', {
   only_one: constrained(primaryKey(column.boolean()), 'default true check (only_one)'),
   sealed: column.bytea(),
@@ -28,7 +28,7 @@ const purpose = 'master-key-canary'
 
 export interface CanaryDeps {
   keyring: Keyring
-  /** Whether a secret that was stored under a master key opens; undefined = none is stored. */
+  /** Returns whether a stored secret opens; undefined if none is stored. */
   opensStored: () => Promise<boolean | undefined>
 }
 
@@ -48,7 +48,7 @@ export async function tryMasterKeys(
 
 interface CanaryOptions extends CanaryDeps {
   random: Random
-  /** Nothing was ever stored. Else what is stored may only be missing yet, as while a database is restored. */
+  /** Returns true if nothing was ever stored. A database that is being restored may be empty, too. */
   isNew: () => Promise<boolean>
 }
 

@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry.ts'
 export interface MissingProxy {
   /** Counts a request of a client. Returns whether it came through such a proxy. */
   note(request: FastifyRequest): boolean
-  /** What an operator has to do, in words; undefined where neither the requests so far nor this one came so. */
+  /** Returns what the operator has to do; undefined if no request came through such a proxy. */
   warning(request?: FastifyRequest): string | undefined
 }
 
@@ -54,7 +54,7 @@ export function createMissingProxy({ logger, clock }: { logger: Logger; clock: C
   }
 }
 
-// What stands to the left of the client in X-Forwarded-For was not believed.
+// Entries to the left of the client in X-Forwarded-For are not trusted.
 function hasIgnoredHeaders({ headers, ip }: FastifyRequest): boolean {
   const [client] = String(headers['x-forwarded-for'] ?? headers['x-real-ip'] ?? '').split(',', 1)
   return client !== undefined && client.trim() !== '' && sourceOf(client.trim()) !== sourceOf(ip)

@@ -111,7 +111,7 @@ interface HourRead {
   isRolledUp: boolean
 }
 
-/** How many sessions each hour has, the newest first; hours without any are left out, and those outside of all sessions not looked at. */
+/** Returns the number of sessions of each hour that has any, newest first. Looks only between the first and last session. */
 async function readHours(tx: Tx, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
   const { rows } = await tx.query<HourRead>(
     `select one.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
@@ -133,7 +133,7 @@ interface Place extends Span, Sources {
   isPart: boolean
   /** How many sessions there are within all of it, at most. */
   atMost: number
-  /** How many of them are read one by one. */
+  /** Sessions that are read one by one. */
   rows: number
 }
 

@@ -83,7 +83,7 @@ export const needsRows = (filters: SessionFilters): boolean =>
     (field) => filters.not?.[field] || [filters, filters.not].some((one) => one?.without?.includes(field)),
   )
 
-/** How much longer a row takes, because of each label that is looked for in it. */
+/** Factor by which the labels that a filter looks for slow down each row. */
 export const signalWeight = (filters: SessionFilters): number =>
   1 +
   [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])]).length / 5

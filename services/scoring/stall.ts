@@ -7,7 +7,7 @@ import { eventTopics } from '../../schemas/events.ts'
 
 /** Sums over the partitions of the collect topic, at `now` in milliseconds. */
 interface Reading {
-  /** Where the log ends. */
+  /** End of the log. */
   end: number
   /** Records that still exist and were not read. */
   waiting: number

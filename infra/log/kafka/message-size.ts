@@ -31,7 +31,7 @@ export async function requireMessageSize({
     configNames: [name],
   }))
   const query = { includeSynonyms: false, resources }
-  // Whoever lacks DescribeConfigs is warned about the retention.
+  // A user without DescribeConfigs is warned about the retention.
   const found = await admin.use((connected) => connected.describeConfigs(query)).catch(() => undefined)
   for (const spec of specs) {
     const topic = prefix + spec.topic

@@ -120,7 +120,7 @@ export function createLookupQueue({ most = 20_000, mostOfSource = 256 }: Waiting
       for (const lookup of lookups)
         for (const { session_id, until } of lookup.sessions.values())
           if (until < now) remove(lookup, session_id)
-      // What has answered counts no more, so only failures use up a source's share of a domain.
+      // Successful look-ups are gone by now, so only failures use up a source's share of a domain.
       const failures = new Map<string, number>()
       const domainShare = ({ share, domain }: WaitingLookup) => `${share.key} ${domain}`
       for (const lookup of lookups.filter(({ hasFailed, domain }) => hasFailed && domain))

@@ -30,6 +30,10 @@ it('given sessions, when they are marked, each is told so by an event of its own
   expect([new Set(ids).size, mark({ visitorId: 'vid_1' }).map(({ meta }) => meta.eventId)]).toEqual([3, ids])
 })
 
+it('given the same mark as the newest of the same sessions, a repetition writes no event', () => {
+  expect(mark({ sessionIds: sessions }, { isRepeated: true })).toEqual([])
+})
+
 it('given that the log took a part, a repetition adds the rest with the time of the first', () => {
   const decided = mark({ sessionIds: sessions }, { marked: [{ session_id: 'sid_2', marked_at: 4 }] })
   expect(decided.map(({ event }) => event.data)).toMatchObject([

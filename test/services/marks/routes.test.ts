@@ -150,3 +150,14 @@ test('a mark is on as many sessions as may be, and of two that delete it at once
   expectError(response, 'request.validation_failed')
   expect(response.body.error.details.fields[0]).toMatchObject({ name: 'visitor_id', issue: 'too_large' })
 })
+
+test('a repeated mark writes no event, and answers the mark that is there', async () => {
+  const body = { label: 'bot', reason: 'repeated', session_ids: [sid(3), sid(5)] }
+  const first = await mark(body)
+  const before = await eventCount()
+  const second = await mark(body)
+  expect([second.status, second.body.data]).toEqual([201, first.body.data])
+  expect(await eventCount()).toBe(before)
+  // Of another reason, or of fewer sessions, it is another mark.
+  expect((await mark({ ...body, reason: 'another' })).body.data.id).not.toBe(first.body.data.id)
+})
