@@ -185,7 +185,7 @@ export function checkMasterKeys({
   return guardMasterKeys(pool, { keyring, random, isNew, opensStored })
 }
 
-/** Whether one of the stored secrets opens; undefined = there is none. */
+/** Returns whether a stored secret opens; undefined if there is none. */
 export async function opensSecrets(pool: pg.Pool, keyring: Keyring): Promise<boolean | undefined> {
   const hashes = await outermostSecretKeys(pool)
   const tried = [

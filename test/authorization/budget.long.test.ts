@@ -9,7 +9,7 @@ import { type Context, type Example, endpoints, openEndpoints } from './examples
 import { expectedCell } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { readOperations } from './operations.ts'
-import { recordCollect } from './record-collect.ts'
+import { recordBodies } from './record-collect.ts'
 import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -30,17 +30,9 @@ beforeAll(async () => {
   const own = await world.organization('own')
   const other = await world.organization('other')
   credentials = await createCredentials(world, { own, other })
-  const record = (key: string, platform: 'web' | 'ios' | 'android') => {
-    const { authorization = '' } = credentials.find((one) => one.name === key)?.headers ?? {}
-    return recordCollect(world, authorization.slice('Bearer '.length), platform)
-  }
   const { gate, tokens } = await createGateTokens(world, { own, other })
   credentials.push(...tokens)
-  const bodies = {
-    web: await record('publishable key', 'web'),
-    ios: await record('iOS key in its SDK', 'ios'),
-    android: await record('Android key in its SDK', 'android'),
-  }
+  const bodies = await recordBodies(world, credentials)
   context = { world, bodies, gate, ...thingsOf(world, own) }
   await Promise.all([context.webhook({ fresh: false }), context.keyId({ fresh: false })])
   sessionIds = await fill(own)

@@ -86,7 +86,7 @@ function listIn(body: unknown, member: string): object[] {
 
 const nested = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
 
-/** What nobody who means well sends to any endpoint. */
+/** Returns inputs that only an attacker sends. */
 export function hostile({ method, url, body, headers }: Example): Example[] {
   const crowded = { method, url: `${url}?${many(900, () => 'limit=1&search=%25', '&').slice(0, 12_000)}` }
   const head = { method, url, headers: { ...headers, ...signed } }

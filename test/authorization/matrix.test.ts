@@ -10,7 +10,7 @@ import { type Cell, expectedCell, type Operation, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
 import { readOperations } from './operations.ts'
-import { recordCollect } from './record-collect.ts'
+import { recordBodies } from './record-collect.ts'
 import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -34,17 +34,9 @@ beforeAll(async () => {
   const other = await world.organization('other')
   credentials = await createCredentials(world, { own, other })
   scoped = await createScopedKeys(world, own)
-  const record = async (name: string, platform: 'web' | 'ios' | 'android') => {
-    const key = credentials.find((one) => one.name === name)?.headers.authorization?.slice('Bearer '.length)
-    return recordCollect(world, key ?? '', platform)
-  }
   const { gate, tokens } = await createGateTokens(world, { own, other })
   credentials.push(...tokens)
-  const bodies = {
-    web: await record('publishable key', 'web'),
-    ios: await record('iOS key in its SDK', 'ios'),
-    android: await record('Android key in its SDK', 'android'),
-  }
+  const bodies = await recordBodies(world, credentials)
   context = { world, bodies, gate, ...thingsOf(world, own) }
   const { gate: theirGate } = await createGateTokens(world, { own: other, other: own })
   theirs = { world, bodies, gate: theirGate, ...thingsOf(world, other) }

@@ -1,5 +1,5 @@
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
-import type { Platform } from './credential.ts'
+import type { Credential, Platform } from './credential.ts'
 import type { Example } from './examples.ts'
 import type { World } from './world.ts'
 
@@ -48,4 +48,17 @@ export async function recordCollect(world: World, key: string, platform: Platfor
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+/** Records the collect requests of each platform with the key that it has. */
+export async function recordBodies(world: World, credentials: Credential[]) {
+  const record = (key: string, platform: Platform) => {
+    const { authorization = '' } = credentials.find(({ name }) => name === key)?.headers ?? {}
+    return recordCollect(world, authorization.slice('Bearer '.length), platform)
+  }
+  return {
+    web: await record('publishable key', 'web'),
+    ios: await record('iOS key in its SDK', 'ios'),
+    android: await record('Android key in its SDK', 'android'),
+  }
 }

@@ -81,7 +81,7 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
     await isStopped(former, nameOf(staging))
     expect(await readiness(next)).toBe(200)
     await expect(start(production)).rejects.toThrow(/The log belongs to another database/)
-    // What is lost is restored from the log, whoever holds it.
+    // A restore takes the log over from the lost database.
     expect(await operator(production).cli(['restore'])).toMatchObject({ code: 0 })
     await isStopped(next, nameOf(production))
     expect(await readiness(await start(production))).toBe(200)

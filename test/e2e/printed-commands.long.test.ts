@@ -26,7 +26,7 @@ const { describe, it } = needs('postgresql', 'shells')
 const docker = 'docker build --file infra/deploy/image/Dockerfile --tag tidegate'
 const compose = 'docker compose --file infra/deploy/compose.yaml'
 
-/** What the pages print and this does not run, each with the reason. */
+/** Printed commands that this does not run, each with the reason. */
 const notRun: Record<string, string> = {
   [`${docker} .`]: 'image.long.test.ts builds the image',
   [`${docker} --secret id=npmrc,src=HOME/.npmrc --secret id=ca.pem,src=/etc/ssl/certs/company.pem .`]:

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** What `npm ci` would install, checked by npm on the pinned Node. */
+/** Returns the packages `npm ci` would install, as npm on the pinned Node says. */
 async function dryInstall(...options: string[]): Promise<string> {
   const args = ['ci', '--dry-run', '--offline', '--engine-strict', '--loglevel=error', ...options]
   const PATH = [path.join(root, 'node_modules/.bin'), process.env.PATH].join(path.delimiter)

@@ -8,7 +8,7 @@ export interface HttpAnswer {
 
 interface HttpOptions {
   connections: number
-  /** Of every request. */
+  /** Sent with every request. */
   headers?: Record<string, string>
 }
 

@@ -38,7 +38,7 @@ function collector() {
   }
 }
 
-/** What every log does, whichever stores it. */
+/** Contract that every log adapter passes. */
 export function describeLog(title: string, testLog: TestLog): void {
   describe(title, { timeout: 60_000 }, () => {
     let log: EventLog

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  // Nothing is left of what the test before spent.
+  // The previous test's spending has expired.
   world.now.ms += minute
   organizationId = await world.organization(`shop-${organizations++}`)
   admin = await person(world.app, world.deps, { organizationId, role: 'admin' })

@@ -158,6 +158,6 @@ test('a repeated mark writes no event, and answers the mark that is there', asyn
   const second = await mark(body)
   expect([second.status, second.body.data]).toEqual([201, first.body.data])
   expect(await eventCount()).toBe(before)
-  // Of another reason, or of fewer sessions, it is another mark.
+  // Another reason makes it another mark.
   expect((await mark({ ...body, reason: 'another' })).body.data.id).not.toBe(first.body.data.id)
 })
