@@ -65,7 +65,7 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     return createInterface(child.stdout)[Symbol.asyncIterator]()
   }
 
-  /** Of the lines that a command prints in a terminal of so many columns. */
+  /** Returns the width of the longest line that the command prints in a terminal of `columns`. */
   async function widestIn(columns: number, command: string): Promise<number> {
     const shown = `stty cols ${columns}; node_modules/.bin/tidegate ${command}`
     const { stdout } = await runThere({ folder: site(), env }, 'script', '-qec', shown, '/dev/null')

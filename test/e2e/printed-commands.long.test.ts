@@ -209,7 +209,7 @@ describe('the commands that the docs, the chart and the README print', () => {
     return { serviceId, gateSessionId: id }
   }
 
-  /** One that the receiver was sent. */
+  /** Returns the id of an event that the receiver got. */
   const newestEvent = () =>
     eventually(async () => {
       const [sent] = receiver.requests
@@ -217,7 +217,7 @@ describe('the commands that the docs, the chart and the README print', () => {
       return String(sent.headers['webhook-id'])
     })
 
-  /** What the commands read of the folder they run in. */
+  /** Writes the files that the commands read from their folder. */
   async function fillFolder(sessionId: string): Promise<void> {
     const data = path.join(folder, '.tidegate')
     await mkdir(path.join(data, 'postgres'), { recursive: true })

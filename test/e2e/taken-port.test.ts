@@ -20,7 +20,7 @@ describe('a server whose port is taken', () => {
     await database.drop()
   })
 
-  /** What the last line of a start says. */
+  /** Returns the message of the last line that a failing start logs. */
   async function refusal(settings: Record<string, string>): Promise<string> {
     const keys = randomBytes(32).toString('base64')
     const env = { DATABASE_URL: database.url, KAFKA_BROKERS: '', TIDEGATE_MASTER_KEYS: keys, PORT: port }

@@ -1,4 +1,4 @@
-/** Whether this is a long file, or `make test-all`. */
+/** True in a long file and in `make test-all`. */
 export const isLong = process.env.TEST_ALL === '1'
 
 /** Returns how many runs, events or seconds: few in `make test`, many in long files and in `make test-all`. */
