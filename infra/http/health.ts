@@ -6,7 +6,7 @@ import { ApiError } from '../errors/errors.ts'
 export interface ReadinessCheck {
   name: string
   check(): Promise<void>
-  /** Requests are answered although it rejects: `/readyz` says 200 and the reason. */
+  /** A failure is a warning: `/readyz` returns 200 and lists it. */
   warns?: boolean
 }
 
@@ -21,7 +21,7 @@ const livezSchema = { operationId: 'getLiveness', tags, summary: 'Whether the pr
 const warnings = z
   .array(z.string())
   .optional()
-  .describe('What an operator should look at although requests are answered.')
+  .describe('Problems that an operator should look at; requests are still answered.')
 const readyzSchema = {
   operationId: 'getReadiness',
   tags,

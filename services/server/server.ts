@@ -137,7 +137,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   }
 }
 
-// Runs before the port is held: who has set a wrong database is not to look for what has the port.
+// Runs before the port is held, so that a wrong DATABASE_URL is reported first and not a taken port.
 async function checkDatabase(url: string): Promise<void> {
   const pool = createPool({ url, max: 1 })
   await refusePooler(pool).finally(() => pool.end())

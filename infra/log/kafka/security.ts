@@ -39,7 +39,7 @@ function tlsOf(settings: Settings) {
     ...(key && { key: readSettingFile('KAFKA_SSL_KEY_FILE', key) }),
   }
   try {
-    // A context takes whatever is named as an authority.
+    // createSecureContext accepts any text as `ca`.
     for (const pem of tls.ca ?? []) new X509Certificate(pem)
     createSecureContext(tls)
   } catch (cause) {

@@ -2,20 +2,20 @@ import { type InnerList, type Item, isInnerList, serializeInnerList, serializeIt
 import { orUndefined } from '../../text.ts'
 import type { Fields, ReceivedRequest } from './fields.ts'
 
-// The client chooses how much it covers, and every base is stored.
+// Every base is stored, and the client chooses its size.
 const maxBaseLength = 8192
 const maxComponents = 32
 
 export interface SignedMessage {
   request: ReceivedRequest
   fields: Fields
-  /** Addresses to which the request may have been sent. */
+  /** Public addresses of this installation. */
   baseUrls: readonly string[]
 }
 
 /**
- * Returns the signature base (RFC 9421, section 2.5) for each base URL; none where a component is missing, covered twice
- * or not supported, such as a part of a response, and where too much is covered.
+ * Returns the signature base (RFC 9421, section 2.5) for each base URL. Returns none if a component is missing, covered
+ * twice or not supported, such as a part of a response, or if there are too many.
  */
 export function signatureBases({ request, fields, baseUrls }: SignedMessage, input: InnerList): string[] {
   const [components] = input

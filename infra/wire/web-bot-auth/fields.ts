@@ -28,22 +28,14 @@ const isNamed = (header = '', name: string) => header.length === name.length && 
 /** Header fields of one request by lower-case name. */
 export interface Fields {
   value(name: string): string | undefined
-  /** Undefined where there is none, or it is too long to be parsed. */
+  /** Returns undefined if the field is absent, malformed or too long. */
   dictionary(name: string): Dictionary | undefined
 }
 
-/** Joins and parses each field once, however many signatures cover it. */
-export function readFields({ rawHeaders }: ReceivedRequest): Fields {
-  const lines = new Map<string, string[]>()
-  for (let i = 1; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i - 1]?.toLowerCase() ?? ''
-    const line = rawHeaders[i]?.trim() ?? ''
-    const earlier = lines.get(name)
-    if (earlier) earlier.push(line)
-    else lines.set(name, [line])
-  }
+/** Parses each field once, however many signatures cover it. */
+export function readFields(request: ReceivedRequest): Fields {
   const dictionaries = new Map<string, Dictionary | undefined>()
-  const value = (name: string) => lines.get(name)?.join(', ')
+  const value = (name: string) => fieldValue(request, name)
   return {
     value,
     dictionary(name) {

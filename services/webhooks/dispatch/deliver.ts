@@ -59,7 +59,7 @@ export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery
 
 function skipReason({ event, endpoint, organizationStatus }: Job): string | undefined {
   if (event.data === unreadableData)
-    return 'The data key of its session is gone, so there is nothing to send.'
+    return 'The data key of the session was deleted, so the payload cannot be read.'
   if (endpoint.status !== 'active') return 'The endpoint is disabled.'
   return organizationStatus === 'active' ? undefined : 'The organization is not active.'
 }

@@ -245,7 +245,7 @@ for (const testLog of openTestLogs()) {
     expect(await world.delivery(eventId, endpoint)).toMatchObject({
       attempts: 0,
       next_attempt_at: null,
-      error: 'The data key of its session is gone, so there is nothing to send.',
+      error: 'The data key of the session was deleted, so the payload cannot be read.',
     })
     expect(requestsAt('/unreadable')).toEqual([])
   })
