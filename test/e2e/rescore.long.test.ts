@@ -142,9 +142,6 @@ describe('a model of an organization', () => {
     const run = async (...flags: string[]) => (await cluster.cli(['rescore', ...flags])).stderr
     expect(await run('--model', 'm.json', '--switch', '--reason', 'x')).toContain('error: whose model?')
     expect(await run('--back', '--everybody')).toContain('error: --reason is missing.')
-    expect(await run('--observations', '--model', 'm.json')).toContain(
-      'error: --observations tries the release',
-    )
     expect(await run()).toMatch(/error: --model is missing: ".*rescore --print-model > model.json"/)
   }, 60_000)
 })

@@ -7,7 +7,6 @@ import type { RescoreFlags } from './run.ts'
 export function defineRescore(rescore: Command): void {
   rescore
     .option('--model <file>', 'the model to try; --print-model prints one to begin with')
-    .option('--observations', 'try this release on the observations that the log has, beside running servers')
     .option('--print-model', 'print the model that decides now, to edit it')
     .option('--since <time>', 'of the newest decisions: 7d, 24h or 2026-11-23T12:00:00Z (default: 7d)', since)
     .option('--until <time>', 'decisions before this time only (default: now)', instant)
@@ -28,18 +27,14 @@ export function defineRescore(rescore: Command): void {
 }
 
 function problemsOf(flags: RescoreFlags): string[] {
-  const { model, observations, printModel, organization, everybody, back, reason, at } = flags
+  const { model, printModel, organization, everybody, back, reason, at } = flags
   const changes = flags.switch || back
   const rules: [boolean | undefined, string][] = [
     [flags.switch && back, '--switch and --back exclude each other.'],
     [organization !== undefined && everybody, '--organization and --everybody exclude each other.'],
     [back && model !== undefined, '--back takes no --model: it returns to the one before.'],
     [
-      observations && (model ?? printModel ?? everybody ?? flags.switch ?? back) !== undefined,
-      '--observations tries the release that runs it, and takes no model.',
-    ],
-    [
-      !back && !printModel && !observations && model === undefined,
+      !back && !printModel && model === undefined,
       `--model is missing: "${typed('rescore', '--print-model')} > model.json" writes one to edit.`,
     ],
     [

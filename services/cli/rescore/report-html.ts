@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { themeStyle } from '../../../infra/http/theme.ts'
 import { escapeHtml } from '../../../infra/text.ts'
-import { fields } from './compare.ts'
 import { movedOf, totalAfter, totalBefore, verdicts } from './moves.ts'
-import type { Rehearsal } from './rehearse.ts'
+import { fields, type Rehearsal } from './rehearse.ts'
 import { type About, numberText, type Section, scoreSteps, sectionsOf, summaryOf, titleOf } from './report.ts'
 
 const ownStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')

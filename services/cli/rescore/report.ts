@@ -1,13 +1,11 @@
 import type { Verdict } from '../../../schemas/events.ts'
 import { type Cell, textTable, timeText } from '../tables.ts'
-import { type ComparedDecisions, fields } from './compare.ts'
 import { fewestMarks, type MarkReport, type Share } from './measure.ts'
 import { allOf, type Moves, pairs, totalAfter, totalBefore, verdicts } from './moves.ts'
-import type { ObservationReport } from './observed.ts'
-import type { Rehearsal } from './rehearse.ts'
+import { fields, type Rehearsal } from './rehearse.ts'
 
 export interface About {
-  /** The model or the release that was tried. */
+  /** Id of the model. */
   tried: string
   since: number
   until: number
@@ -17,7 +15,7 @@ export interface About {
 
 /** A part of the report, as a table; the page has a plot of most. */
 export interface Section {
-  name: 'verdicts' | 'scores' | 'fires' | 'as_fired' | 'marks' | (typeof fields)[number] | 'sessions'
+  name: 'verdicts' | 'scores' | 'marks' | (typeof fields)[number] | 'sessions'
   title: string
   notes: string[]
   head: string[]
@@ -31,22 +29,21 @@ export function rescoreText(rehearsal: Rehearsal, about: About): string {
   return [titleOf(about), summaryOf(rehearsal, about).join('\n'), ...parts].join('\n\n')
 }
 
-export const titleOf = ({ tried }: About) => `${tried}, tried on recorded sessions`
+export const titleOf = ({ tried }: About) => `Model ${tried}, tried on recorded sessions`
 
 export function summaryOf(rehearsal: Rehearsal, { since, until, scope }: About): string[] {
-  const { sessions, moved, observations } = rehearsal
-  const stayed = observations
-    ? 'Visitors, networks and what others did are as they were recorded: only the release differs.'
-    : 'Which signals fired and what was learned from visitors stay as they were: only the model differs.'
+  const { sessions, moved } = rehearsal
+  const stayed =
+    'Which signals fired and what was learned from visitors stay as they were: only the model differs.'
   return [
-    `Sessions of ${scope}, whose newest ${observations ? 'final ' : ''}decision is from ${timeText(since)} to ${timeText(until)}.`,
+    `Sessions of ${scope}, whose newest decision is from ${timeText(since)} to ${timeText(until)}.`,
     `${numberText(moved)} of ${numberText(sessions)} sessions (${percentText(moved / sessions)}) get another verdict. ${stayed}`,
     ...checkOf(rehearsal),
-    ...(observations ? limitsOf(observations) : leftOutOf(rehearsal)),
+    ...leftOutOf(rehearsal),
   ]
 }
 
-function checkOf({ check }: ComparedDecisions): string[] {
+function checkOf({ check }: Rehearsal): string[] {
   const unknown = Object.entries(check.unknown_models).map(([id, some]) => `${id} (${numberText(some)})`)
   return [
     `${numberText(check.followed)} recorded scores follow from their signals and the model that decided; ${numberText(check.differed)} do not.`,
@@ -68,60 +65,15 @@ function leftOutOf({ ended, unknown_signals: unknown }: Rehearsal): string[] {
   ]
 }
 
-function limitsOf({ not_judged: { erased, expired, incomplete }, as_fired }: ObservationReport): string[] {
-  const notJudged: [number, string][] = [
-    [erased, 'were erased'],
-    [expired, 'have observations that are no longer kept'],
-    [incomplete, 'were not decided by all of their observations'],
-  ]
-  const some = notJudged.filter(([sessions]) => sessions > 0)
-  const { learned_answers: learned, other_sessions: others } = as_fired
-  return [
-    ...some.map(([sessions, why]) => `Not judged, because they ${why}: ${numberText(sessions)}`),
-    `Signals that rest on learned answers fire as they did then. If the release changes a rule of theirs, it is not judged of up to ${numberText(learned.sessions)} sessions, whose verdicts hang on one; for signals that compare a session with others it is ${numberText(others.sessions)}.`,
-  ]
-}
-
 export function sectionsOf(rehearsal: Rehearsal): Section[] {
-  const { observations } = rehearsal
   const byField = fields.map((field) => fieldSection(rehearsal, field))
   return [
     verdictSection(rehearsal.moves),
     scoreSection(rehearsal),
-    ...(observations ? [firesSection(observations)] : []),
     markSection(rehearsal.marks),
     ...byField.filter(({ rows }) => rows.length > 0),
     sessionSection(rehearsal),
-    ...(observations ? [asFiredSection(observations)] : []),
   ]
-}
-
-function firesSection({ fires }: ObservationReport): Section {
-  return {
-    ...{ name: 'fires', title: 'Signals that fire otherwise' },
-    notes:
-      fires.length > 0
-        ? ['Sessions in which a signal fires, and did not, or the other way round.']
-        : ['None.'],
-    head: ['signal', 'newly', 'no longer'],
-    rows: fires.map(({ signal, newly, no_longer }) => [signal, numberText(newly), numberText(no_longer)]),
-  }
-}
-
-const restsOn = { learned_answers: 'learned answers', other_sessions: 'other sessions' }
-
-function asFiredSection({ as_fired }: ObservationReport): Section {
-  const kinds = ['learned_answers', 'other_sessions'] as const
-  return {
-    ...{ name: 'as_fired', title: 'Signals that fire as they did' },
-    notes: ['What they look at is not recorded, so a changed rule of theirs is not tried.'],
-    head: ['signal', 'rests on', 'fired', 'a changed rule leaves unjudged, at most'],
-    rows: kinds.flatMap((kind) =>
-      as_fired[kind].signals.map(({ signal, fired, sessions }) => [
-        ...[signal, restsOn[kind], numberText(fired), numberText(sessions)],
-      ]),
-    ),
-  }
 }
 
 function verdictSection(moves: Moves): Section {

@@ -2,8 +2,7 @@ import type pg from 'pg'
 import { sessions } from '../../../projections/sessions/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { progress } from '../progress.ts'
-import { type FactRow, factFields } from './compare.ts'
-import { type Models, type Rehearsal, startRehearsal } from './rehearse.ts'
+import { type FactRow, factFields, type Models, type Rehearsal, startRehearsal } from './rehearse.ts'
 import { numberText } from './report.ts'
 
 export interface RehearsedSessions {

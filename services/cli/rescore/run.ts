@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import type pg from 'pg'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
+import type { Environment } from '../../../schemas/events.ts'
 import { switchModel, switchModelBack } from '../../scoring/model/commands.ts'
 import { inEffect, modelInForce } from '../../scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../scoring/model/model.ts'
@@ -19,15 +20,18 @@ import {
 } from '../operator/operate.ts'
 import { timeText } from '../tables.ts'
 import { typed } from '../typed.ts'
-import { knownModels } from './conditions.ts'
-import { rehearsalOutcome } from './outcome.ts'
+import { rescoreText } from './report.ts'
+import { rescorePage } from './report-html.ts'
 import { rehearseRows } from './rows.ts'
-import { rehearseUpdate, type UpdateFlags } from './update.ts'
 
-export interface RescoreFlags extends OperatorOptions, UpdateFlags {
+export interface RescoreFlags extends OperatorOptions {
   model?: string
-  observations?: true
   printModel?: true
+  since?: number
+  until?: number
+  organization?: string
+  environment?: Environment
+  html?: string
   everybody?: true
   switch?: true
   back?: true
@@ -36,7 +40,6 @@ export interface RescoreFlags extends OperatorOptions, UpdateFlags {
 }
 
 export async function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
-  if (flags.observations) return rehearseUpdate(flags)
   const tried = flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
   if (flags.back) return withCore((core) => changeModel(core, flags))
   if (!tried || flags.printModel) return withStores(({ pool }) => printedModel(pool, flags))
@@ -71,17 +74,29 @@ async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags)
   const changes = await listNewModelChanges(pool, [])
   const exceptOrganizations = flags.everybody ? organizationsWithOwn(changes) : []
   const those = { since, until, environment, organizationId: organization?.id, exceptOrganizations }
-  const models = knownModels(changes)
+  const models = modelsById(changes)
   const rehearsal = await rehearseRows(pool, those, { tried, modelOf: (id) => models.get(id) })
   const own = exceptOrganizations.length
   const whose =
     organization?.slug ?? `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
   const scope = [whose, environment ?? []].flat().join(', ')
-  const about = { tried: `Model ${modelId(tried)}`, since, until, scope }
-  return rehearsalOutcome(rehearsal, { about, named: { model: modelId(tried) }, html })
+  const about = { tried: modelId(tried), since, until, scope }
+  if (html) await writeFile(html, rescorePage(rehearsal, about))
+  const data = { model: modelId(tried), scope, since: iso(since), until: iso(until), ...rehearsal }
+  return { data, text: rescoreText(rehearsal, about) }
 }
 
 type Changes = Awaited<ReturnType<typeof listNewModelChanges>>
+
+/** Includes each stored model under the id it has now: signals of later releases are added to it, which changes its id. */
+function modelsById(changes: Changes): Map<string, ScoringModel> {
+  const stored = changes.flatMap(({ model_id: id, document }) => {
+    if (id === null || document === null) return []
+    const model = storedModel(document)
+    return [id, modelId(model)].map((name) => [name, model] as const)
+  })
+  return new Map([[modelId(standardModel), standardModel], ...stored])
+}
 
 function organizationsWithOwn(changes: Changes): string[] {
   const byOrganization = Map.groupBy(changes, ({ organization_id }) => organization_id)

@@ -11,8 +11,6 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import { causedNames, eventTopics } from '../../../schemas/events.ts'
 import { eventParts, writeEvents } from '../../../services/cli/export/events.ts'
 import type { ExportManifest } from '../../../services/cli/export/manifest.ts'
-import { readConditions } from '../../../services/cli/rescore/conditions.ts'
-import { rehearseObservations } from '../../../services/cli/rescore/replay.ts'
 import { rebuildVisitors } from '../../../services/scoring/restore.ts'
 import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
@@ -116,9 +114,6 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
       }),
     ),
   'services/cli/export/events.ts': exportEvents,
-  'services/cli/rescore/conditions.ts': (which) => readConditions(given(which)),
-  'services/cli/rescore/replay.ts': (which) =>
-    rehearseObservations(given(which), { since: 0, until: Infinity }),
   'services/webhooks/planner/planner.ts': (which) =>
     passes(runPlanner({ ...given(which), applied: nobodyWaits })),
 }

@@ -1,4 +1,4 @@
-import type { FactRow } from '../../../../services/cli/rescore/compare.ts'
+import type { FactRow } from '../../../../services/cli/rescore/rehearse.ts'
 import { type ScoringModel, standardModel } from '../../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../../services/scoring/model/score.ts'
 

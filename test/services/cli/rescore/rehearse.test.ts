@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { FactRow } from '../../../../services/cli/rescore/compare.ts'
 import { shareOf } from '../../../../services/cli/rescore/measure.ts'
-import { type Rehearsal, startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
+import { type FactRow, type Rehearsal, startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
 import { type ScoringModel, standardModel } from '../../../../services/scoring/model/model.ts'
 import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
 

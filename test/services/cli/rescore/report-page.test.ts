@@ -6,7 +6,7 @@ import { createProfile, openHeadless } from '../../../support/chromium.ts'
 import { needs } from '../../../support/needs.ts'
 import { modelWith, randomFrom, randomRows } from './given-rows.ts'
 
-const about = { tried: 'Model mdl_0123456789ab', scope: 'acme', since: 0, until: 1 }
+const about = { tried: 'mdl_0123456789ab', scope: 'acme', since: 0, until: 1 }
 
 needs('chromium').test('on a small telephone nothing but tables is wider than the screen', async () => {
   const rehearsal = startRehearsal({
