@@ -1,4 +1,4 @@
-import type { Batch, EventLog, LogRecord, Position } from '../log/port.ts'
+import type { Batch, EventLog, Position } from '../log/port.ts'
 import { type ReadingOptions, readTopicToEnd } from '../log/read-topic.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
 import { type Decoding, decodeRecords } from './event-batch.ts'
@@ -11,21 +11,17 @@ export interface EventSource {
   skips: Pick<Skips, 'has'>
 }
 
-interface Reading extends Pick<ReadingOptions, 'topic' | 'from' | 'isRead'>, Pick<Decoding, 'types'> {
-  // Which of one partition's next records are read. Others are passed over undecoded. Default: all are.
-  select?: (records: LogRecord[]) => LogRecord[]
+interface Reading extends Pick<ReadingOptions, 'topic' | 'from'> {
   handle: (events: RecordedEvent[]) => Promise<void> | void
 }
 
 /** Reads what there is at the call, and returns where that ends. Throws at a record that cannot be read or skipped. */
-export function readEvents(
-  source: EventSource,
-  { handle, types, select = (records) => records, ...reading }: Reading,
-): Promise<Position[]> {
-  const read = (batch: Batch) => eventsIn({ ...source, types }, { ...batch, records: select(batch.records) })
+export function readEvents(source: EventSource, { handle, ...reading }: Reading): Promise<Position[]> {
   return readTopicToEnd({
-    ...{ ...reading, log: source.log },
-    handle: async (batches) => handle((await Promise.all(batches.map(read))).flat()),
+    ...reading,
+    log: source.log,
+    handle: async (batches) =>
+      handle((await Promise.all(batches.map((batch) => eventsIn(source, batch)))).flat()),
   })
 }
 

@@ -41,34 +41,38 @@ interface DecidingAt extends DecisionSources {
   withOutcomes?: WithOutcomes | undefined
 }
 
-interface Folding {
+interface Deciding {
   /** By session id. */
   changed: Map<string, SessionState>
+  decisions: Decision[]
   /** `traceparent`: the trace that the event belongs to. */
   apply(event: SessionEvent, traceparent?: string): void
 }
 
-interface Deciding extends Folding {
-  decisions: Decision[]
-}
-
-interface DecisionRequest {
-  state: SessionState
-  trigger: Trigger
-  traceparent: string | undefined
-}
-
-/** Returns the verdict that the session has from then on, null where it does not matter; undefined = nothing is decided. */
-type Decide = (request: DecisionRequest) => Verdict | null | undefined
-
 /** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
 export function startDecisions(
   known: Map<string, SessionState>,
-  { network, now, modelOf = alwaysStandard, withOutcomes, findTrusted = () => null, ...sources }: DecidingAt,
+  {
+    network,
+    now,
+    modelOf = alwaysStandard,
+    withOutcomes = (state) => state,
+    findTrusted = () => null,
+    ...sources
+  }: DecidingAt,
 ): Deciding {
+  const changed = new Map<string, SessionState>()
   const decisions: Decision[] = []
 
-  function decide({ state, trigger, traceparent }: DecisionRequest): Verdict | undefined {
+  function apply(event: SessionEvent, traceparent?: string): void {
+    const id = event.data.session_id
+    const before = changed.get(id) ?? known.get(id)
+    // A session that scoring has forgotten was final. The event ends it once more, because scoring was behind.
+    if (!before && (event.type === 'SessionIdled' || event.type === 'AgentLookedUp')) return
+    const state = withOutcomes(evolve(before, event), event)
+    if (state !== before) changed.set(id, state)
+    const trigger = triggerOf({ before, after: state, event })
+    if (!trigger) return
     const { model, until: modelUntil } = modelOf(state.organization_id)
     const input = {
       state,
@@ -79,12 +83,12 @@ export function startDecisions(
     const evaluation = evaluate(input, model)
     const { verdict } = evaluation.score
     // What others did is counted for decisions only, so both verdicts are of what the session says itself.
-    if (trigger.onlyOnChange && verdict === state.verdict) return undefined
+    if (trigger.onlyOnChange && verdict === state.verdict) return
     const hashes = hashesOf(evaluation.facts)
     decisions.push({ state, trigger, traceparent, evaluation, modelUntil, hashes })
-    return verdict
+    changed.set(id, withDecision(state, trigger, verdict))
   }
-  return { decisions, ...foldSessions(known, decide, withOutcomes) }
+  return { apply, changed, decisions }
 }
 
 type WithOutcomes = (state: SessionState, event: SessionEvent) => SessionState
@@ -95,28 +99,6 @@ function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): Signat
   const domain = document?.signature_agent ?? null
   const trusted = domain === null ? null : findTrusted(state.organization_id, domain)
   return outcome && { ...outcome, trusted }
-}
-
-/** The same, with decisions that somebody else makes. */
-export function foldSessions(
-  known: Map<string, SessionState>,
-  decide: Decide,
-  withOutcomes: WithOutcomes = (state) => state,
-): Folding {
-  const changed = new Map<string, SessionState>()
-
-  function apply(event: SessionEvent, traceparent?: string): void {
-    const id = event.data.session_id
-    const before = changed.get(id) ?? known.get(id)
-    // A session that scoring has forgotten was final. The event ends it once more, because scoring was behind.
-    if (!before && (event.type === 'SessionIdled' || event.type === 'AgentLookedUp')) return
-    const state = withOutcomes(evolve(before, event), event)
-    if (state !== before) changed.set(id, state)
-    const trigger = triggerOf({ before, after: state, event })
-    const verdict = trigger && decide({ state, trigger, traceparent })
-    if (trigger && verdict !== undefined) changed.set(id, withDecision(state, trigger, verdict))
-  }
-  return { apply, changed }
 }
 
 export const idleAfterMs = 30 * 60 * 1000
@@ -207,7 +189,7 @@ function batch(
   return { decisionId, reason, final: false, onlyOnChange: reason === 'changed', at: event.received_at }
 }
 
-function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict | null): SessionState {
+function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {
   const final = state.final || trigger.final
   return {
     ...state,

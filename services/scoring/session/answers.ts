@@ -111,7 +111,7 @@ export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): 
 }
 
 /** Whether the snapshot answers its document. */
-export function proofOf({ proofs }: Pick<Snapshot, 'proofs'>, document: DocumentState): AnswerFacts['proof'] {
+function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['proof'] {
   const { challenge, timing_nonce: timingNonce } = document
   // A document whose opening was forgotten has nothing to compare with.
   if (challenge === '') return 'keyed'

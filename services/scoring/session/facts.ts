@@ -5,14 +5,7 @@ import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Platform, Repeats, SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
-import {
-  type AnswerFacts,
-  type AnswersInput,
-  judgeAnswers,
-  type LearnedAnswers,
-  noAnswers,
-  nothingLearned,
-} from './answers.ts'
+import { type AnswerFacts, judgeAnswers, type LearnedAnswers, noAnswers, nothingLearned } from './answers.ts'
 import { attestationOf } from './attestation.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
 import { type HandshakeFacts, judgeHandshake } from './handshake.ts'
@@ -72,16 +65,10 @@ export interface FactsInput {
   state: SessionState
   network: AddressNetwork
   learned?: LearnedAnswers
-  /** Default: by what was learned. */
-  judge?: (input: AnswersInput) => AnswerFacts
   /** Only `tidegate dev` has one. */
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
   checks?: IdentityChecks | undefined
-  /** As a decision recorded it. Default: by the checks. */
-  identity?: SessionAgent | null | undefined
-  /** Likewise. Default: what was found of what the session sent. */
-  attestation?: SessionAttestation | null | undefined
   visitorSessions?: number
   repeats?: Repeats | null
   near?: NearRepeats | null
@@ -89,7 +76,7 @@ export interface FactsInput {
 
 export function readFacts(input: FactsInput): Facts {
   const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = nobody } = input
-  const { judge = judgeAnswers, visitorSessions = 0, repeats = null, near = null, checks = {} } = input
+  const { visitorSessions = 0, repeats = null, near = null, checks = {} } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
   const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
@@ -107,7 +94,7 @@ export function readFacts(input: FactsInput): Facts {
     document,
     answers:
       snapshot && document
-        ? judge({
+        ? judgeAnswers({
             ...{ ...of, snapshot, document, agent, userAgent, simulationKey },
             sessionId: state.session_id,
           })
@@ -123,8 +110,8 @@ export function readFacts(input: FactsInput): Facts {
     userAgent,
     headerUserAgent: state.user_agent,
     agent,
-    identity: input.identity ?? identify(claimsOf({ state, snapshot, userAgent, document }), checks),
-    attestation: input.attestation ?? attestationOf(state),
+    identity: identify(claimsOf({ state, snapshot, userAgent, document }), checks),
+    attestation: attestationOf(state),
     privacyTool: snapshot !== null && isPrivacyTool(snapshot, agent),
     network: countedAt(network, repeats),
     unreadable: state.unreadable,

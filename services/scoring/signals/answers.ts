@@ -19,7 +19,6 @@ export const answerSignals = signals({
   },
   engine_contradicted: {
     name: 'Engine answers as another one',
-    unrecorded: 'learned_answers',
     looksAt:
       'more than half of the questions about the engine are answered otherwise than by the claimed browser',
     falsePositives: 'user agent switchers',
@@ -27,7 +26,6 @@ export const answerSignals = signals({
   },
   engine_unproven: {
     name: 'Engine not proven',
-    unrecorded: 'learned_answers',
     looksAt:
       'questions about the engine are not answered as the claimed browser does, or nobody knows how it does',
     falsePositives:
@@ -38,7 +36,6 @@ export const answerSignals = signals({
   },
   canvas_contradicted: {
     name: 'Drawing differs from machines of its kind',
-    unrecorded: 'learned_answers',
     looksAt: 'the drawing is none that sessions of the same renderer, system and browser made',
     falsePositives: 'at most 2 in 100 of a class whose machines draw alike',
     fires: inBrowser((_, { answers }) => answers.canvas === 'otherwise'),

@@ -167,7 +167,6 @@ export const trustSignals = signals({
     looksAt: 'the client stored an id, and an earlier session had the same visitor',
     falsePositives: 'not evidence either way',
     looksBack: true,
-    unrecorded: 'other_sessions',
     fires: ({ visitorSessions }) => visitorSessions > 1,
   },
 })

@@ -25,7 +25,6 @@ export const protocolSignals = signals({
   kept_id_of_another_device: {
     name: 'Id of another device',
     looksBack: true,
-    unrecorded: 'other_sessions',
     looksAt:
       'the continuity id or resume token was issued to a device of another system, and none of graphics, canvas, sound and fonts is the same',
     falsePositives: 'a browser profile that was moved to a computer of another system',
@@ -73,7 +72,6 @@ export const networkSignals = signals({
   },
   browser_with_tool_handshake: {
     name: 'A browser that speaks TLS like a tool',
-    unrecorded: 'learned_answers',
     looksAt:
       'the user agent names a browser, and JA4 is that of a library: of Go, Python, curl, Node or Java',
     falsePositives:

@@ -1,9 +1,6 @@
-import type { SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
 import { type ModelSignal, type ScoringModel, standardModel } from '../model/model.ts'
 import { type Score, scoreOf } from '../model/score.ts'
-import { type AnswerFacts, type AnswersInput, noAnswers, proofOf } from '../session/answers.ts'
 import { countedAt, type Facts, type FactsInput, readFacts } from '../session/facts.ts'
-import type { SessionState } from '../session/state.ts'
 import { type Signal, signalCatalogue } from './catalogue.ts'
 
 /** A signal that fired, with what the model says of it. */
@@ -47,39 +44,6 @@ export function withHistory(
   const before = new Set(own.fired.map(({ slug }) => slug))
   const fires = (signal: Signal) => (signal.looksBack ? signal.fires(facts) : before.has(signal.slug))
   return scored(facts, signalCatalogue.filter(fires), own.model)
-}
-
-interface Recorded extends Pick<Facts, 'repeats'> {
-  /** Null where nobody looked for it. */
-  agent: SessionAgent | null
-  attestation: SessionAttestation | null
-  /** The signals that fired. */
-  fired: ReadonlySet<string>
-}
-
-/**
- * By the session's own observations and what a decision of it recorded of others. Signals that look at what no event has
- * fire as they did, whatever their rules are now.
- */
-export function evaluateAsRecorded(
-  { state, network, allowsMinimal }: Pick<FactsInput, 'state' | 'network' | 'allowsMinimal'>,
-  model: ScoringModel,
-  { fired, repeats, agent: identity, attestation }: Recorded,
-): Evaluation {
-  const judge = ({ snapshot, document }: AnswersInput): AnswerFacts => ({
-    ...{ ...noAnswers, proof: proofOf(snapshot, document), engine: engineAsRecorded(state, fired) },
-  })
-  const facts = readFacts({ state, network, allowsMinimal, repeats, judge, identity, attestation })
-  const fires = (signal: Signal) => (signal.unrecorded ? fired.has(signal.slug) : signal.fires(facts))
-  return scored(facts, signalCatalogue.filter(fires), model)
-}
-
-// Signals about the session itself look at it, too. A page whose engine did not answer as the claimed one has a signal that
-// says so, and any other client has one where its headers name another browser.
-function engineAsRecorded({ platform }: SessionState, fired: Recorded['fired']): AnswerFacts['engine'] {
-  if (fired.has('engine_contradicted')) return 'otherwise'
-  const isUnproven = fired.has(platform === 'web' ? 'engine_unproven' : 'user_agent_header_mismatch')
-  return isUnproven ? 'unknown' : 'as_claimed'
 }
 
 function scored(facts: Facts, signals: Signal[], model: ScoringModel): Evaluation {

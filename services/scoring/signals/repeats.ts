@@ -114,7 +114,6 @@ export const repeatSignals = signals({
   },
   nearly_replayed_behavior: {
     name: 'Behavior nearly that of another session',
-    unrecorded: 'other_sessions',
     looksAt:
       'the summary of input is that of another session within a day, but for a few percent of each number',
     falsePositives:
@@ -123,7 +122,6 @@ export const repeatSignals = signals({
   },
   nearly_replayed_session: {
     name: 'Session nearly replayed',
-    unrecorded: 'other_sessions',
     looksAt: '`nearly_replayed_behavior`, and graphics, canvas, sound and fonts are equal too',
     falsePositives: 'as for `nearly_replayed_behavior`',
     fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
@@ -142,7 +140,6 @@ export const repeatSignals = signals({
   },
   mass_produced_visitors: {
     name: 'New visitors of one address with the same hands',
-    unrecorded: 'other_sessions',
     looksAt:
       'at least 10 visitors came from one address in a day, and this one is new. Hands repeat in three nearly equal sessions, or in the pace of eight visitors and a third of all. Equal machines do not count',
     falsePositives: 'automated tests of a site from one office',
@@ -154,7 +151,6 @@ export const repeatSignals = signals({
   },
   steady_arrivals: {
     name: 'New visitors at a steady rate',
-    unrecorded: 'other_sessions',
     looksAt:
       'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter of their mean',
     falsePositives: 'equal computers that a program starts one after the other',

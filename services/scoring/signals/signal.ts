@@ -1,18 +1,11 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 
-export type Unrecorded = 'learned_answers' | 'other_sessions'
-
 /** One piece of evidence: a pure function of what is known about a session. What it counts says the model. */
 export interface Definition {
   name: string
   /** It depends on other sessions, which are counted last. */
   looksBack?: true
-  /**
-   * It looks at what no event has, so that a rehearsal takes it as it fired: answers that were learned, or what was known of
-   * other sessions beside the counts that the decision has.
-   */
-  unrecorded?: Unrecorded
   /** The numbers that made it fire, of a signal of behaviour. */
   measured?(behavior: Behavior): string
   looksAt: string

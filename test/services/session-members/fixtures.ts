@@ -47,7 +47,8 @@ interface Fixture {
 export function scored({ visitor = null, ...fixture }: Fixture, index: number): SessionScored {
   const repeats = repeatsOf(1 + (index % 2))
   const { network, identity, attestation } = fixture
-  const evaluation = evaluate({ state: stateOf(fixture), network, identity, attestation, repeats })
+  const evaluation = evaluate({ state: stateOf(fixture), network, repeats })
+  Object.assign(evaluation.facts, identity && { identity }, attestation && { attestation })
   const trigger = {
     decisionId: `evt_${index}`,
     reason: 'first' as const,
