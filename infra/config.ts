@@ -18,7 +18,7 @@ const list = z
   .default([])
 
 /** `max` is by default the longest wait of Node's timers in milliseconds: a longer one ends at once. */
-export const integer = (min: number, max = 2_147_483_647) =>
+const integer = (min: number, max = 2_147_483_647) =>
   z
     .string()
     .trim()
@@ -231,7 +231,6 @@ const settings = z.object({
   OTEL_SDK_DISABLED: z.string().default('false'),
   OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalText,
-  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: optionalText,
   OTEL_EXPORTER_OTLP_PROTOCOL: z.string().default('http/protobuf'),
   OTEL_EXPORTER_OTLP_HEADERS: optionalText,
   OTEL_SERVICE_NAME: optionalText,
@@ -240,8 +239,6 @@ const settings = z.object({
   OTEL_TRACES_SAMPLER: z.string().default('parentbased_always_on'),
   OTEL_TRACES_SAMPLER_ARG: z.string().default('1'),
   OTEL_PROPAGATORS: z.string().default('tracecontext,baggage').transform(parts),
-  OTEL_METRICS_EXPORTER: z.string().default('otlp'),
-  OTEL_METRIC_EXPORT_INTERVAL: z.string().default('60000'),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
 })
 

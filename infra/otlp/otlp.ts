@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
-import type { Otlp, OtlpParts } from './port.ts'
+import type { Logger } from '../telemetry.ts'
+import type { Otlp } from './port.ts'
 import { otlpSettings } from './settings.ts'
 
 const flushMs = 1000
@@ -8,9 +9,9 @@ const flushMs = 1000
 export const otlpStopMs = (config: Config): number => (otlpSettings(config) ? flushMs : 0)
 
 /** undefined where nothing is sent: then no module of OpenTelemetry's SDK is loaded. */
-export async function openOtlp(config: Config, parts: OtlpParts): Promise<Otlp | undefined> {
+export async function openOtlp(config: Config, logger: Logger): Promise<Otlp | undefined> {
   const settings = otlpSettings(config)
   if (!settings) return undefined
   const { startOtlp } = await import('./start.ts')
-  return startOtlp(settings, { ...parts, flushMs })
+  return startOtlp(settings, { logger, flushMs })
 }

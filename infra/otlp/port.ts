@@ -1,7 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Registry } from 'prom-client'
 import type { EventLog } from '../log/port.ts'
-import type { Logger } from '../telemetry.ts'
 
 export type SpanAttributes = Record<string, string | number>
 
@@ -29,13 +27,7 @@ export interface Tracing {
 }
 
 export interface Otlp {
-  /** undefined where no traces are sent. */
-  tracing: Tracing | undefined
+  tracing: Tracing
   /** Sends what is left, within `otlpStopMs`. */
   stop(): Promise<void>
-}
-
-export interface OtlpParts {
-  registry: Registry
-  logger: Logger
 }

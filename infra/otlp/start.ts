@@ -1,11 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { DiagLogLevel, diag, SpanKind, SpanStatusCode } from '@opentelemetry/api'
-import { type ExportResult, ExportResultCode, parseKeyPairsIntoRecord } from '@opentelemetry/core'
-import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
+import { ExportResultCode, parseKeyPairsIntoRecord } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources'
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -14,40 +12,34 @@ import {
   type Sampler,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
-import { loggedError } from '../telemetry.ts'
+import { type Logger, loggedError } from '../telemetry.ts'
 import { within } from '../timing.ts'
-import type { Otlp, OtlpParts, SpanAttributes, Tracing } from './port.ts'
-import { registryProducer } from './registry-producer.ts'
+import type { Otlp, SpanAttributes, Tracing } from './port.ts'
 import type { OtlpSettings } from './settings.ts'
 import { createSpans, type Spans, traceparentOf } from './spans.ts'
 import { traceLog } from './traced-log.ts'
 import { type RequestTrace, traceRequests } from './traced-requests.ts'
-
-type Sender = OtlpParts & OtlpSettings & { resource: Resource }
 
 // About 10 MB. A batch of records ends thousands of spans at once.
 const maxQueueSize = 8192
 
 /**
  * The SDK's parts are put together here and not by `@opentelemetry/sdk-node`, because that reads the environment itself,
- * and this program refuses settings that are not valid by their names. Nothing would become shorter: spans of records,
- * the trace id of a session and metrics from the Prometheus registry are no part of it.
+ * and this program refuses settings that are not valid by their names. Nothing would become shorter: spans of records
+ * and the trace id of a session are no part of it.
  */
-export function startOtlp(settings: OtlpSettings, parts: OtlpParts & { flushMs: number }): Otlp {
-  tellOfDropped(parts)
-  const sender = { ...settings, ...parts, resource: resourceOf(settings) }
-  const spans = settings.tracesUrl ? openSpans(sender, settings.tracesUrl) : undefined
-  const metrics = settings.metricsUrl ? openMetrics(sender, settings.metricsUrl) : undefined
+export function startOtlp(
+  settings: OtlpSettings,
+  { logger, flushMs }: { logger: Logger; flushMs: number },
+): Otlp {
+  tellOfDropped(logger)
+  const spans = openSpans(settings, logger)
   return {
-    tracing: spans && createTracing(spans, settings),
-    async stop() {
-      const sent = Promise.all([spans?.stop(), metrics?.shutdown()])
-      await within(sent, parts.flushMs).catch(() => {})
-    },
+    tracing: createTracing(spans, settings),
+    stop: () => within(spans.stop(), flushMs).catch(() => {}),
   }
 }
 
-// Each process is an instance, or the metrics of two would be one series.
 function resourceOf({ serviceName, resourceAttributes }: OtlpSettings): Resource {
   return resourceFromAttributes({
     'service.name': 'tidegate',
@@ -57,33 +49,19 @@ function resourceOf({ serviceName, resourceAttributes }: OtlpSettings): Resource
   })
 }
 
-function openSpans(sender: Sender, url: string): Spans {
-  const exporter = logged(new OTLPTraceExporter(requestOf(sender, url)), { what: 'traces', ...sender })
+function openSpans(settings: OtlpSettings, logger: Logger): Spans {
+  const request = { url: settings.tracesUrl, headers: parseKeyPairsIntoRecord(settings.headers) }
+  const exporter = logged(new OTLPTraceExporter(request), logger)
   return createSpans({
-    resource: sender.resource,
-    sampler: samplerOf(sender.sampler),
+    resource: resourceOf(settings),
+    sampler: samplerOf(settings.sampler),
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize })],
     spanLimits: { attributeValueLengthLimit: 256 },
   })
 }
 
-function openMetrics(sender: Sender, url: string): MeterProvider {
-  const exporter = logged(new OTLPMetricExporter(requestOf(sender, url)), { what: 'metrics', ...sender })
-  const reader = new PeriodicExportingMetricReader({
-    exporter,
-    exportIntervalMillis: sender.metricsEveryMs,
-    metricProducers: [registryProducer(sender.registry)],
-  })
-  return new MeterProvider({ resource: sender.resource, readers: [reader] })
-}
-
-const requestOf = ({ headers }: OtlpSettings, url: string) => ({
-  url,
-  headers: parseKeyPairsIntoRecord(headers),
-})
-
 // The SDK says by this alone that its queue was full; `logged` says what else it has to say.
-function tellOfDropped({ logger }: OtlpParts): void {
+function tellOfDropped(logger: Logger): void {
   const ignore = () => {}
   const warn = (message: string) => logger.warn(message)
   const all = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }
@@ -91,18 +69,15 @@ function tellOfDropped({ logger }: OtlpParts): void {
 }
 
 // Says when sending fails for the first time, and when it works again. What failed is not sent again.
-function logged<Items, E>(
-  exporter: E & { export(items: Items, done: (result: ExportResult) => void): void },
-  { what, logger }: Pick<OtlpParts, 'logger'> & { what: string },
-): E {
+function logged(exporter: OTLPTraceExporter, logger: Logger): OTLPTraceExporter {
   const send = exporter.export.bind(exporter)
   let isFailing = false
   exporter.export = (items, done) =>
     send(items, (result) => {
       const fails = result.code !== ExportResultCode.SUCCESS
       if (fails && !isFailing)
-        logger.warn({ err: loggedError(result.error) }, `${what} are lost: OTLP cannot be sent`)
-      if (!fails && isFailing) logger.info(`${what} are sent again`)
+        logger.warn({ err: loggedError(result.error) }, 'traces are lost: OTLP cannot be sent')
+      if (!fails && isFailing) logger.info('traces are sent again')
       isFailing = fails
       done(result)
     })

@@ -81,7 +81,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
     const registry = new Registry()
-    const otlp = await openOtlp(config, { registry, logger })
+    const otlp = await openOtlp(config, logger)
     const connections = connectionsOfServer(config, roles)
     const holdsLog = { takeOver: takeOverLog, onLost: onLogLost }
     const shared = { connections, waitsForLog: true, tracing: otlp?.tracing, holdsLog }

@@ -13,16 +13,11 @@ export interface SentSpan {
   resource: Record<string, string | number>
 }
 
-export interface SentMetric {
-  name: string
-  points: { attributes: Record<string, string | number>; value: number }[]
-}
-
 export interface OtlpReceiver {
   url: string
   spans: SentSpan[]
-  /** As they were sent last, by name. */
-  metrics: Map<string, SentMetric>
+  /** Of each request. */
+  paths: string[]
   headers: Record<string, string | string[] | undefined>[]
   close(): Promise<void>
 }
@@ -30,13 +25,13 @@ export interface OtlpReceiver {
 /** Takes OTLP over HTTP as protobuf (opentelemetry/proto/collector, v1) on a port of its own. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: SentSpan[] = []
-  const metrics = new Map<string, SentMetric>()
+  const paths: string[] = []
   const headers: OtlpReceiver['headers'] = []
   const server = createServer(async (request, response) => {
     const body = readMessage(await buffer(request))
     headers.push(request.headers)
+    paths.push(request.url ?? '')
     if (request.url === '/v1/traces') spans.push(...spansOf(body))
-    if (request.url === '/v1/metrics') for (const metric of metricsOf(body)) metrics.set(metric.name, metric)
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -44,7 +39,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   return {
     url: `http://127.0.0.1:${port}`,
     spans,
-    metrics,
+    paths,
     headers,
     async close() {
       server.closeAllConnections()
@@ -70,31 +65,6 @@ function spansOf(body: Message): SentSpan[] {
 }
 
 const hexOf = (message: Message, field: number) => values(message, field)[0]?.toString('hex') ?? ''
-
-const kinds = { gauge: 5, sum: 7, histogram: 9 }
-
-function metricsOf(body: Message): SentMetric[] {
-  const all = messages(body, 1).flatMap((resource) => messages(resource, 2))
-  return all
-    .flatMap((scope) => messages(scope, 2))
-    .map((metric) => ({
-      name: text(metric, 1),
-      points: [
-        ...pointsOf(metric, kinds.gauge, { attributes: 7, value: 4 }),
-        ...pointsOf(metric, kinds.sum, { attributes: 7, value: 4 }),
-        // Of a histogram its sum.
-        ...pointsOf(metric, kinds.histogram, { attributes: 9, value: 5 }),
-      ],
-    }))
-}
-
-function pointsOf(metric: Message, kind: number, fields: { attributes: number; value: number }) {
-  const points = messages(metric, kind).flatMap((data) => messages(data, 1))
-  return points.map((point) => ({
-    attributes: attributesOf(point, fields.attributes),
-    value: values(point, fields.value)[0]?.readDoubleLE() ?? Number.NaN,
-  }))
-}
 
 function attributesOf(message: Message | undefined, field: number): Record<string, string | number> {
   const pairs = message ? messages(message, field) : []

@@ -22,7 +22,8 @@ export async function openTracedWorld(log: ClusterOptions['log']): Promise<Trace
   const env = {
     OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b',
-    OTEL_METRIC_EXPORT_INTERVAL: '500',
+    OTEL_METRICS_EXPORTER: 'otlp',
+    OTEL_METRIC_EXPORT_INTERVAL: '100',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
   }
   const world = await openWebhookWorld({ log, env, roles: 'collect,scoring,projections,api,gate,webhooks' })
