@@ -197,12 +197,12 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     expect(after.opened.map(({ purpose }) => purpose)).toContain('webhook-signing-secret')
   }, 120_000)
 
-  it('is refused for what is in the file already, before anything is created', async () => {
+  it('is refused for a file that is there already, before anything is created', async () => {
     const result = await signup().result
     outputs.push(result)
     expect(result).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/has a value for DEMO_SERVICE_API_KEY/),
+      stdout: expect.stringMatching(/exists already. Nothing was created/),
     })
     const created = proxy.exchanges.filter(
       ({ method, path: place }) => method === 'POST' && place.endsWith('/sessions'),

@@ -109,7 +109,7 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     const server = { baseUrl: url, dataDir: site('.tidegate') }
     expect(await approveAsPerson(server, asked.gate_session_id)).toBe(200)
     expect(JSON.parse(await next(agent, /^.*"(?:approved|failed)".*$/))).toMatchObject({ event: 'approved' })
-    const written = parseEnv(await readFile(site('.env'), 'utf8'))
+    const written = parseEnv(await readFile(site('.env.tidegate'), 'utf8'))
     expect(written.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)
 
     expect(await widestIn(50, 'signup list')).toBeLessThanOrEqual(50)

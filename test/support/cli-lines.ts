@@ -2,12 +2,13 @@ import { createInterface } from 'node:readline'
 import { startCli } from './cli.ts'
 import { eventually } from './eventually.ts'
 
-/** A command that runs on, whose lines on standard output can be waited for. */
+/** A command that runs on, whose lines can be waited for: on standard output, and with errorLine on standard error. */
 export function followCli(args: string[], env: Record<string, string>) {
   const child = startCli(args, env)
-  const lines: string[] = []
+  const [lines, errorLines]: [string[], string[]] = [[], []]
   if (child.stdout) createInterface(child.stdout).on('line', (line) => lines.push(line))
-  const line = (pattern: RegExp) =>
+  if (child.stderr) createInterface(child.stderr).on('line', (line) => errorLines.push(line))
+  const lineIn = (lines: string[]) => (pattern: RegExp) =>
     eventually(
       async () => {
         const found = lines.find((one) => pattern.test(one))
@@ -17,5 +18,6 @@ export function followCli(args: string[], env: Record<string, string>) {
       },
       { timeoutMs: 30_000 },
     )
-  return { lines, line, result: child.result, end: () => void child.kill('SIGINT') }
+  const [line, errorLine] = [lineIn(lines), lineIn(errorLines)]
+  return { lines, line, errorLine, result: child.result, end: () => void child.kill('SIGINT') }
 }

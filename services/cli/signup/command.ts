@@ -1,12 +1,12 @@
-import { Argument, type Command } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { baseUrl } from '../arguments.ts'
 import { typed } from '../typed.ts'
 import type { SignupFlags } from './run.ts'
-import { defaultEnvFile, metadata, seconds, serviceId } from './settings.ts'
+import { metadata, seconds, serviceId } from './settings.ts'
 
 const help = `
-${typed('signup')} <service>         asks for an account; credentials end up in the env file
-${typed('signup')} <service> login   opens the dashboard of an account, with the agent token in the env file
+${typed('signup')} <service>         asks for an account; credentials end up in .env.<service>
+${typed('signup')} <service> login   opens the dashboard of an account, with the agent token in that file
 ${typed('signup', 'list')}              shows what there is to sign up for
 
 With --json standard output has one JSON document a line. A signup: {"event": "consent_required", ...}, perhaps
@@ -22,9 +22,14 @@ export function defineSignup(command: Command): void {
     .addArgument(new Argument('[action]', '"login" opens its dashboard instead').choices(['login']))
     .option(flag, 'the server (default: TIDEGATE_URL, or a running tidegate dev)', baseUrl({ command, flag }))
     .option('--account-name <name>', "of the account (default: the user's in git, or the folder's)")
-    .option('--env-file <path>', 'where credentials are written', defaultEnvFile)
+    .option('--env-file <path>', 'a new file for the credentials (default: .env.<service>)')
+    .addOption(
+      new Option(
+        '--stdout',
+        'print the credentials instead, and everything else to standard error',
+      ).conflicts(['envFile', 'json']),
+    )
     .option('--metadata <key=value>', 'for the service; up to five times', metadata)
-    .option('--overwrite', 'replace variables that the env file has', false)
     .option('--no-open', 'do not open a browser')
     .option('--timeout <seconds>', 'give up when there are no credentials by then', seconds)
     .option('--code-file <path>', 'where the code of the consent page is written, instead of being typed')

@@ -16,7 +16,7 @@ export interface Approval {
   session: CreatedSession
   gateAccountId: string
   accountName: string
-  envFile: string
+  /** Of the env file and those next to it; empty where the variables were printed. */
   stored: Stored[]
   skipped: Outputs['skipped']
   missing: string[]
@@ -65,13 +65,13 @@ export function jsonReport(): SignupReport {
   }
 }
 
-function approvalJson({ service, session, stored, envFile, ...approval }: Approval) {
+function approvalJson({ service, session, stored, ...approval }: Approval) {
   return {
     service_id: service.id,
     gate_session_id: session.id,
     gate_account_id: approval.gateAccountId,
     account_name: approval.accountName,
-    env_file: envFile,
+    env_file: stored[0]?.file,
     keys: stored.flatMap(({ names, reason }) => (reason ? [] : names)),
     elsewhere: stored.flatMap(({ file, names, reason }) => (reason ? [{ file, keys: names, reason }] : [])),
     skipped: approval.skipped,
@@ -82,8 +82,14 @@ function approvalJson({ service, session, stored, envFile, ...approval }: Approv
   }
 }
 
-export function textReport({ loginCommand, ...flags }: PageFlags & { loginCommand: string }): SignupReport {
-  const say = (text: string) => console.log(printable(text))
+interface TextReportOptions extends PageFlags {
+  loginCommand: string
+  /** Default: standard output. */
+  print?: (text: string) => void
+}
+
+export function textReport({ loginCommand, print = console.log, ...flags }: TextReportOptions): SignupReport {
+  const say = (text: string) => print(printable(text))
   let state = ''
   return {
     async consentRequired(request) {
@@ -135,7 +141,6 @@ const skips: Record<string, string> = {
 
 const reasons = {
   not_accepted: 'which you have not let into your env file: load that file yourself where you trust them',
-  conflict: 'which have other values in the file that was asked for',
   unannounced: 'which the service had not announced',
   unquotable: 'which not every reader of a .env file would read alike',
 } as const

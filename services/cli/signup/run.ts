@@ -14,9 +14,9 @@ import { logIn, signUp } from './sign-up.ts'
 export interface SignupFlags {
   baseUrl?: string
   accountName?: string
-  envFile: string
+  envFile?: string
+  stdout?: true
   metadata?: Record<string, string>
-  overwrite: boolean
   open: boolean
   timeout?: number
   json: boolean
@@ -34,6 +34,7 @@ export async function runSignup(
       return await logIn(api, {
         ...flags,
         serviceId: service,
+        envFile: flags.envFile ?? defaultEnvFile(service),
         signupCommand: typed('signup', service, ...repeated(flags)),
       })
     if (service === 'list') return await printServices(api, flags)
@@ -44,25 +45,33 @@ export async function runSignup(
 }
 
 async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Promise<void> {
-  const { overwrite, open, json, envFile } = flags
+  const { open, json, stdout } = flags
   const loginCommand = typed('signup', serviceId, 'login', ...repeated(flags))
-  const report = json ? jsonReport() : textReport({ open, json, loginCommand })
+  const report = json
+    ? jsonReport()
+    : textReport({ open, json, loginCommand, ...(stdout && { print: console.error }) })
   const options = {
     serviceId,
     accountName: flags.accountName ?? (await defaultAccountName()),
     metadata: flags.metadata ?? {},
-    envFile: { file: envFile, overwrite },
+    envFile: stdout ? undefined : (flags.envFile ?? defaultEnvFile(serviceId)),
   }
   const codes = createClaimCodes({ input: process.stdin, file: flags.codeFile })
-  const parts = { api, report, codes, sleep, now: Date.now, ...stopSignals(flags) }
+  const parts = { api, report, codes, print, sleep, now: Date.now, ...stopSignals(flags) }
   await signUp(options, parts).finally(codes.close)
 }
 
 function repeated({ baseUrl: url, envFile }: Pick<SignupFlags, 'baseUrl' | 'envFile'>): string[] {
   return [
-    ...(envFile === defaultEnvFile ? [] : ['--env-file', envFile]),
+    ...(envFile === undefined ? [] : ['--env-file', envFile]),
     ...(url === undefined ? [] : ['--base-url', url]),
   ]
+}
+
+function print(text: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+  return promise
 }
 
 async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {

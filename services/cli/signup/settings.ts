@@ -8,7 +8,16 @@ import { readCredentials } from '../credentials.ts'
 
 const run = promisify(execFile)
 
-export const defaultEnvFile = '.env'
+// Vite, Next.js and others read .env.<mode> by themselves, before .env.
+const modes = /^(?:local|dev|development|test|ci|staging|preview|prod|production)$/
+
+export function defaultEnvFile(serviceId: string): string {
+  const file = `.env.${serviceId}`
+  if (!modes.test(serviceId)) return file
+  throw new Error(
+    `${file} is a name of which other programs read files by themselves: name another with --env-file.`,
+  )
+}
 
 /** The server of the flag, of TIDEGATE_URL, or of a running `tidegate dev`; without a slash at its end. */
 export async function serverUrl(flag: string | undefined): Promise<string> {

@@ -11,18 +11,17 @@ import { errorMessage } from '../thrown.ts'
 import { typed } from '../typed.ts'
 import type { ClaimCodes } from './claim-codes.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
-import { committable, readText, valuesIn } from './env-file.ts'
+import { committable, readValues, requireNewFile } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
 import { openPage, type PageFlags, printConsent, type SignupReport } from './report.ts'
 import {
   acceptedOutputs,
   agentTokenVariable,
-  type EnvFile,
+  type Delivery,
   type Outputs,
-  requireRoom,
+  printedText,
   type Stored,
-  type Storing,
   storeValues,
 } from './store.ts'
 
@@ -30,24 +29,33 @@ export interface SignupParts extends Patience {
   api: GateApi
   report: SignupReport
   codes: ClaimCodes
+  /** Writes to standard output. */
+  print(text: string): Promise<void>
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
 }
 
+interface SignupOptions {
+  serviceId: string
+  accountName: string
+  metadata: Record<string, string>
+  /** A new file; undefined = what the service gives out is printed. */
+  envFile: string | undefined
+}
+
 /**
- * Asks for an account, waits for a person's decision, and writes what the service gives out to the env file. Rejects
+ * Asks for an account, waits for a person's decision, and writes what the service gives out to a new env file. Rejects
  * with SignupFailed, as askServer does, or with what is wrong with the file.
  */
 export async function signUp(
-  options: { serviceId: string; accountName: string; metadata: Record<string, string>; envFile: EnvFile },
+  { serviceId, accountName, metadata, envFile }: SignupOptions,
   parts: SignupParts,
 ): Promise<void> {
   const { api, report } = parts
-  const { serviceId, accountName, metadata, envFile } = options
   const service = await requireService(api, serviceId)
   const announced = announcedNames(service)
   const owner = { serviceId, prefix: service.env_prefix }
-  const place = await requireRoom({ ...owner, names: announced }, envFile)
+  if (envFile !== undefined) await requireRoom(envFile)
   const { privateKey, delivery } = generateDeliveryKeys()
   const idempotencyKey = randomBytes(16).toString('hex')
   const session = await persistently(() =>
@@ -61,9 +69,9 @@ export async function signUp(
   const outputs = acceptedOutputs({ ...owner, integrator: fromService, gate: fromGate })
   const { values, skipped } = outputs
   const accepted = new Set(approved.accepted_env_vars)
-  const about = { gateSessionId: session.id, overwrite: envFile.overwrite }
-  const storing = { ...owner, ...about, place, values, announced, accepted }
-  const stored = await storePatiently(storing, parts)
+  const received = { ...owner, gateSessionId: session.id, values, announced, accepted }
+  const stored = envFile === undefined ? [] : await storePatiently(envFile, received, parts)
+  if (envFile === undefined) await parts.print(printedText(received))
   const missing = missingNames(announced, outputs)
   if (missing.length > 0)
     report.warning(`${serviceId} announced ${missing.join(', ')}, which it did not deliver.`)
@@ -72,7 +80,6 @@ export async function signUp(
     ...{ service, session, stored, skipped, missing, acknowledged },
     gateAccountId: approved.gate_account_id,
     accountName: approved.account_name,
-    envFile: envFile.file,
     committable: await committable(stored.map(({ file }) => file)),
   })
 }
@@ -82,6 +89,15 @@ export function requireService(api: GateApi, serviceId: string): Promise<Registr
     if (!(error instanceof ApiError && error.status === 404)) throw error
     const message = `No service "${serviceId}" takes signups on ${api.baseUrl}. To see those that do: ${typed('signup', 'list')}`
     throw new ApiError('request.not_found', { message, cause: error })
+  })
+}
+
+async function requireRoom(envFile: string): Promise<void> {
+  await requireNewFile(envFile).catch((cause: unknown) => {
+    const message =
+      `${envFile} cannot be written: ${errorMessage(cause)}. Nothing was created. ` +
+      'Name a new file with --env-file, or print the variables with --stdout.'
+    throw new Error(message, { cause })
   })
 }
 
@@ -142,15 +158,16 @@ const filePatienceMs = 2 * 60 * 1000
 
 // Only this process can open the delivery. So it leaves time to mend a file that cannot be written.
 async function storePatiently(
-  storing: Storing,
+  envFile: string,
+  delivery: Delivery,
   { report, sleep, now, stop }: SignupParts,
 ): Promise<Stored[]> {
   const until = now() + filePatienceMs
   for (let attempt = 1; ; attempt++) {
     try {
-      return await storeValues(storing)
+      return await storeValues(envFile, delivery)
     } catch (error) {
-      const why = `${storing.place.file} cannot be written: ${errorMessage(error)}`
+      const why = `${envFile} cannot be written: ${errorMessage(error)}`
       if (stop.aborted || now() > until)
         throw new SignupFailed('not_written', `${why}. Nothing was acknowledged.`)
       if (attempt === 1) report.warning(`${why}. It is tried again for two minutes.`)
@@ -196,7 +213,7 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
 }
 
 async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions) {
-  const values = valuesIn(await readText(envFile))
+  const values = await readValues(envFile)
   const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]
   const found = [
     ...names.map((name) => ({ name, place: envFile, token: values.get(name) })),

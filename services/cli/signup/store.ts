@@ -1,36 +1,15 @@
 import path from 'node:path'
 import type { DeliveryPayload } from '../../../infra/wire/delivery-envelope.ts'
-import {
-  agentTokenEnvName,
-  envNameProblem,
-  envPrefixOf,
-  isEnvName,
-  isUnderPrefix,
-} from '../../../infra/wire/gate.ts'
-import { errorMessage } from '../thrown.ts'
-import {
-  additionTo,
-  changeText,
-  type EnvPlace,
-  quoted,
-  readText,
-  takesMore,
-  type Values,
-  valuesIn,
-  writablePlace,
-  writeExtraFile,
-} from './env-file.ts'
+import { agentTokenEnvName, envNameProblem, isEnvName, isUnderPrefix } from '../../../infra/wire/gate.ts'
+import { envText, quoted, type Values, writeNewFile } from './env-file.ts'
 
-export interface EnvFile {
-  file: string
-  /** Whether the service's own variables replace what the file has; those of others never do. */
-  overwrite: boolean
-}
+type Reason = 'not_accepted' | 'unannounced' | 'unquotable'
 
 export interface Stored {
   file: string
   names: string[]
-  reason?: 'conflict' | 'not_accepted' | 'unannounced' | 'unquotable'
+  /** Why they are not in the env file. */
+  reason?: Reason
 }
 
 /** The service whose variables are stored, and how their names begin. */
@@ -40,8 +19,8 @@ export interface Owner {
   prefix: string | undefined
 }
 
-export interface Storing extends Owner, Pick<EnvFile, 'overwrite'> {
-  place: EnvPlace
+/** What a service gave out. */
+export interface Delivery extends Owner {
   gateSessionId: string
   values: Values
   announced: ReadonlySet<string>
@@ -49,84 +28,58 @@ export interface Storing extends Owner, Pick<EnvFile, 'overwrite'> {
   accepted: ReadonlySet<string>
 }
 
-function isOwn(name: string, { serviceId, prefix }: Owner): boolean {
-  return isUnderPrefix(name, prefix) || isUnderPrefix(name, envPrefixOf(serviceId))
-}
-
-/** Before anything is created: rejects when the file cannot be written, or has a value for one of the names. */
-export async function requireRoom(
-  { names, ...owner }: Owner & { names: ReadonlySet<string> },
-  { file, overwrite }: EnvFile,
-): Promise<EnvPlace> {
-  const place = await writablePlace(file).catch((cause: unknown) => {
-    throw new Error(`${file} cannot be written: ${errorMessage(cause)}`, { cause })
-  })
-  const text = await readText(place.target)
-  const existing = valuesIn(text)
-  if (!takesMore(text))
-    throw new Error(
-      `${file} has a quote that is not closed, so that nothing can be added to it. Nothing was created. ` +
-        'Close it, or name another file with --env-file.',
-    )
-  // A variable without a value may be filled.
-  const isWritten = (name: string) =>
-    name === agentTokenVariable(owner.serviceId) || !envNameProblem(name, owner)
-  const taken = [...names].filter((name) => existing.get(name) && isWritten(name))
-  const foreign = taken.filter((name) => !isOwn(name, owner))
-  const inTheWay = overwrite ? foreign : taken
-  if (inTheWay.length === 0) return place
-  const replaced = foreign.length > 0 ? '.' : ', or replace what is there with --overwrite.'
-  throw new Error(
-    `${file} has a value for ${inTheWay.join(', ')} already. Nothing was created. ` +
-      `Name another file with --env-file${replaced}`,
-  )
-}
-
 /**
- * Writes to the env file what was announced and accepted, or is under the verified name. The rest, and what has another
- * value there, goes to an env file of its own. What no env file can hold goes to a file for each. On disk when it
- * resolves; rejects when a file cannot be written, and may then be repeated.
+ * Writes a new env file with what was announced and accepted, or is under the verified name. The rest goes to an env file
+ * next to it, and what no env file can hold to a file for each. On disk when it resolves; rejects when a file cannot be
+ * written, and may then be repeated.
  */
-export async function storeValues(storing: Storing): Promise<Stored[]> {
-  const { place, serviceId, gateSessionId, overwrite } = storing
-  const comment = `Signed up for ${serviceId} (${gateSessionId})`
-  const { unquotable = [], plain = [] } = Object.groupBy(storing.values, ([, value]) =>
-    quoted(value) === undefined ? 'unquotable' : 'plain',
-  )
+export async function storeValues(envFile: string, delivery: Delivery): Promise<Stored[]> {
+  const { letIn, others, raw } = sorted(delivery)
+  const comments = [commentOf(delivery)]
   const ownFiles: Stored[] = []
-  for (const [name, text] of unquotable) {
-    const file = await writeExtraFile(place, { ending: `${endingOf(storing)}.${name}`, text })
+  for (const [name, text] of raw) {
+    const file = await writeNewFile(`${envFile}.others.${name}`, text)
     ownFiles.push({ file, names: [name], reason: 'unquotable' })
   }
   const notes = ownFiles.flatMap(({ file, names: [name = ''] }) =>
-    reasonOf(name, storing) ? [] : [`${name} is in ${path.basename(file)}`],
+    reasonOf(name, delivery) ? [] : [`${name} is in ${path.basename(file)}`],
   )
-  const { present, others } = await changeText(place, async (text) => {
-    const accepted = new Map(plain.filter(([name]) => !reasonOf(name, storing)))
-    const overwrites = (name: string) => overwrite && isOwn(name, storing)
-    const addition = additionTo(text, accepted, { comments: [comment, ...notes], overwrites })
-    const left = new Map(plain.filter(([name]) => !addition.present.includes(name)))
-    return { ...addition, others: await storeOthers(left, storing, comment) }
-  })
-  return [...(present.length > 0 ? [{ file: place.file, names: present }] : []), ...others, ...ownFiles]
+  const otherFiles: Stored[] = []
+  if (others.size > 0) {
+    const file = await writeNewFile(`${envFile}.others`, envText(others, comments))
+    const groups = Map.groupBy(others.keys(), (name) => reasonOf(name, delivery))
+    for (const [reason, names] of groups) otherFiles.push({ file, names, ...(reason && { reason }) })
+  }
+  const file = await writeNewFile(envFile, envText(letIn, [...comments, ...notes]))
+  return [{ file, names: [...letIn.keys()] }, ...otherFiles, ...ownFiles]
+}
+
+/** Returns the text of an env file, in which what does not belong there is a comment, as JSON. */
+export function printedText(delivery: Delivery): string {
+  const { letIn, others, raw } = sorted(delivery)
+  const notes = [...others, ...raw].map(
+    ([name, value]) => `${reasonOf(name, delivery) ?? 'unquotable'}: ${name}=${JSON.stringify(value)}`,
+  )
+  return envText(letIn, [commentOf(delivery), ...notes])
+}
+
+const commentOf = ({ serviceId, gateSessionId }: Delivery) => `Signed up for ${serviceId} (${gateSessionId})`
+
+function sorted(delivery: Delivery): Record<'letIn' | 'others' | 'raw', Values> {
+  const all = [...delivery.values]
+  const plain = all.filter(([, value]) => quoted(value) !== undefined)
+  return {
+    letIn: new Map(plain.filter(([name]) => !reasonOf(name, delivery))),
+    others: new Map(plain.filter(([name]) => reasonOf(name, delivery))),
+    raw: new Map(all.filter(([, value]) => quoted(value) === undefined)),
+  }
 }
 
 /** Why a variable does not go into the env file; undefined where it does. */
-function reasonOf(name: string, { announced, accepted, prefix, serviceId }: Storing): Stored['reason'] {
+function reasonOf(name: string, { announced, accepted, prefix, serviceId }: Delivery): Reason | undefined {
   if (!announced.has(name)) return 'unannounced'
   const isLet = accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(serviceId)
   return isLet ? undefined : 'not_accepted'
-}
-
-// No program reads files of such names by itself, as some do with .env.local.
-const endingOf = ({ serviceId }: Owner) => `.from-${serviceId}`
-
-async function storeOthers(values: Values, storing: Storing, comment: string): Promise<Stored[]> {
-  if (values.size === 0) return []
-  const { lines: text } = additionTo('', values, { comments: [comment], overwrites: () => true })
-  const file = await writeExtraFile(storing.place, { ending: endingOf(storing), text })
-  const groups = Map.groupBy(values.keys(), (name) => reasonOf(name, storing) ?? 'conflict')
-  return Array.from(groups, ([reason, names]) => ({ file, names, reason }))
 }
 
 export interface Outputs {

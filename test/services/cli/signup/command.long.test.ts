@@ -56,6 +56,19 @@ test('signs up for the built-in service: keys of an organization that can be use
   expect((await cli(login, settings())).stderr).toMatch(/\(tidegate\) has no dashboard login/)
 }, 60_000)
 
+test('prints what was given out with --stdout, and nothing else there', async () => {
+  const agent = followCli(['signup', 'tidegate', '--account-name', 'Robin', '--stdout'], settings())
+  const [id = ''] = /gate_\w+/.exec(await agent.errorLine(/gate_/)) ?? []
+  expect(await approveAsPerson(tidegate, id)).toBe(200)
+  const { code, stdout } = await agent.result
+  expect(code).toBe(0)
+  const values = parseEnv(stdout)
+  expect(values.TIDEGATE_SECRET_KEY).toMatch(/^sk_/)
+  expect(stdout.split('\n').filter((line) => !/^(?:# Signed up for tidegate|\w+=|$)/.test(line))).toEqual([])
+  const both = await cli(['signup', 'tidegate', '--stdout', '--json'], settings())
+  expect(both.stdout).toMatch(/'--stdout' cannot be used with option '--json'/)
+}, 60_000)
+
 describe('what is refused', () => {
   const nowhere = { TIDEGATE_URL: 'http://127.0.0.1:9', DATA_DIR: '/nowhere' }
 

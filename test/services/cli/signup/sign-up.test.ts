@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
@@ -9,6 +9,7 @@ import { randomId } from '../../../../infra/ids.ts'
 import { type DeliveryRequest, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import type { GateApi, PolledSession, SignupRequest } from '../../../../services/cli/signup/gate-api.ts'
 import type { Approval, SignupReport } from '../../../../services/cli/signup/report.ts'
+import { defaultEnvFile } from '../../../../services/cli/signup/settings.ts'
 import { signUp } from '../../../../services/cli/signup/sign-up.ts'
 
 let folder = ''
@@ -17,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-const env = (name = '.env') => path.join(folder, name)
+const env = (name = '.env.acme') => path.join(folder, name)
 const modeOf = async (file: string) => (await stat(file)).mode & 0o777
 
 const never = new AbortController().signal
@@ -34,8 +35,8 @@ interface World {
   prefix?: string
   /** What the person lets into the env file; all that was announced, where nothing is said. */
   accepted?: string[]
-  overwrite?: boolean
-  file?: string
+  /** null = printed. */
+  file?: string | null
   onPoll?: () => Promise<void>
   onSleep?: (ms: number) => Promise<void>
   acknowledge?: () => Promise<void>
@@ -47,6 +48,7 @@ interface World {
 async function run(world: World = {}) {
   const calls: string[] = []
   const warnings: string[] = []
+  const printed: string[] = []
   let approval: Approval | undefined
   const typed = [...(world.typed ?? [])]
   let time = 0
@@ -122,17 +124,18 @@ async function run(world: World = {}) {
   const codes = { open: async () => 'code.txt', next: async () => typed.shift(), close: async () => {} }
   const parts = {
     ...{ api, report, codes, now: () => time, ...patient },
+    print: async (text: string) => void printed.push(text),
     async sleep(ms: number) {
       time += ms
       await world.onSleep?.(ms)
     },
   }
-  const envFile = { file: world.file ?? env(), overwrite: world.overwrite ?? false }
+  const envFile = world.file === null ? undefined : (world.file ?? env())
   const failure = await signUp({ serviceId, accountName: 'Ada', metadata: {}, envFile }, parts).then(
     () => undefined,
     (error: Error) => error.message,
   )
-  return { failure, calls, warnings, approval }
+  return { failure, calls, warnings, approval, printed }
 }
 
 test('a code that is asked for is told, a wrong one with what the server says', async () => {
@@ -159,87 +162,81 @@ describe('what was delivered is written', () => {
     expect(await modeOf(env())).toBe(0o600)
     expect(approval).toMatchObject({ acknowledged: true, skipped: [] })
     expect(approval?.stored).toEqual([{ file: env(), names: ['ACME_KEY', 'ACME_GATE_AGENT_TOKEN'] }])
-    expect(await readdir(folder)).toEqual(['.env'])
+    expect(await readdir(folder)).toEqual(['.env.acme'])
   })
 
-  test('through a symbolic link, to a file that then only its owner can read', async () => {
-    await mkdir(path.join(folder, 'real'))
-    await writeFile(env('real/shared'), 'A=1', { mode: 0o644 })
-    await symlink('real/shared', env())
-    await run()
-    expect(parseEnv(await readFile(env('real/shared'), 'utf8'))).toEqual({ A: '1', ACME_KEY: 'value' })
-    expect(await modeOf(env('real/shared'))).toBe(0o600)
-    expect((await readdir(folder)).toSorted()).toEqual(['.env', 'real'])
-  })
-
-  test('beside a file that got another value meanwhile', async () => {
+  test('to a file of another name where something has taken its place meanwhile', async () => {
     const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n', { mode: 0o644 })
-    await writeFile(env('.env.from-acme'), 'not ours')
-    const { failure, approval } = await run({ onPoll, gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' } })
+    const { failure, approval } = await run({ onPoll })
     expect(failure).toBeUndefined()
-    expect(approval?.stored).toEqual([
-      { file: env(), names: ['ACME_GATE_AGENT_TOKEN'] },
-      { file: env('.env.from-acme.2'), names: ['ACME_KEY'], reason: 'conflict' },
-    ])
-    expect(parseEnv(await readFile(env(), 'utf8')).ACME_KEY).toBe('mine')
-    expect(await modeOf(env())).toBe(0o600)
-    expect(parseEnv(await readFile(env('.env.from-acme.2'), 'utf8'))).toEqual({ ACME_KEY: 'value' })
-    expect(await modeOf(env('.env.from-acme.2'))).toBe(0o600)
-    expect(await readFile(env('.env.from-acme'), 'utf8')).toBe('not ours')
+    expect(approval?.stored).toEqual([{ file: env('.env.acme.2'), names: ['ACME_KEY'] }])
+    expect(await readFile(env(), 'utf8')).toBe('ACME_KEY=mine\n')
+    expect(parseEnv(await readFile(env('.env.acme.2'), 'utf8'))).toEqual({ ACME_KEY: 'value' })
+    expect(await modeOf(env('.env.acme.2'))).toBe(0o600)
   })
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
     const { approval } = await run({ integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' } })
     expect(approval?.stored).toEqual([
-      { file: env('.env.from-acme'), names: ['SITE_URL'], reason: 'unannounced' },
-      { file: env('.env.from-acme.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
+      { file: env(), names: [] },
+      { file: env('.env.acme.others'), names: ['SITE_URL'], reason: 'unannounced' },
+      { file: env('.env.acme.others.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
     ])
-    expect(await readFile(env('.env.from-acme.ACME_KEY'), 'utf8')).toBe(raw)
-    expect(parseEnv(await readFile(env('.env.from-acme'), 'utf8'))).toEqual({
+    expect(await readFile(env('.env.acme.others.ACME_KEY'), 'utf8')).toBe(raw)
+    expect(parseEnv(await readFile(env('.env.acme.others'), 'utf8'))).toEqual({
       SITE_URL: 'http://evil.example',
     })
     expect(await readFile(env(), 'utf8')).toMatch(
-      /^# Signed up for acme .*\n# ACME_KEY is in \.env\.from-acme\.ACME_KEY\n$/,
+      /^# Signed up for acme .*\n# ACME_KEY is in \.env\.acme\.others\.ACME_KEY\n$/,
     )
   })
 
-  test('over what is there, where that is asked for', async () => {
-    await writeFile(env(), 'ACME_KEY=old\nB=2\n')
-    await run({ overwrite: true })
-    expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value', B: '2' })
+  test('to standard output where that is asked for, with the rest as comments', async () => {
+    const integrator = { ACME_KEY: 'a b', ACME_PEM: 'A\nB=1', SITE_URL: 'http://evil.example' }
+    const world = { integrator, announced: ['ACME_KEY', 'ACME_PEM'], file: null }
+    const { printed, approval, calls } = await run(world)
+    expect(parseEnv(printed.join(''))).toEqual({ ACME_KEY: 'a b' })
+    expect(printed.join('').split('\n').slice(1)).toEqual([
+      '# unannounced: SITE_URL="http://evil.example"',
+      String.raw`# unquotable: ACME_PEM="A\nB=1"`,
+      "ACME_KEY='a b'",
+      '',
+    ])
+    expect([approval?.stored, calls.at(-1)]).toEqual([[], 'acknowledge'])
+    expect(await readdir(folder)).toEqual([])
   })
 })
 
 describe('what the person lets in', () => {
   const integrator = { ACME_KEY: 'key', DATABASE_URL: 'theirs', ACME_PEM: '-----BEGIN\nA=1\n-----END' }
   const announced = Object.keys(integrator)
-  const values = async (name = '.env') => parseEnv(await readFile(env(name), 'utf8').catch(() => ''))
+  const values = async (name = '.env.acme') => parseEnv(await readFile(env(name), 'utf8').catch(() => ''))
 
   test('goes to the env file, and what not to an env file of its own', async () => {
     const gate = { ACME_GATE_AGENT_TOKEN: 'agt_1' }
     const { approval } = await run({ integrator, announced, accepted: ['ACME_KEY'], gate })
     expect(await values()).toEqual({ ACME_KEY: 'key', ACME_GATE_AGENT_TOKEN: 'agt_1' })
-    expect(await values('.env.from-acme')).toEqual({ DATABASE_URL: 'theirs' })
-    expect(await modeOf(env('.env.from-acme'))).toBe(0o600)
-    expect(await readFile(env('.env.from-acme.ACME_PEM'), 'utf8')).toBe(integrator.ACME_PEM)
+    expect(await values('.env.acme.others')).toEqual({ DATABASE_URL: 'theirs' })
+    expect(await modeOf(env('.env.acme.others'))).toBe(0o600)
+    expect(await readFile(env('.env.acme.others.ACME_PEM'), 'utf8')).toBe(integrator.ACME_PEM)
     expect(approval?.stored.slice(1)).toEqual([
-      { file: env('.env.from-acme'), names: ['DATABASE_URL'], reason: 'not_accepted' },
-      { file: env('.env.from-acme.ACME_PEM'), names: ['ACME_PEM'], reason: 'unquotable' },
+      { file: env('.env.acme.others'), names: ['DATABASE_URL'], reason: 'not_accepted' },
+      { file: env('.env.acme.others.ACME_PEM'), names: ['ACME_PEM'], reason: 'unquotable' },
     ])
   })
 
   test('is nothing where the server does not say', async () => {
     await run({ integrator, announced, accepted: [] })
     expect(await values()).toEqual({})
-    expect(await values('.env.from-acme')).toEqual({ ACME_KEY: 'key', DATABASE_URL: 'theirs' })
+    expect(await values('.env.acme.others')).toEqual({ ACME_KEY: 'key', DATABASE_URL: 'theirs' })
   })
 
   test('is asked for nothing that is under the verified name', async () => {
     await run({ integrator, announced, accepted: [], prefix: 'ACME_' })
     expect(await values()).toEqual({ ACME_KEY: 'key' })
-    expect(await values('.env.from-acme')).toEqual({ DATABASE_URL: 'theirs' })
-    expect(await readFile(env(), 'utf8')).toContain('# ACME_PEM is in .env.from-acme.ACME_PEM\n')
+    expect(await values('.env.acme.others')).toEqual({ DATABASE_URL: 'theirs' })
+    expect(await readFile(env(), 'utf8')).toContain('# ACME_PEM is in .env.acme.others.ACME_PEM\n')
   })
 
   test('has no say where a variable steers programs: that needs the verified name', async () => {
@@ -248,23 +245,19 @@ describe('what the person lets in', () => {
     const { approval } = await run(world)
     expect(approval?.skipped).toEqual([{ name: 'ACME_BASE_URL', reason: 'steers_programs' }])
     expect(await values()).toEqual({ ACME_KEY: 'key' })
-    await run({ ...world, prefix: 'ACME_', overwrite: true })
-    expect(await values()).toMatchObject(steering)
+    await run({ ...world, prefix: 'ACME_', file: env('verified') })
+    expect(await values('verified')).toEqual(steering)
   })
 
   test('no name makes a file that programs read by themselves', async () => {
-    await run({ serviceId: 'local', announced: [], integrator: { local: 'A=1\nB=2', X: '1' } })
-    expect(await readdir(folder)).toEqual(['.env', '.env.from-local', '.env.from-local.local'])
+    await run({ announced: [], integrator: { local: 'A=1\nB=2', X: '1' } })
+    expect((await readdir(folder)).toSorted()).toEqual([
+      ...['.env.acme', '.env.acme.others', '.env.acme.others.local'],
+    ])
+    for (const id of ['local', 'production', 'test'])
+      expect(() => defaultEnvFile(id)).toThrow(/other programs read.*--env-file/)
+    expect(defaultEnvFile('acme')).toBe('.env.acme')
   })
-})
-
-test('a variable that is not named after the service replaces nothing, whatever is asked for', async () => {
-  await writeFile(env(), 'DATABASE_URL=mine\n')
-  const world = { integrator: { DATABASE_URL: 'theirs' }, announced: ['DATABASE_URL'], overwrite: true }
-  const { failure, calls } = await run(world)
-  expect(failure).toMatch(/has a value for DATABASE_URL already.*--env-file\.$/)
-  expect(calls).toEqual([])
-  expect(await readFile(env(), 'utf8')).toBe('DATABASE_URL=mine\n')
 })
 
 test('an agent token gets a name that a shell takes: others are printed with the value', async () => {
@@ -273,8 +266,6 @@ test('an agent token gets a name that a shell takes: others are printed with the
   expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ _1DEMO_GATE_AGENT_TOKEN: 'agt_1' })
   expect(approval).toMatchObject({ skipped: [], missing: [] })
   expect(warnings).toEqual([])
-  const again = await run(world)
-  expect(again.failure).toMatch(/has a value for _1DEMO_GATE_AGENT_TOKEN already/)
 })
 
 test('what was announced and not delivered is told', async () => {
@@ -317,18 +308,11 @@ describe('what was delivered is not written', () => {
 })
 
 describe('nothing is created', () => {
-  test('when a name has a value already', async () => {
-    await writeFile(env(), 'ACME_GATE_AGENT_TOKEN=agt_0\nACME_KEY=\n')
+  test('when the file is there already', async () => {
+    await writeFile(env(), 'B=2\n')
     const { failure, calls } = await run()
-    expect(failure).toMatch(/has a value for ACME_GATE_AGENT_TOKEN already/)
-    expect(calls).toEqual([])
-  })
-
-  test('when nothing can be added, because a quote is not closed', async () => {
-    await writeFile(env(), 'A="open\n')
-    const { failure, calls } = await run()
-    expect(failure).toMatch(/\.env has a quote that is not closed.*Nothing was created/)
-    expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'A="open\n'])
+    expect(failure).toMatch(/exists already\. Nothing was created\. .*--env-file.*--stdout\.$/)
+    expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'B=2\n'])
   })
 
   test('when there is no such folder, or no file can be there', async () => {
@@ -371,7 +355,7 @@ test('an acknowledgement that was received, though nobody heard the answer, coun
   const acknowledge = () => Promise.reject(new ApiError('gate.delivery_consumed'))
   expect((await run({ acknowledge })).approval).toMatchObject({ acknowledged: true })
   const refused = () => Promise.reject(new ApiError('gate.delivery_ack_invalid'))
-  expect((await run({ acknowledge: refused, overwrite: true })).approval).toMatchObject({
+  expect((await run({ acknowledge: refused, file: env('second') })).approval).toMatchObject({
     acknowledged: false,
   })
 })
