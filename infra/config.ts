@@ -47,23 +47,23 @@ const databaseUrl = z
   .string()
   .regex(/^(postgres(ql)?:\/\/|socket:|\/)/i, { error: 'must start with postgres:// or postgresql://' })
 
-// kafkajs splits at the first colon, so that it knows no IPv6 address.
-const broker = z.string().refine(
-  (text) => {
-    const [, name = '', number = ''] = /^([^\s:/@]+):(\d+)$/.exec(text) ?? []
-    return host.safeParse(name).success && port.safeParse(number).success
-  },
-  { error: 'must be host:port, comma-separated' },
-)
+// kafkajs splits at the first colon, so it cannot read IPv6 addresses.
+const broker = z
+  .string()
+  .refine((text) => /^[\w.-]+:\d+$/.test(text) && port.safeParse(text.split(':')[1]).success, {
+    error: 'must be host:port, comma-separated',
+  })
 
-// As Fastify reads them: it has names for three networks, and refuses one of all addresses.
-const isTrustable = (text: string) =>
-  /^(loopback|linklocal|uniquelocal)$/.test(text) ||
-  ipaddr.isValid(text) ||
-  (ipaddr.isValidCIDR(text) && !/\/0+$/.test(text))
+// Fastify has names for three networks, and refuses one of all addresses.
 const trustedProxy = z
   .string()
-  .refine(isTrustable, { error: 'must be addresses or CIDRs such as 10.0.0.0/8' })
+  .refine(
+    (text) =>
+      /^(loopback|linklocal|uniquelocal)$/.test(text) ||
+      ipaddr.isValid(text) ||
+      (ipaddr.isValidCIDR(text) && !/\/0+$/.test(text)),
+    { error: 'must be addresses or CIDRs such as 10.0.0.0/8' },
+  )
 
 // The header of CloudFront and Bunny is theirs. The others have none, and docs/operate/proxies.md says how they make these.
 const ownHeaders = { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }
@@ -307,15 +307,18 @@ function valueText(name: string, value: unknown): string {
 const portNames = ['PORT', 'METRICS_PORT', 'SCHEMAS_PORT', 'CONSOLE_PORT'] as const
 
 function conflictsIn(config: Config): string[] {
-  const samePorts = portNames.flatMap((name, i) => {
-    const earlier = portNames.slice(0, i).find((other) => config[other] === config[name])
-    const isShared = earlier !== undefined && config[name] !== undefined
-    return isShared ? [`${name} must differ from ${earlier}, got ${config[name]} for both`] : []
-  })
+  const problems: string[] = []
+  for (const [i, name] of portNames.entries()) {
+    const earlier = portNames.slice(0, i).find((port) => config[port] === config[name])
+    if (earlier && config[name])
+      problems.push(`${name} must differ from ${earlier}, got ${config[name]} for both`)
+  }
   const { KAFKA_REPLICATION_FACTOR: copies, KAFKA_MIN_INSYNC_REPLICAS: confirming = 1 } = config
-  if (copies === -1 || confirming <= copies) return samePorts
-  const most = `KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (${copies})`
-  return [...samePorts, `${most}, got "${confirming}"`]
+  if (copies !== -1 && confirming > copies)
+    problems.push(
+      `KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (${copies}), got "${confirming}"`,
+    )
+  return problems
 }
 
 /** A line for each variable whose name is nearly that of a setting that is not set. */

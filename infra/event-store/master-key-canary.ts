@@ -26,42 +26,13 @@ export class WrongMasterKeys extends Error {
 
 const purpose = 'master-key-canary'
 
-export interface CanaryDeps {
-  keyring: Keyring
-  /** Returns whether a stored secret opens; undefined if none is stored. */
-  opensStored: () => Promise<boolean | undefined>
-}
-
-/**
- * Returns what the master keys were tried on: the canary, else secrets; undefined where nothing is stored. Throws
- * WrongMasterKeys.
- */
-export async function tryMasterKeys(
-  db: Db,
-  { keyring, opensStored }: CanaryDeps,
-): Promise<'canary' | 'secrets' | undefined> {
+/** Returns whether the keyring opens the canary; undefined if there is none. */
+export async function openCanary(db: Db, keyring: Keyring): Promise<boolean | undefined> {
   const { rows } = await db.query<{ sealed: Buffer }>('select sealed from tidegate.master_key_canary')
-  const opens = rows[0] ? open(rows[0].sealed, { keyring, purpose }) !== undefined : await opensStored()
-  if (opens === false) throw new WrongMasterKeys()
-  return rows[0] ? 'canary' : opens && 'secrets'
+  return rows[0] && open(rows[0].sealed, { keyring, purpose }) !== undefined
 }
 
-interface CanaryOptions extends CanaryDeps {
-  random: Random
-  /** Returns true if nothing was ever stored. A database that is being restored may be empty, too. */
-  isNew: () => Promise<boolean>
-}
-
-/** Throws WrongMasterKeys. Creates the canary once a stored secret has been opened, or where everything is new. */
-export async function guardMasterKeys(db: Db, { random, isNew, ...deps }: CanaryOptions): Promise<void> {
-  const tried = await tryMasterKeys(db, deps)
-  if (tried === 'canary' || (tried === undefined && !(await isNew()))) return
-  await writeCanary(db, { ...deps, random })
-  // Another process may have been first, with other keys.
-  await tryMasterKeys(db, deps)
-}
-
-/** Seals the canary by the current master key. */
+/** Seals the canary by the current master key, unless there is one that is not replaced. */
 export async function writeCanary(
   db: Db,
   { replaces = false, ...sealing }: { keyring: Keyring; random: Random; replaces?: boolean },

@@ -4,7 +4,7 @@ import { sourceOf } from '../access/source.ts'
 import type { Clock } from '../ids.ts'
 import type { Logger } from '../telemetry.ts'
 
-/** Finds a reverse proxy that TRUSTED_PROXIES lacks, so that all clients behind it count as one source. */
+/** Finds a reverse proxy that is missing from TRUSTED_PROXIES, so that all clients behind it share one limit. */
 export interface MissingProxy {
   /** Counts a request of a client. Returns whether it came through such a proxy. */
   note(request: FastifyRequest): boolean
@@ -12,44 +12,40 @@ export interface MissingProxy {
   warning(request?: FastifyRequest): string | undefined
 }
 
-const windowSize = 1000
 // The requests of about six sessions.
 const fewest = 20
+const most = 500
 const logEveryMs = 60 * 60 * 1000
 
+/** A majority vote (Boyer and Moore): the lead of the candidate grows only while it sends most requests. */
 export function createMissingProxy({ logger, clock }: { logger: Logger; clock: Clock }): MissingProxy {
-  let counts = new Map<string, number>()
-  let total = 0
-  let proxy: string | undefined
+  let candidate: string | undefined
+  let lead = 0
   let loggedAt = Number.NEGATIVE_INFINITY
-
-  function suspect(source: string): void {
-    proxy = source
-    if (clock() - loggedAt < logEveryMs) return
-    loggedAt = clock()
-    logger.warn({ address: named(source) }, 'TRUSTED_PROXIES lacks a proxy: its clients count as one source')
-  }
 
   return {
     note(request) {
-      if (total >= windowSize) {
-        if ((counts.get(proxy ?? '') ?? 0) <= total / 2) proxy = undefined
-        counts = new Map()
-        total = 0
+      const { ip } = request
+      const isProxyLike = hasIgnoredHeaders(request) || isPrivate(ip)
+      if (isProxyLike && lead === 0) candidate = ip
+      const isCandidate = isProxyLike && ip === candidate
+      lead = isCandidate ? Math.min(lead + 1, most) : Math.max(lead - 1, 0)
+      if (!isCandidate || lead < fewest) return false
+      if (clock() - loggedAt >= logEveryMs) {
+        loggedAt = clock()
+        logger.warn(
+          { address: nameOf(ip) },
+          'proxy missing from TRUSTED_PROXIES: its clients share one limit',
+        )
       }
-      total++
-      const source = sourceOf(request.ip)
-      if (!hasIgnoredHeaders(request) && !isPrivate(request.ip)) return false
-      const count = (counts.get(source) ?? 0) + 1
-      counts.set(source, count)
-      if (count >= fewest && count > total / 2) suspect(source)
-      return proxy === source
+      return true
     },
     warning(request) {
-      const source = request && hasIgnoredHeaders(request) ? sourceOf(request.ip) : proxy
-      if (source === undefined) return undefined
-      const what = named(source) ?? 'a public address that forwards requests'
-      return `add ${what} to TRUSTED_PROXIES: all clients behind it count as one source`
+      const counted = lead < fewest ? undefined : candidate
+      const ip = request && hasIgnoredHeaders(request) ? request.ip : counted
+      if (ip === undefined) return undefined
+      const proxy = nameOf(ip) ?? 'the public address of your reverse proxy'
+      return `Add ${proxy} to TRUSTED_PROXIES: all clients behind it share one limit.`
     },
   }
 }
@@ -64,4 +60,5 @@ const rangeOf = (ip: string) => (ipaddr.isValid(ip) ? ipaddr.process(ip).range()
 const isPrivate = (ip: string) => ['private', 'uniqueLocal', 'carrierGradeNat'].includes(rangeOf(ip))
 
 // A public address may be that of a person.
-const named = (source: string) => (isPrivate(source) || rangeOf(source) === 'loopback' ? source : undefined)
+const nameOf = (ip: string) =>
+  isPrivate(ip) || rangeOf(ip) === 'loopback' ? ipaddr.process(ip).toString() : undefined

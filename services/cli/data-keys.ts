@@ -42,7 +42,7 @@ const dayMs = 24 * 60 * 60 * 1000
 
 async function restore(file: string) {
   const { restoreUnerased } = await import('../../infra/event-store/erased.ts')
-  const { checkMasterKeys } = await import('../server/dependencies.ts')
+  const { checkMasterKeys } = await import('../server/master-keys.ts')
   return withCore(async (core) => {
     const { madeAt, rows, added, sessions: erased, erasedSince } = await restoreUnerased(core, { file })
     await checkMasterKeys(core)

@@ -12,7 +12,8 @@ export function defineRestore(command: Command): void {
 // Can be repeated: what is filled already is brought up to date.
 async function run({ json }: { json: boolean }): Promise<void> {
   const report = await withCore(async (core) => {
-    const { checkMasterKeys, projections } = await import('../server/dependencies.ts')
+    const { checkMasterKeys } = await import('../server/master-keys.ts')
+    const { projections } = await import('../server/dependencies.ts')
     const { restoreVisitors } = await import('../scoring/restore.ts')
     const readModels = []
     for (const projection of projections) readModels.push(await fill(core, projection))

@@ -1,10 +1,6 @@
 import { InvalidSettings } from '../../infra/config.ts'
-import { WrongLog } from '../../infra/event-store/bound-log.ts'
-import { WrongMasterKeys } from '../../infra/event-store/master-key-canary.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
-import { MayNotMakeTables, UnreleasedTables } from '../../infra/postgres/migrations.ts'
 import { isConnectionError, isRefusedCertificate } from '../../infra/postgres/pool.ts'
-import { BehindPooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { errorMessage } from './thrown.ts'
 
@@ -23,16 +19,6 @@ export class DataDirUnusable extends Error {
   }
 }
 
-// Their messages say what to do.
-const explainedErrors = [
-  WrongLog,
-  WrongMasterKeys,
-  MayNotMakeTables,
-  UnreleasedTables,
-  BehindPooler,
-  DataDirUnusable,
-]
-
 /** The message for who started it by hand, and a line that says which setting to check. */
 export function startFailureText(error: unknown): string {
   const hint = hintOf(error)
@@ -40,7 +26,6 @@ export function startFailureText(error: unknown): string {
 }
 
 function hintOf(error: unknown): string | undefined {
-  if (explainedErrors.some((kind) => error instanceof kind)) return 'the message says the way out'
   if (isRefusedCertificate(error))
     return 'sslmode=require verifies, too: name the authority of the database by sslrootcert in DATABASE_URL'
   if (error instanceof LogUnavailable) return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'

@@ -18,7 +18,7 @@ export interface VolumeLimits {
 const recordedBytes = 3 * 1024
 const megabyte = 1_000_000
 const proxyMissing =
-  'The server counts all clients behind its reverse proxy as one source: its operator has to add the proxy to TRUSTED_PROXIES.'
+  "All clients behind the server's reverse proxy share one limit, because TRUSTED_PROXIES does not name it."
 // The part of the limit that may come at once. So an hour has at most the limit and this part of it.
 const burstShare = 1 / 30
 

@@ -1,5 +1,6 @@
 import { parseCookie } from 'cookie'
 import type { FastifyRequest } from 'fastify'
+import type { LRUCache } from 'lru-cache'
 import { type Auth, createCallerAuth, type VerifyCaller } from '../../infra/access/auth.ts'
 import { type Budget, createBudget, overBudget } from '../../infra/access/budget.ts'
 import type { Charges } from '../../infra/access/charge.ts'
@@ -10,6 +11,7 @@ import { isToken } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../../infra/flow/limit.ts'
 import type { MissingProxy } from '../../infra/http/missing-proxy.ts'
+import { createLru } from '../../infra/lru.ts'
 import { type ConsoleDeps, consoleSessionOf, csrfTokenOf, type LoggedIn } from './commands.ts'
 import {
   type ConsoleSession,
@@ -19,7 +21,6 @@ import {
   scopesOf,
 } from './decide.ts'
 import { changes, type Site, siteOf } from './site.ts'
-import { isIssuedToken } from './token.ts'
 
 export interface ConsoleAuthOptions extends ConsoleDeps {
   publicUrl: string
@@ -32,21 +33,19 @@ export interface ConsoleAuthOptions extends ConsoleDeps {
 export interface SessionLookups {
   /** Log-ins of a source. */
   logins: Budget
-  /** Look-ups that found no session: of a source, or of an issued token. */
+  /** Look-ups that found no session: of a source, or of a token that had one. */
   failures: Budget
-  /** Tokens that were issued wait for each other alone, all else for the rest. */
-  issued: ConcurrencyLimit
+  /** Tokens of sessions. Neither the budget of their source nor the queue of `guesses` holds them up. */
+  valid: LRUCache<string, true>
   guesses: ConcurrencyLimit
 }
-
-// Far fewer than there are connections, and each takes a millisecond.
-const lookupsAtOnce = { max: 4, timeoutMs: 5000 }
 
 export const createLookups = ({ clock }: Pick<ConsoleDeps, 'clock'>): SessionLookups => ({
   logins: createBudget({ clock, perSecond: 1, burst: 60 }),
   failures: createBudget({ clock }),
-  issued: createConcurrencyLimit(lookupsAtOnce),
-  guesses: createConcurrencyLimit(lookupsAtOnce),
+  valid: createLru(10_000),
+  // Far fewer than there are connections, and each takes a millisecond.
+  guesses: createConcurrencyLimit({ max: 4 }),
 })
 
 export const cookieOf = ({ headers }: Pick<FastifyRequest, 'headers'>, { cookie }: Site): string =>
@@ -62,22 +61,26 @@ export async function loggedIn(request: FastifyRequest, options: ConsoleAuthOpti
   return { token, session }
 }
 
-/** Finds the session of a token. 429 where too many such tokens have none, without a look-up. */
-function findSession(
+/** Finds the session of a token. 429 after too many look-ups that found none. */
+async function findSession(
   token: string,
   { ip }: FastifyRequest,
   { lookups, ...deps }: ConsoleAuthOptions,
 ): Promise<ConsoleSession> {
   if (!isToken('contok', token)) throw new ApiError('console.login_required')
-  const isIssued = isIssuedToken(deps.keyring, token)
-  // A flood from a shared address must not spend what its logged-in users need, so an issued token has its own budget.
-  const spender = isIssued ? token : sourceOf(ip)
+  const isValid = lookups.valid.get(token) === true
+  const spender = isValid ? token : sourceOf(ip)
   if (!lookups.failures.spend(spender)) throw overBudget()
-  const limit = isIssued ? lookups.issued : lookups.guesses
-  const refund = () => lookups.failures.giveBack(spender)
-  const session = limit.run([], () => consoleSessionOf(deps, token))
-  session.then(refund, (error) => isLoginRequired(error) || refund())
-  return session
+  const find = () => consoleSessionOf(deps, token)
+  try {
+    const session = await (isValid ? find() : lookups.guesses.run([], find))
+    lookups.failures.giveBack(spender)
+    lookups.valid.set(token, true)
+    return session
+  } catch (error) {
+    if (!isLoginRequired(error)) lookups.failures.giveBack(spender)
+    throw error
+  }
 }
 
 const isLoginRequired = (error: unknown) =>

@@ -17,7 +17,6 @@ import {
   storeSessionOfKey,
   touchSession,
 } from './store.ts'
-import { createSessionToken } from './token.ts'
 
 export interface ConsoleDeps {
   pool: pg.Pool
@@ -43,9 +42,9 @@ export interface LoggedIn {
 }
 
 const codeRefusals = {
-  unknown: 'The login link is not valid. Copy the whole link, or create a new one.',
-  used: 'The login link was already used. Links work once: create a new one.',
-  expired: 'The login link has expired. Links work for five minutes: create a new one.',
+  unknown: 'This login link is not valid. Check that you copied all of it.',
+  used: 'This login link was already used. Each link works once; create a new one.',
+  expired: 'This login link has expired. Links work for five minutes; create a new one.',
 }
 
 const refusedCode = (reason: keyof typeof codeRefusals) =>
@@ -72,7 +71,7 @@ export async function logInByKey(deps: ConsoleDeps, key: string): Promise<Logged
 
 function newSession({ keyring, clock, random }: ConsoleDeps) {
   const now = clock()
-  const token = createSessionToken(keyring, random)
+  const token = generateToken('contok', random)
   return { token, tokenHash: tokenHashes(keyring, token)[0], id: timeOrderedId('csn', now, random), now }
 }
 

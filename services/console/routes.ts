@@ -48,7 +48,7 @@ export async function consoleRoutes(
   await pageRoutes(app)
 }
 
-const tooManyLogins = 'Too many logins from your network. Try again in a few seconds.'
+const tooManyLogins = 'Too many sign-in attempts from your network. Try again in a few seconds.'
 const described = { auth: [], tag: 'Console', answers: { 200: single(consoleSessionSchema) } }
 
 function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
@@ -64,6 +64,7 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
       const login = await options.lookups.guesses.run([], () =>
         code === undefined ? logInByKey(options, key) : logInByCode(options, code),
       )
+      options.lookups.valid.set(login.token, true)
       await endReplaced(request, options)
       setCookie(reply, { ...login, options })
       return answerOf(login, request, options)

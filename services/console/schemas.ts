@@ -22,7 +22,7 @@ export const consoleSessionSchema = z.strictObject({
   csrf_token: z.string(),
   api_url: z.string(),
   expires_at: timestamp,
-  warnings: z.array(z.string()).describe('What an operator should mend; empty for anybody else.'),
+  warnings: z.array(z.string()).describe('Settings to fix; always empty for people who are not admins.'),
 })
 
 export function consoleSessionJson(

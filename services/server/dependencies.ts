@@ -5,18 +5,17 @@ import { keyUsageMigrations } from '../../infra/access/key-usage.ts'
 import { rateLimitMigrations } from '../../infra/access/rate-limit/postgres-store.ts'
 import { createReadShares, type ReadShares } from '../../infra/access/read-shares.ts'
 import type { Config } from '../../infra/config.ts'
-import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
 import { bindLog, refuseBoundToKafka } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { type CodecOptions, createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
-import { dataKeyMigrations, dataKeyPoolOptions, tryDataKeys } from '../../infra/event-store/data-key-table.ts'
+import { dataKeyMigrations, dataKeyPoolOptions } from '../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import { claimLog, claimTopicSpec } from '../../infra/event-store/log-claim.ts'
 import { type LogWatch, watchLog } from '../../infra/event-store/log-watch.ts'
-import { canaryMigrations, guardMasterKeys } from '../../infra/event-store/master-key-canary.ts'
+import { canaryMigrations } from '../../infra/event-store/master-key-canary.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
@@ -43,7 +42,6 @@ import { correctionsProjection } from '../../projections/corrections/projection.
 import { createErasuresProjection } from '../../projections/erasures/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
-import { outermostSecretKeys } from '../../projections/organizations/queries.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { repeatsProjection } from '../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -58,6 +56,7 @@ import { identityMigrations } from '../scoring/identity/tables.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
 import { queueMigrations } from '../webhooks/queue-table.ts'
 import type { Connections } from './connections.ts'
+import { checkMasterKeys } from './master-keys.ts'
 import { probeMigrations, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
@@ -170,29 +169,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const stores = { config, databaseUrl, pool, readPool, readShares, log, logRefusal: watch.refusal }
   const shared = { ...stores, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
-}
-
-/** Throws WrongMasterKeys. What was restored since the start is tried by another call. */
-export function checkMasterKeys({
-  pool,
-  log,
-  keyring,
-  random,
-}: Pick<Core, 'pool' | 'log' | 'keyring' | 'random'>): Promise<void> {
-  const isNew = async () =>
-    (await log.endPositions(eventTopics.OrganizationCreated)).every(({ offset }) => offset === 0)
-  const opensStored = () => opensSecrets(pool, keyring)
-  return guardMasterKeys(pool, { keyring, random, isNew, opensStored })
-}
-
-/** Returns whether a stored secret opens; undefined if there is none. */
-export async function opensSecrets(pool: pg.Pool, keyring: Keyring): Promise<boolean | undefined> {
-  const hashes = await outermostSecretKeys(pool)
-  const tried = [
-    ...hashes.map(({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId })),
-    ...(await tryDataKeys(pool, keyring)),
-  ]
-  return tried.length > 0 ? tried.some(Boolean) : undefined
 }
 
 /**

@@ -79,18 +79,20 @@ describe('a tab that shows the login page', () => {
     const used = await newLink()
     expect((await logIn(used.split('=')[1])).status).toBe(200)
     await paste(used)
-    await expect.poll(alertOf).toBe('The login link was already used. Links work once: create a new one.')
+    await expect
+      .poll(alertOf)
+      .toBe('This login link was already used. Each link works once; create a new one.')
 
     const late = await newLink()
     await expireLinks()
     await paste(late)
     await expect
       .poll(alertOf)
-      .toBe('The login link has expired. Links work for five minutes: create a new one.')
+      .toBe('This login link has expired. Links work for five minutes; create a new one.')
 
     const cut = (await newLink()).slice(0, -1)
     await paste(cut)
-    await expect.poll(alertOf).toBe('The login link is not valid. Copy the whole link, or create a new one.')
+    await expect.poll(alertOf).toBe('This login link is not valid. Check that you copied all of it.')
     expect(page.url()).not.toContain('code')
     await checkReach(page, 1280)
 
@@ -110,7 +112,9 @@ describe('a tab that shows the login page', () => {
     }
     await Promise.all(Array.from({ length: 100 }, () => logIn('wrong')))
     await expect.poll(() => statusOf(wrong)).toBe(429)
-    await expect.poll(alertOf).toBe('Too many logins from your network. Try again in a few seconds.')
+    await expect
+      .poll(alertOf)
+      .toBe('Too many sign-in attempts from your network. Try again in a few seconds.')
     await expect.poll(() => statusOf(link), { timeout: 20_000, interval: 1000 }).toBe(200)
     await overview()
   })
@@ -133,8 +137,8 @@ test('a tab that is logged in asks before another link logs in, and says why it 
   await expect
     .poll(() => dialogs)
     .toEqual([
-      expect.stringContaining('You are logged in as Ann'),
-      expect.stringContaining('You are logged in as Bob'),
+      expect.stringContaining('You are signed in as Ann'),
+      expect.stringContaining('You are signed in as Bob'),
       expect.stringContaining('already used'),
     ])
   await overview()

@@ -105,7 +105,7 @@ test('a key that is revoked ends its session, and leaves nothing on the page', a
 test('a link that was used before logs nobody in, and says so', async () => {
   await server.context.clearCookies()
   await page.goto(loginLinkOf(server.tidegate))
-  await page.getByRole('alert').getByText('The login link was already used').waitFor()
+  await page.getByRole('alert').getByText('This login link was already used').waitFor()
   await page.getByLabel(/secret key/).waitFor()
   expect(page.url()).not.toContain('code')
 })

@@ -259,7 +259,7 @@ test('who is logged in is asked before another link logs in', async () => {
   })
   await open('live/overview#code=conlog_of_a_stranger')
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  expect(questions).toEqual([expect.stringContaining('You are logged in as')])
+  expect(questions).toEqual([expect.stringContaining('You are signed in as')])
 })
 
 async function logInBy(key: string): Promise<void> {

@@ -55,11 +55,12 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
       for (const args of [['serve', '--roles', 'api'], ['migrate']]) {
         const start = await cli(args, { ...env, ...keys })
         expect(start.code).toBe(1)
-        expect(JSON.parse(start.stdout)).toMatchObject({
+        const failure = JSON.parse(start.stdout)
+        expect(failure).toMatchObject({
           level: 'fatal',
           msg: expect.stringMatching(/DATABASE_URL leads to a connection pooler.*Name Postgres itself/),
-          hint: 'the message says the way out',
         })
+        expect(failure).not.toHaveProperty('hint')
       }
       expect(await cli(['org', 'list'], { ...env, ...keys })).toMatchObject({
         ...{ code: 1, stdout: '' },

@@ -50,8 +50,8 @@ describe('a server that does not start', () => {
       msg: expect.stringMatching(
         /The database is bound to Kafka: .*Kafka cluster abc.*KAFKA_BROKERS is not set/,
       ),
-      hint: 'the message says the way out',
     })
+    expect(failure).not.toHaveProperty('hint')
   })
 
   it.each(['127.0.0.1:1', '127.0.0.1:1,127.0.0.1:2'])(
@@ -209,8 +209,8 @@ it('config check --connect says what does not answer, in bounded time', async ()
   expect(code).toBe(1)
   expect(stdout).toMatch(/^database: failed: .*ECONNREFUSED/m)
   expect(stdout).toMatch(/^log: failed: /m)
-  expect(stdout).toMatch(/^master keys: failed: not tried/m)
-  expect(stderr).toBe('A server could not start: database, log, master keys failed.\n')
+  expect(stdout).toMatch(/^master keys: failed: /m)
+  expect(stderr).toBe('A server could not start with these connections.\n')
 }, 60_000)
 
 test('tables and topics that could not be made are told as a start that failed', async () => {

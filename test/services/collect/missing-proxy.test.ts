@@ -9,7 +9,7 @@ let app: CollectApp
 afterEach(() => app.close())
 
 const hour = 60 * 60 * 1000
-const reason = (what: string) => `add ${what} to TRUSTED_PROXIES: all clients behind it count as one source`
+const reason = (what: string) => `Add ${what} to TRUSTED_PROXIES: all clients behind it share one limit.`
 
 interface Sending {
   from: string
@@ -59,7 +59,7 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     expect(missingProxy.warning()).toBe(reason('10.0.0.5'))
     const line = {
       address: '10.0.0.5',
-      msg: 'TRUSTED_PROXIES lacks a proxy: its clients count as one source',
+      msg: 'proxy missing from TRUSTED_PROXIES: its clients share one limit',
     }
     expect(lines).toEqual([expect.objectContaining({ level: 40, ...line })])
     for (let n = 0; n < 20; n++) await through(n)
@@ -82,9 +82,13 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     for (let n = 0; n < 20; n++) await inside.send({ from: '172.17.0.1' })
     expect(inside.missingProxy.warning()).toBe(reason('172.17.0.1'))
     await app.close()
+    const inIpv6 = await start()
+    for (let n = 0; n < 20; n++) await inIpv6.send({ from: 'fd00:0:0:1::5' })
+    expect(inIpv6.missingProxy.warning()).toBe(reason('fd00:0:0:1::5'))
+    await app.close()
     const outside = await start()
     for (let n = 0; n < 20; n++) await outside.send({ from: '203.0.113.7', forwarded: outside.person(n) })
-    expect(outside.missingProxy.warning()).toBe(reason('a public address that forwards requests'))
+    expect(outside.missingProxy.warning()).toBe(reason('the public address of your reverse proxy'))
     expect(JSON.stringify(outside.lines)).not.toContain('203.0.113.7')
   })
 

@@ -410,7 +410,7 @@ describe('a flood from the address of somebody who is logged in', () => {
     expect(await session(forged[0] ?? admin)).toEqual(over)
   })
 
-  test('spares a session of the release before, whose token nothing tells from a forged one, once it ends', async () => {
+  test('spares a session that another process began, once it ends', async () => {
     const token = generateToken('contok', randomBytes)
     await world.deps.pool.query('update tidegate.console_sessions set token_hash = $2 where id = $1', [
       admin.id,
@@ -432,7 +432,7 @@ describe('a flood from the address of somebody who is logged in', () => {
     for (const body of [{ code: generateToken('conlog', randomBytes) }, { secret_key: revealedKey }]) {
       const answer = await postLogin(world.app, body)
       expect(answer).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
-      expect(answer.json().error.message).toMatch(/^Too many logins/)
+      expect(answer.json().error.message).toMatch(/^Too many sign-in attempts/)
     }
     expect(await session(admin)).toEqual(isIn)
     const elsewhere = { method: 'POST', url: '/console/api/login', remoteAddress: '10.7.7.7' } as const

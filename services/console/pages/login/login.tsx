@@ -5,37 +5,28 @@ import { RequestFailure, send } from '../shared/api.ts'
 import { type LoggedInPerson, person } from '../shared/person.ts'
 import { visible } from '../shared/visible.ts'
 
-/** Logs in by the code of the link that was opened, or says who is logged in already. */
+/**
+ * Logs in by the code of the link that was opened, or finds out who is logged in already. The code leaves the address at
+ * once. Whoever is logged in is asked first, because the link may be a stranger's, who would then see what is done here.
+ */
 export async function arrive(): Promise<void> {
-  const code = takeCode()
-  if (code) await followLink(code)
-  else person.value = await whoIsLoggedIn()
-}
-
-/** Logs in by a link that is opened in a tab that shows the console, which loads no page. */
-export function followLoginLinks(): void {
-  window.addEventListener('hashchange', () => {
-    const code = takeCode()
-    if (code) void followLink(code)
-  })
-}
-
-/** Returns the code in the address, which it leaves at once. */
-function takeCode(): string | null {
-  const code = new URLSearchParams(window.location.hash.slice(1)).get('code')
+  const code = codeInAddress()
   if (code) window.history.replaceState(null, '', window.location.pathname + window.location.search)
-  return code
+  const current = await whoIsLoggedIn()
+  const question = `You are signed in as ${visible(current?.name ?? '')}. Sign in with this link instead?`
+  if (code && (!current || window.confirm(question))) await logIn({ code })
+  person.value = code ? await whoIsLoggedIn() : current
+  if (person.value && refusal.value) {
+    window.alert(refusal.value)
+    refusal.value = null
+  }
 }
 
-/** Asks whoever is logged in first, because the link may be a stranger's, who would then see what is done here. */
-async function followLink(code: string): Promise<void> {
-  const current = await whoIsLoggedIn()
-  const question = `You are logged in as ${visible(current?.name ?? '')}. Log in by this link instead?`
-  if (!current || window.confirm(question)) await logIn({ code })
-  person.value = await whoIsLoggedIn()
-  if (!person.value || !refusal.value) return
-  window.alert(refusal.value)
-  refusal.value = null
+const codeInAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code')
+
+/** Opens a link that is pasted into a tab that shows the console: only the fragment differs, so no page would load. */
+export function followLoginLinks(): void {
+  window.addEventListener('hashchange', () => codeInAddress() && window.location.reload())
 }
 
 const whoIsLoggedIn = async (): Promise<LoggedInPerson | null> =>
@@ -71,12 +62,12 @@ export function Login() {
         </p>
       )}
       <p>
-        Open the link that <code>make run</code> or <code>tidegate console login</code> printed. It works
+        Open the login link printed by <code>make run</code> or <code>tidegate console login</code>. It works
         once, for five minutes.
       </p>
       <form onSubmit={submit}>
         <label>
-          Or a secret key
+          Or use a secret key
           <input
             type="password"
             autocomplete="off"
@@ -86,7 +77,7 @@ export function Login() {
             onInput={({ currentTarget }) => setKey(currentTarget.value)}
           />
         </label>
-        <p class="hint">You may then do what the key may do, until it is revoked.</p>
+        <p class="hint">You get the permissions of the key until it is revoked.</p>
         <button type="submit" class="button">
           Sign in
         </button>

@@ -51,7 +51,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1}>
         {person.value?.warnings.map((warning) => (
           <p key={warning} class="note bad" role="status">
-            Server settings: {warning}.
+            {warning}
           </p>
         ))}
         {children}
