@@ -36,11 +36,7 @@ const host = z.string().refine((text) => isIP(text) > 0 || /^(?=.*[a-z_])[\w-]+(
   error: 'must be an IP address or a host name',
 })
 
-/** Only a secret may have credentials. `fetch` refuses them. */
-export const webUrl = ({ hasCredentials = false } = {}) =>
-  z.string().refine((text) => isHttpUrl(text, hasCredentials), {
-    error: `must start with http:// or https://${hasCredentials ? '' : ' and have no credentials'}`,
-  })
+export const webUrl = z.url({ protocol: /^https?$/, error: 'must start with http:// or https://' })
 
 // The driver takes every scheme for postgres://, and a folder of sockets.
 const databaseUrl = z
@@ -155,17 +151,16 @@ const settings = z.object({
   KAFKA_SASL_MECHANISM: oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER').optional(),
   KAFKA_SASL_USERNAME: optionalText,
   KAFKA_SASL_PASSWORD: optionalText,
-  KAFKA_SASL_OAUTH_TOKEN_URL: webUrl().optional(),
+  // `fetch` refuses credentials.
+  KAFKA_SASL_OAUTH_TOKEN_URL: webUrl.regex(/^[^@]*$/, { error: 'must have no credentials' }).optional(),
   KAFKA_SASL_OAUTH_SCOPE: optionalText,
   /** -1 = the brokers' own. */
   KAFKA_REPLICATION_FACTOR: z
-    .string()
-    .regex(/^(-1|[1-9]|1[0-5])$/, { error: 'must be -1 or 1–15' })
-    .transform(Number)
+    .union([z.literal('-1').transform(Number), integer(1, 15)], { error: 'must be -1 or 1–15' })
     .default(-1),
   KAFKA_MIN_INSYNC_REPLICAS: integer(1, 15).optional(),
   KAFKA_COMPRESSION_TYPE: oneOf('none', 'gzip', 'zstd').default('none'),
-  SCHEMA_REGISTRY_URL: webUrl({ hasCredentials: true }).optional(),
+  SCHEMA_REGISTRY_URL: webUrl.optional(),
   TOPIC_PARTITIONS: integer(1, 1000).default(12),
   COLLECT_RETENTION_DAYS: integer(1, 36_500).default(7),
   /** What is deleted of tidegate.facts.v1 is on no broker's disk after so long. */
@@ -356,12 +351,6 @@ export function readSettingFile(name: string, file: string): string {
 }
 
 function isBaseUrl(text: string): boolean {
-  if (!isHttpUrl(text, false)) return false
-  const { origin, href, pathname } = new URL(text)
-  return href === `${origin}${pathname}`
-}
-
-function isHttpUrl(text: string, hasCredentials: boolean): boolean {
-  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
-  return url !== null && (hasCredentials || !(url.username || url.password))
+  const url = webUrl.safeParse(text).success ? new URL(text) : undefined
+  return url?.href === `${url?.origin}${url?.pathname}`
 }

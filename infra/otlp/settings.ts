@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Config, InvalidSettings, oneOf, settingProblems, webUrl } from '../config.ts'
 
-const address = webUrl({ hasCredentials: true }).optional()
+const address = webUrl.optional()
 
 const samplers = [
   'always_on',

@@ -3,15 +3,15 @@ import { type Budget, createBudget, overBudget } from '../../infra/access/budget
 import { sourceOf } from '../../infra/access/source.ts'
 import type { MissingProxy } from '../../infra/http/missing-proxy.ts'
 import type { Clock } from '../../infra/ids.ts'
-import { isFromSimulation, type SimulationKey } from '../../infra/wire/collect/simulation.ts'
+import { isLoopback } from '../../infra/ip/network.ts'
 
 export interface VolumeLimits {
   /** Megabytes that may be sent in an hour: by one source, and with all keys of one organization. */
   sourceMbPerHour: number
   organizationMbPerHour?: number | undefined
   missingProxy?: Pick<MissingProxy, 'note'> | undefined
-  /** Requests that prove to have it are not counted by source. */
-  simulationKey?: SimulationKey | undefined
+  /** Lets requests of this machine pass the limit of a source, for `tidegate simulate` under `tidegate dev`. */
+  exemptsLoopback?: boolean
 }
 
 // What is recorded because of a request in addition to what was sent: its own event, and on average a decision about it.
@@ -27,15 +27,16 @@ const burstShare = 1 / 30
  * The source pays first, so that one of them does not use up what its organization may send.
  */
 export function limitVolume(app: FastifyInstance, limits: VolumeLimits & { clock: Clock }): void {
-  const { clock, sourceMbPerHour, organizationMbPerHour, missingProxy, simulationKey } = limits
+  const { clock, sourceMbPerHour, organizationMbPerHour, missingProxy, exemptsLoopback } = limits
   const ofSource = budgetOf(sourceMbPerHour, clock)
   const ofOrganization = organizationMbPerHour ? budgetOf(organizationMbPerHour, clock) : undefined
   app.addHook('preHandler', (request, _reply, done) => {
     const bytes = bytesOf(request)
     const organizationId = request.principal?.organizationId ?? ''
-    const isSimulated = simulationKey && isFromSimulation(simulationKey, request.headers)
-    const isProxied = !isSimulated && missingProxy?.note(request)
-    if (!isSimulated && !ofSource.spend(sourceOf(request.ip), bytes))
+    const { ip, headers } = request
+    const isExempt = exemptsLoopback && isLoopback(ip) && headers['x-forwarded-for'] === undefined
+    const isProxied = missingProxy?.note(request)
+    if (!isExempt && !ofSource.spend(sourceOf(ip), bytes))
       return done(overBudget(1, isProxied ? { message: proxyMissing } : {}))
     done((ofOrganization?.spend(organizationId, bytes) ?? true) ? undefined : overBudget())
   })

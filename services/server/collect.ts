@@ -26,7 +26,7 @@ interface BasisParts {
 }
 
 export type CollectRouteParts = ReturnType<typeof openCollect> &
-  Pick<VolumeLimits, 'missingProxy' | 'simulationKey'>
+  Pick<VolumeLimits, 'missingProxy' | 'exemptsLoopback'>
 
 export function openCollect(core: Core, parts: BasisParts) {
   return { claims: openClaims(core, parts.undo), admission: openAdmission(core, parts) }

@@ -109,7 +109,11 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect')
-      ? { ...openCollect(core, { registry, undo }), simulationKey, missingProxy }
+      ? {
+          ...openCollect(core, { registry, undo }),
+          missingProxy,
+          exemptsLoopback: simulationKey !== undefined,
+        }
       : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
     const consoles = roles.includes('api') ? await createConsoleApp(core, { app, publicUrl, isStopping }) : {}

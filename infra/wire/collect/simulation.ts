@@ -26,15 +26,6 @@ export function simulationProof(key: SimulationKey, { sessionId, challenge }: Pr
   return { id: proofId, answer: mac }
 }
 
-const header = 'x-tidegate-simulation'
-const tokenOf = (key: SimulationKey) => createHmac('sha256', key).update('simulation').digest('base64url')
-
-/** Headers by which all requests of a simulation prove that they are not the many clients of one source. */
-export const simulationHeaders = (key: SimulationKey): Record<string, string> => ({ [header]: tokenOf(key) })
-
-export const isFromSimulation = (key: SimulationKey, headers: Record<string, unknown>): boolean =>
-  isSameText(tokenOf(key), String(headers[header] ?? ''))
-
 export function provesSimulation(
   key: SimulationKey,
   document: ProvenDocument,

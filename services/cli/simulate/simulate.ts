@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CollectError } from '../../../infra/wire/collect/client.ts'
-import { type SimulationKey, simulationHeaders } from '../../../infra/wire/collect/simulation.ts'
+import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type { ClientKeys } from './client-keys.ts'
 import { simulatedAnswers } from './generate/answers.ts'
 import { defaultMix, planSession, type TrafficMix } from './generate/plan.ts'
@@ -39,10 +39,7 @@ export interface SimulationOptions {
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const { baseUrl, publishableKeys, concurrency, seed, simulationKey } = options
   const { answers = (_, opened) => simulatedAnswers(opened, simulationKey) } = options
-  const http = createHttpClient({
-    connections: concurrency,
-    headers: simulationKey ? simulationHeaders(simulationKey) : {},
-  })
+  const http = createHttpClient({ connections: concurrency })
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
   const secret = createPacer(options.pacerTime)

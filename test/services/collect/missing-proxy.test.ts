@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMissingProxy } from '../../../infra/http/missing-proxy.ts'
-import { simulationHeaders } from '../../../infra/wire/collect/simulation.ts'
 import { type CollectApp, startCollectApp } from './collect-app.ts'
 
 let app: CollectApp
@@ -15,26 +14,21 @@ interface Sending {
   from: string
   forwarded?: string
   bytes?: number
-  headers?: Record<string, string>
 }
 
-async function start({
-  trustedProxies = [] as string[],
-  simulationKey = undefined as Buffer | undefined,
-} = {}) {
+async function start({ trustedProxies = [] as string[], exemptsLoopback = false } = {}) {
   const lines: Record<string, unknown>[] = []
   const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
   const clock = { ms: 0 }
   const missingProxy = createMissingProxy({ logger, clock: () => clock.ms })
   app = await startCollectApp({
-    ...{ sourceMbPerHour: 30, missingProxy, edge: { trustedProxies } },
-    ...(simulationKey && { simulationKey }),
+    ...{ sourceMbPerHour: 30, missingProxy, exemptsLoopback, edge: { trustedProxies } },
   })
   const key = app.publishable({ clientTarget: 'native_ios' })
-  async function send({ from, forwarded, bytes = 0, headers = {} }: Sending) {
+  async function send({ from, forwarded, bytes = 0 }: Sending) {
     const { status, json } = await app.send('POST', '/v2/collect/sessions', {
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         ...(forwarded && { 'x-forwarded-for': forwarded }),
       },
       payload: JSON.stringify({
@@ -116,21 +110,17 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
   })
 })
 
-describe('a simulation', () => {
-  const simulationKey = randomBytes(32)
-  const often = async (send: (sending: Sending) => Promise<{ status: number }>, headers = {}) => {
-    const statuses = []
-    for (let n = 0; n < 8; n++)
-      statuses.push((await send({ from: '127.0.0.1', bytes: 200_000, headers })).status)
-    return new Set(statuses)
+test('a simulation on the machine of tidegate dev is exempt, and nothing that comes through a proxy', async () => {
+  const often = async (send: (sending: Sending) => Promise<{ status: number }>, sending: Sending) => {
+    const statuses = new Set<number>()
+    for (let n = 0; n < 8; n++) statuses.add((await send({ ...sending, bytes: 200_000 })).status)
+    return statuses
   }
-
-  test('is not one source for the server whose key it has, and for no other', async () => {
-    const { send } = await start({ simulationKey })
-    expect(await often(send, simulationHeaders(simulationKey))).toEqual(new Set([200]))
-    expect(await often(send, simulationHeaders(randomBytes(32)))).toEqual(new Set([200, 429]))
-    await app.close()
-    const without = await start()
-    expect(await often(without.send, simulationHeaders(simulationKey))).toEqual(new Set([200, 429]))
-  })
+  const { send } = await start({ exemptsLoopback: true })
+  expect(await often(send, { from: '127.0.0.1' })).toEqual(new Set([200]))
+  expect(await often(send, { from: '127.0.0.1', forwarded: '192.0.2.1' })).toEqual(new Set([200, 429]))
+  expect(await often(send, { from: '192.0.2.2' })).toEqual(new Set([200, 429]))
+  await app.close()
+  const production = await start()
+  expect(await often(production.send, { from: '127.0.0.1' })).toEqual(new Set([200, 429]))
 })
