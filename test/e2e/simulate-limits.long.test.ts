@@ -3,13 +3,17 @@ import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import { cli } from '../support/cli.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
+/** A thirtieth of it may come at once, which is about 20 sessions. */
+const fewestBytes = { COLLECT_SOURCE_MB_PER_HOUR: '10' }
 /** How many more sessions than can be read at once above the limit. */
 const beyond = 15
 
 describe('simulate above the rate limit', () => {
   let server: RunningTidegate
   beforeAll(async () => {
-    server = await startTidegate({ env: { RATE_LIMIT_PUBLISHABLE: '360', RATE_LIMIT_SECRET: '60' } })
+    server = await startTidegate({
+      env: { RATE_LIMIT_PUBLISHABLE: '360', RATE_LIMIT_SECRET: '60', ...fewestBytes },
+    })
   }, 60_000)
   afterAll(() => server?.stop())
 

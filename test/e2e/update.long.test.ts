@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
@@ -51,4 +52,17 @@ it('tidegate dev goes on with the data of an earlier version, and says which rea
   const third = await startTidegate({ dataDir, env })
   expect(third.output()).not.toMatch(rebuilt)
   expect(await third.stop()).toBe(0)
-}, 90_000)
+
+  // The backup of docs/operate/deploying.md: a copy of the volume while the container is stopped.
+  const backup = `${dataDir}-backup`
+  // Postgres refuses a folder that is not its user's.
+  execFileSync('cp', ['--archive', dataDir, backup])
+  await rm(dataDir, { recursive: true })
+  await rename(backup, dataDir)
+  const restored = await startTidegate({ dataDir, env })
+  expect(restored.credentials.live).toEqual(first.credentials.live)
+  const again = await fetch(`${restored.baseUrl}/v1/sessions`, { headers: { authorization } })
+  expect(JSON.parse(await again.text()).data).toEqual(data)
+  expect(await simulate()).toMatchObject({ code: 0 })
+  expect(await restored.stop()).toBe(0)
+}, 150_000)

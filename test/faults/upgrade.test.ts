@@ -5,19 +5,24 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, onTestFailed } from 'vitest'
 import { projections } from '../../services/server/dependencies.ts'
-import { allRoles } from '../../services/server/roles.ts'
+import { allRoles, type Role } from '../../services/server/roles.ts'
 import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { documentedSteps, sectionOf } from '../support/printed-commands.ts'
 import { mainOf, type RoleProcesses, readBack, rebuildIsEqual, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 import { root } from '../support/test-projects.ts'
 
 const { describe, it } = needs('kafka', 'history')
 
-/** Old projectors stand still once their read model has another version. */
-const order = [...new Set(['projections' as const, ...allRoles])]
+const page = 'docs/operate/production.md'
+const rebuildStep = ['rebuild', '<name>', '--accept-differences']
+const documented = {
+  Upgrade: [['rescore', '--observations', '--since', '7d'], ['config', 'check'], ['migrate'], rebuildStep],
+  Rollback: [rebuildStep],
+}
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const sessions = 150
 const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
@@ -54,14 +59,24 @@ describe(`an update of each role, seed ${seed}`, () => {
     owner = await operator({ ...settings, PROGRAM: mainOf(program) }).organization()
   }, 180_000)
 
-  /** With the program that is to come, as docs/operate/production.md says. */
-  async function rebuild(main: object): Promise<void> {
-    for (const name of otherVersions) {
-      const { code, stdout, stderr } = await operator({ ...settings, ...main }).cli([
-        ...['rebuild', name, '--accept-differences'],
-      ])
-      if (code !== 0) throw new Error(`${stdout}${stderr}`)
-    }
+  /** Runs the commands of the page with the program that is to come. */
+  async function runSteps(heading: 'Upgrade' | 'Rollback', main: Record<string, string>): Promise<void> {
+    const steps = await documentedSteps(page, heading)
+    expect(steps).toEqual(documented[heading])
+    for (const step of steps)
+      for (const name of step.includes('<name>') ? otherVersions : ['']) {
+        const args = step.map((word) => (word === '<name>' ? name : word))
+        const { code, stdout, stderr } = await operator({ ...settings, ...main }).cli(args)
+        if (code !== 0) throw new Error(`${args.join(' ')}: ${stdout}${stderr}`)
+      }
+  }
+
+  async function documentedOrder(): Promise<Role[]> {
+    const [, listed = ''] =
+      /Replace one role after the other: (.*?)\./.exec(await sectionOf(page, 'Upgrade')) ?? []
+    const order = allRoles.toSorted((a, b) => listed.indexOf(`\`${a}\``) - listed.indexOf(`\`${b}\``))
+    expect(order.map((role) => `\`${role}\``).join(', ')).toBe(listed)
+    return order
   }
 
   afterAll(async () => {
@@ -84,8 +99,9 @@ describe(`an update of each role, seed ${seed}`, () => {
         ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
         ...{ seed: `${seed} ${way}`, sessions, atOnce: 4 },
       })
-      await rebuild(from ? { PROGRAM: mainOf(program) } : {})
-      for (const role of order) await roles.replace(role, from && program)
+      if (from) await runSteps('Rollback', { PROGRAM: mainOf(program) })
+      else await runSteps('Upgrade', {})
+      for (const role of await documentedOrder()) await roles.replace(role, from && program)
       await traffic.done
       finished.push(...traffic.finished)
       const { lost, listed } = await readBack(roles.url('api'), owner, finished)
