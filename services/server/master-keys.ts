@@ -3,19 +3,23 @@ import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { tryDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { openCanary, WrongMasterKeys, writeCanary } from '../../infra/event-store/master-key-canary.ts'
+import type { Random } from '../../infra/ids.ts'
+import type { EventLog } from '../../infra/log/port.ts'
 import { outermostSecretKeys } from '../../projections/organizations/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import type { Core } from './dependencies.ts'
+
+interface Installation {
+  pool: pg.Pool
+  log: Pick<EventLog, 'endPositions'>
+  keyring: Keyring
+  random: Random
+}
 
 /**
  * Throws WrongMasterKeys. Creates the canary once a stored secret has been opened, or where nothing was ever stored: a
  * database that is being restored may be empty, too.
  */
-export async function checkMasterKeys({
-  pool,
-  log,
-  ...sealing
-}: Pick<Core, 'pool' | 'log' | 'keyring' | 'random'>): Promise<void> {
+export async function checkMasterKeys({ pool, log, ...sealing }: Installation): Promise<void> {
   if (!(await tryMasterKeys(pool, sealing.keyring))) {
     const ends = await log.endPositions(eventTopics.OrganizationCreated)
     if (ends.some(({ offset }) => offset > 0)) return
