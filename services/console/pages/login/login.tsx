@@ -7,7 +7,7 @@ import { visible } from '../shared/visible.ts'
 
 /**
  * Logs in by the code of the link that was opened, or finds out who is logged in already. The code leaves the address at
- * once. Whoever is logged in is asked first, because the link may be a stranger's, who would then see what is done here.
+ * once. Asks a logged-in person first: with a stranger's link, the stranger would see what is done here.
  */
 export async function arrive(): Promise<void> {
   const code = codeInAddress()
