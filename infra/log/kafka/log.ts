@@ -16,9 +16,8 @@ import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { type CompressionType, readableTypes } from './compression.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { setGroupOffsets } from './group-offsets.ts'
-import { requireMessageSize } from './message-size.ts'
 import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
-import { followRetention, retentionEntries } from './retention.ts'
+import { followSettings, retentionEntries } from './topic-settings.ts'
 
 export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
   brokers: string[]
@@ -211,8 +210,8 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     // is not its leader yet.
     await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false })).catch(refused)
     await Promise.all(specs.map(({ topic }) => findNew(topic)))
-    await requireMessageSize({ admin, prefix, specs, logger, needed: maxMessageBytes })
-    ofRetention = [...new Set([...ofRetention, ...(await followRetention({ admin, prefix, specs }))])]
+    const warnings = await followSettings({ admin, prefix, specs, maxMessageBytes, logger })
+    ofRetention = [...new Set([...ofRetention, ...warnings])]
   }
 
   async function findNew(topic: Topic, failures = 0): Promise<void> {

@@ -1,4 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
+import type { Logger } from 'pino'
 import type { TopicSpec } from '../port.ts'
 import type { ReconnectingClient } from './producer.ts'
 
@@ -6,6 +7,9 @@ interface FollowOptions {
   admin: Pick<ReconnectingClient<Admin>, 'use'>
   prefix: string
   specs: TopicSpec[]
+  /** Bytes of the largest batch that is appended. */
+  maxMessageBytes: number
+  logger: Pick<Logger, 'error'>
 }
 
 const hourMs = 60 * 60 * 1000
@@ -50,10 +54,12 @@ function compactionEntries(withinMs: number): Entry[] {
 type Found = Awaited<ReturnType<Admin['describeConfigs']>>['resources'][number]
 
 /**
- * Brings topics that were there already to what the settings say, where they say a time. Returns in words what could
- * not be done, and which topics lose what is kept for ever: whoever set that may have meant it.
+ * Sets the retention of topics that already exist, where the settings have a time. Returns a warning for what could not
+ * be set, and for topics that lose what is otherwise kept forever, because someone may have meant that. Throws where a
+ * topic cannot hold its largest record.
  */
-export async function followRetention({ admin, prefix, specs }: FollowOptions): Promise<string[]> {
+export async function followSettings(options: FollowOptions): Promise<string[]> {
+  const { admin, prefix, specs } = options
   const resources = specs.map(({ topic }) => ({
     type: kafkajs.ConfigResourceTypes.TOPIC,
     name: prefix + topic,
@@ -64,9 +70,26 @@ export async function followRetention({ admin, prefix, specs }: FollowOptions): 
   const warnings: string[] = []
   for (const spec of specs) {
     const topic = found.resources.find(({ resourceName }) => resourceName === prefix + spec.topic)
-    if (topic) warnings.push(...(await follow(admin, { spec, topic })))
+    if (!topic) continue
+    requireMessageSize(topic, { ...options, spec })
+    warnings.push(...(await follow(admin, { spec, topic })))
   }
   return warnings
+}
+
+function requireMessageSize(
+  topic: Found,
+  { spec, maxMessageBytes: needed, logger }: FollowOptions & { spec: TopicSpec },
+): void {
+  const { resourceName: name } = topic
+  const { largestRecordBytes: largest = 0 } = spec
+  const value = Number(valueIn(topic, 'max.message.bytes') ?? needed)
+  if (value < largest)
+    throw new Error(
+      `topic ${name}: max.message.bytes must be ${needed}, got ${value}: records have up to ${largest} bytes`,
+    )
+  const message = 'max.message.bytes of a topic is too small: the broker refuses large appends'
+  if (value < needed) logger.error({ topic: name, value, needed }, message)
 }
 
 const valueIn = ({ configEntries }: Found, name: string) =>
