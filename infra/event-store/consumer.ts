@@ -82,27 +82,42 @@ export interface EventConsumer {
  * never skipped.
  */
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
-  const { log, group, topics, types, maxRecords, gatherMs, clock = () => performance.now() } = options
+  const { who, log, group, topics, types, maxRecords, gatherMs, logger } = options
+  const { clock = () => performance.now() } = options
   const partitions = createPartitions(options, clock)
-  const firsts = new Map(topics.map((topic) => [topic, seldom(1000, () => log.firstPositions(topic), clock)]))
+  const readFirsts = seldom(1000, () => Promise.all(topics.map((topic) => log.firstPositions(topic))), clock)
   const stopping = new AbortController()
 
   async function firstOf({ topic, partition }: Place): Promise<Position> {
-    const found = (await firsts.get(topic)?.())?.find((first) => first.partition === partition)
-    return found ?? { topic, partition, offset: 0 }
+    const firsts = (await readFirsts()).flat()
+    const first = firsts.find((at) => at.topic === topic && at.partition === partition)
+    return first ?? { topic, partition, offset: 0 }
+  }
+
+  /** Begins at the stored offset, or where that is earlier at the first record that still exists. */
+  async function startAt(first: Position): Promise<number | undefined> {
+    const { offset: to, ...place } = first
+    const from = await options.startOffset?.(first)
+    const next = from === undefined ? undefined : Math.max(from, to)
+    partitions.change(place, { kind: 'started' }, next)
+    if (from === undefined || from >= to) return next
+    const records = to - from
+    logger.error({ consumer: who, ...place, from, to, records }, `records expired before ${who} read them`)
+    options.onExpired?.(records)
+    return next
   }
 
   // Offsets have gaps for other reasons, too, so the first record that still exists decides what has expired.
-  async function noteExpired(batch: Batch): Promise<void> {
-    const from = partitions.nextOffset(batch)
+  async function passExpired(batch: Batch): Promise<void> {
+    const next = partitions.nextOffset(batch)
     const { offset: start } = startOf(batch)
-    if (!options.startOffset || start <= from) return
+    if (!options.startOffset || start <= next) return
     const first = await firstOf(batch)
-    partitions.expired({ ...first, offset: from }, Math.min(start, first.offset))
+    const offset = Math.min(start, first.offset)
+    if (offset > next) await startAt({ ...first, offset })
   }
 
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
-    await Promise.all(batches.map(noteExpired))
     const { decoded, results } = await decodeAll(batches)
     const readOn = new Map(results.map((result) => [placeName(result.at), readOnAfter(result)]))
     for (const result of await runRound(decoded)) readOn.set(placeName(result.at), readOnAfter(result))
@@ -116,6 +131,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     const results: Result[] = []
     const decodeOne = async (batch: Batch) => {
       try {
+        await passExpired(batch)
         decoded.push(await decodeBatch(options, { batch, expected: partitions.nextOffset(batch) }))
       } catch (error) {
         results.push({ kind: 'failed', at: startOf(batch), error })
@@ -138,18 +154,10 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return all
   }
 
-  async function startStored(first: Position, store: (first: Position) => Promise<number>): Promise<number> {
-    const stored = await store(first)
-    partitions.expired({ ...first, offset: stored }, first.offset)
-    return Math.max(stored, first.offset)
-  }
-
   async function startOffset(topic: Topic, partition: number): Promise<number | undefined> {
     const place = partitions.add({ topic, partition })
     try {
-      const next = options.startOffset && (await startStored(await firstOf(place), options.startOffset))
-      partitions.change(place, { kind: 'started' }, next)
-      return next
+      return await startAt(await firstOf(place))
     } catch (error) {
       partitions.change(place, { kind: 'notStarted', error })
       throw error
@@ -180,8 +188,6 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
 
 interface Progress extends Place {
   nextOffset: number
-  /** Records before it are counted as expired already. */
-  expiredTo: number
   mode: PartitionMode
 }
 
@@ -191,15 +197,14 @@ function createPartitions(
     who,
     logger,
     onStopped = loggingStops({ who, logger }),
-    onExpired,
-  }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped' | 'onExpired'>,
+  }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped'>,
   clock: () => number,
 ) {
   const known = new Map<string, Progress>()
 
   function progressOf({ topic, partition }: Place): Progress {
     const name = placeName({ topic, partition })
-    const progress = known.get(name) ?? { topic, partition, nextOffset: 0, expiredTo: 0, mode: reading }
+    const progress = known.get(name) ?? { topic, partition, nextOffset: 0, mode: reading }
     known.set(name, progress)
     return progress
   }
@@ -212,16 +217,6 @@ function createPartitions(
 
   function warn(err: unknown, position?: Position): void {
     logger.warn({ err, consumer: who, position }, `${who} failed; the records will be read again`)
-  }
-
-  function expired({ offset, ...place }: Position, to: number): void {
-    const progress = progressOf(place)
-    const from = Math.max(offset, progress.expiredTo)
-    if (to <= from) return
-    progress.expiredTo = to
-    const records = to - from
-    logger.error({ consumer: who, ...place, from, to, records }, `records expired before ${who} read them`)
-    onExpired?.(records)
   }
 
   function stopAt(at: Position, error: unknown): void {
@@ -251,7 +246,6 @@ function createPartitions(
   return {
     add: progressOf,
     change,
-    expired,
     warn,
     nextOffset: (place: Place): number => progressOf(place).nextOffset,
     failuresOf(place: Place): number | undefined {
@@ -265,7 +259,7 @@ function createPartitions(
       for (const [error, at] of errors) warn(error, at)
     },
     status: (): PartitionStatus[] =>
-      [...known.values()].map(({ mode, expiredTo, ...progress }) => ({
+      [...known.values()].map(({ mode, ...progress }) => ({
         ...progress,
         stopped: stoppedReason(mode, clock()),
       })),
