@@ -1,22 +1,9 @@
 import type pg from 'pg'
-import { type EventLog, type Position, placeName, type Topic, type TopicSpec } from '../log/port.ts'
+import type { EventLog, Position, Topic, TopicSpec } from '../log/port.ts'
 import { type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
 
-const addedColumns = [
-  'damage text',
-  'installation_id uuid not null default gen_random_uuid()',
-  'claim_next bigint not null default 0',
-  'claimed_at timestamptz',
-]
-
-const marksDdl = `create table tidegate.log_marks (
-  topic text not null,
-  partition integer not null,
-  next_offset bigint not null,
-  time bigint not null,
-  primary key (topic, partition)
-)`
+const addedColumns = ['damage text', 'marks jsonb', 'installation_id uuid not null default gen_random_uuid()']
 
 // What was read from one log means nothing in another: offsets of the first would skip records of the second.
 const boundLogMigrations: Migrations = {
@@ -26,10 +13,8 @@ const boundLogMigrations: Migrations = {
     identity text not null,
     bound_at timestamptz not null default now(),
     ${addedColumns.join()}
-  ); ${marksDdl}`,
-  changes: [
-    `alter table tidegate.bound_log ${addedColumns.map((column) => `add column ${column}`).join()}; ${marksDdl}`,
-  ],
+  )`,
+  changes: [`alter table tidegate.bound_log ${addedColumns.map((column) => `add column ${column}`).join()}`],
 }
 
 /** The database holds what was read from another log, or from one that has since lost records. */
@@ -54,7 +39,7 @@ export async function bindLog({ pool, log, topics, adopt = false }: BindOptions)
   await log.ensureTopics(topics)
   await refuseShorterLog(pool, log)
   if (adopt) await rebindLog(pool, identity)
-  await refuseMovedMarks(pool, log)
+  await moveMarks(pool, log)
   await pool.query('update tidegate.bound_log set damage = null where damage is not null')
 }
 
@@ -104,11 +89,10 @@ async function boundIn(db: Db): Promise<string | undefined> {
 }
 
 export async function rebindLog(db: Db, identity: string): Promise<void> {
-  // Moved records may have other times.
-  await db.query('delete from tidegate.log_marks')
+  // Moved records may have other times, so the marks don't apply to them.
   await db.query(
     `insert into tidegate.bound_log (identity) values ($1)
-     on conflict (only_one) do update set identity = excluded.identity, bound_at = now()`,
+     on conflict (only_one) do update set identity = excluded.identity, bound_at = now(), marks = null`,
     [identity],
   )
 }
@@ -131,62 +115,64 @@ export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions
 const replaced =
   'it was truncated, made anew or restored from an older copy (docs/operate/operations.md, Another log).'
 
-interface Mark extends Position {
-  /** No record below the offset was stored at this time (epoch milliseconds) or later. */
+interface Marks {
+  /** Epoch milliseconds. */
   time: number
+  /** Each partition's first offset that was stored at that time or later. */
+  offsets: Record<Topic, number[]>
 }
 
 /**
- * Stores a mark of each partition: the first record since now. A log that only grows and expires never moves one back.
- * A copy that lacks records does, also once it has outgrown them. Throws WrongLog like `refuseMovedMarks`.
+ * Checks the stored marks and stores new ones for the topics. A log that only grows and expires never moves a mark back;
+ * a copy that lacks records does, even after it has outgrown them. Throws WrongLog then.
  */
 export async function moveMarks(
   db: Db,
   log: Pick<EventLog, 'positionsSince'>,
-  topics: Topic[],
+  topics: Topic[] = [],
 ): Promise<void> {
-  const time = Date.now()
-  const marks = (await Promise.all(topics.map((topic) => log.positionsSince(topic, time)))).flat()
-  // Only now: what the older marks prove holds for the new ones, too.
-  await refuseMovedMarks(db, log)
-  await db.query(
-    `insert into tidegate.log_marks (topic, partition, next_offset, time)
-     select *, $4 from unnest($1::text[], $2::int[], $3::bigint[])
-     where not exists (select from tidegate.bound_log where damage is not null)
-     on conflict (topic, partition) do update set next_offset = excluded.next_offset, time = excluded.time
-     where excluded.time > log_marks.time`,
-    [marks.map(({ topic }) => topic), marks.map((at) => at.partition), marks.map((at) => at.offset), time],
-  )
-}
-
-/** Throws WrongLog where a record that was stored later stands below a mark. */
-async function refuseMovedMarks(db: Db, log: Pick<EventLog, 'positionsSince'>): Promise<void> {
-  const { rows: marks } = await db.query<Mark>(
-    'select topic, partition, next_offset::float8 as "offset", time::float8 from tidegate.log_marks',
-  )
-  for (const [, ofMoment] of Map.groupBy(marks, ({ topic, time }) => `${topic} ${time}`)) {
-    const { topic = '', time = 0 } = ofMoment[0] ?? {}
-    const since = new Map((await log.positionsSince(topic, time)).map((at) => [at.partition, at.offset]))
-    for (const mark of ofMoment) {
-      const first = since.get(mark.partition) ?? 0
-      if (first < mark.offset)
+  const marksAt = async (time: number, of: Topic[]): Promise<Marks> => {
+    const positions = await Promise.all(of.map((topic) => log.positionsSince(topic, time)))
+    const offsets = of.map((topic, i) => [topic, positions[i]?.map(({ offset }) => offset)])
+    return { time, offsets: Object.fromEntries(offsets) }
+  }
+  // Read before the check, so that what the old marks prove holds for the new ones, too.
+  const next = await marksAt(Date.now(), topics)
+  const { rows } = await db.query<{ marks: Marks | null }>('select marks from tidegate.bound_log')
+  const { time = 0, offsets = {} } = rows[0]?.marks ?? {}
+  const { offsets: now } = await marksAt(time, Object.keys(offsets))
+  for (const [topic, marks] of Object.entries(offsets))
+    for (const [partition, mark] of marks.entries()) {
+      const first = now[topic]?.[partition] ?? 0
+      if (first < mark)
         throw new WrongLog(
-          `The log had ${mark.offset} records of ${placeName(mark)} by ${new Date(time).toISOString()}, and now has ` +
+          `The log had ${mark} records of ${topic}/${partition} by ${new Date(time).toISOString()}, and now has ` +
             `${first} from before then: ${replaced}`,
         )
     }
-  }
+  if (topics.length > 0)
+    await db.query('update tidegate.bound_log set marks = $1 where damage is null', [next])
 }
 
-/** Throws WrongLog where a process of this database has recorded damage. */
-export async function refuseDamage(db: Db): Promise<void> {
+/**
+ * Throws WrongLog where the log has lost records, and records it as damage: every process of the database then throws,
+ * until a start finds the log healthy.
+ */
+export async function verifyLog(
+  db: Db,
+  log: Pick<EventLog, 'endPositions' | 'positionsSince'>,
+  topics: Topic[],
+): Promise<void> {
   const { rows } = await db.query<{ damage: string | null }>('select damage from tidegate.bound_log')
   if (rows[0]?.damage) throw new WrongLog(rows[0].damage)
-}
-
-/** Tells every process of the database, until a start finds the log healthy. */
-export async function recordDamage(db: Db, reason: string): Promise<void> {
-  await db.query('update tidegate.bound_log set damage = coalesce(damage, $1)', [reason])
+  try {
+    await refuseShorterLog(db, log)
+    await moveMarks(db, log, topics)
+  } catch (error) {
+    if (error instanceof WrongLog)
+      await db.query('update tidegate.bound_log set damage = coalesce(damage, $1)', [error.message])
+    throw error
+  }
 }
 
 async function readPositions(db: Db): Promise<Position[]> {

@@ -1,15 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import type { Logger } from 'pino'
 import { z } from 'zod'
-import type { EventLog, TopicSpec } from '../log/port.ts'
-import { readTopicToEnd } from '../log/read-topic.ts'
+import { runPeriodically } from '../flow/periodic.ts'
+import type { Batch, EventLog, TopicSpec } from '../log/port.ts'
+import { readTopic } from '../log/read-topic.ts'
 import { WrongLog } from './bound-log.ts'
 
 const topic = 'tidegate.claim.v1'
 export const claimTopicSpec: TopicSpec = { topic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
 const liveMs = 60_000
-// A running installation renews its claim within this time: when it is 15 seconds old, and somebody looks every 10.
+// Looked at every ten seconds, so a claim is renewed after 25 seconds at the latest.
+const renewMs = 15_000
 const silentMs = 30_000
 const recordsRead = 500
 
@@ -49,14 +52,19 @@ interface ClaimOptions {
   pool: pg.Pool
   log: EventLog
   host: string
+  /** Also takes a live claim of another database. */
   takeOver: boolean
+  /** Called once when another database has the log. */
+  onLost: (error: LogClaimed) => void
+  logger: Logger
 }
 
-/**
- * Claims the log for this database, and returns what renews the claim. Both throw LogClaimed while another database
- * holds it. A holder that looks dead gets the time to renew, because clocks differ and an outage may have kept it from that.
- */
-export async function claimLog({ pool, log, host, takeOver }: ClaimOptions): Promise<() => Promise<void>> {
+/** Claims the log for this database until disposed. Throws LogClaimed while another database holds it. */
+export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> {
+  const { pool, log, host, takeOver, onLost, logger } = options
+  await using undo = new AsyncDisposableStack()
+
+  // 1. Identify this database.
   const { rows } = await pool.query<Pick<ClaimData, 'installation_id' | 'database_id' | 'database'>>(
     `select installation_id, current_database() as database,
        (select system_identifier from pg_control_system()) || '/' ||
@@ -65,60 +73,55 @@ export async function claimLog({ pool, log, host, takeOver }: ClaimOptions): Pro
   )
   const [identity] = rows
   if (!identity) throw new Error('the database is not bound to a log')
-  const endOf = async () => (await log.endPositions(topic))[0]?.offset ?? 0
 
-  async function findForeignClaim(): Promise<LogClaim | undefined> {
-    const from = Math.max(0, (await endOf()) - recordsRead)
-    const claims: LogClaim[] = []
-    await readTopicToEnd({
-      ...{ log, topic, from: () => from },
-      handle(batches) {
-        for (const { value, offset, timestamp: time } of batches.flatMap(({ records }) => records))
-          claims.push({ ...claimSchema.parse(JSON.parse(value.toString())), offset, time })
-      },
-    })
-    const holder = holderOf(claims)
-    return holder?.database_id === identity?.database_id ? undefined : holder
+  // 2. Follow the claims.
+  let holder: LogClaim | undefined
+  let claimedAt = Number.POSITIVE_INFINITY
+  const foreignHolder = () => (holder?.database_id === identity.database_id ? undefined : holder)
+
+  function note(batches: Batch[]): void {
+    for (const { value, offset, timestamp: time } of batches.flatMap(({ records }) => records)) {
+      const claim = { ...claimSchema.parse(JSON.parse(value.toString())), offset, time }
+      holder = holderOf(holder ? [holder, claim] : [claim])
+      const foreign = foreignHolder()
+      if (!foreign || offset < claimedAt) continue
+      claimedAt = Number.POSITIVE_INFINITY
+      onLost(new LogClaimed(foreign))
+    }
   }
 
-  async function requireHeld(): Promise<void> {
-    const foreign = await findForeignClaim()
-    if (foreign) throw new LogClaimed(foreign)
+  const [end] = await log.endPositions(topic)
+  const from = Math.max(0, (end?.offset ?? 0) - recordsRead)
+  const claims = await readTopic({ log, topic, from: () => from, handle: note })
+  undo.defer(claims.stop)
+  await claims.atEnd
+
+  // 3. Leave a live claim alone. Clocks differ, and an outage may have kept a holder from renewing: give it time.
+  const foreign = foreignHolder()
+  if (foreign && !takeOver) {
+    const isLive = Date.now() - foreign.time < liveMs
+    if (!isLive) await delay(silentMs)
+    const later = foreignHolder()
+    if (later && (isLive || later !== foreign)) throw new LogClaimed(later)
   }
 
-  const saveNext = (next: number) => pool.query('update tidegate.bound_log set claim_next = $1', [next])
-
-  async function append(end: number, take_over = false): Promise<void> {
+  // 4. Claim the log.
+  async function append(take_over: boolean): Promise<number> {
     const value = Buffer.from(JSON.stringify({ ...identity, host, take_over }))
     const [at] = await log.append([{ topic, key: 'claim', value, headers: {} }])
-    await pool.query('update tidegate.bound_log set claimed_at = now()')
-    // Another claim came in between.
-    if (at?.offset !== end) await requireHeld()
-    await saveNext((at?.offset ?? end) + 1)
+    return at?.offset ?? 0
   }
+  claimedAt = await append(takeOver || foreign !== undefined)
 
-  async function renew(): Promise<void> {
-    const { rows } = await pool.query<{ next: number; is_due: boolean }>(
-      `select claim_next::float8 as next, coalesce(claimed_at < now() - interval '15 seconds', true) as is_due
-       from tidegate.bound_log`,
-    )
-    const end = await endOf()
-    // Records before `next` were read, or appended by a process of this database.
-    if (end !== rows[0]?.next) {
-      await requireHeld()
-      await saveNext(end)
-    }
-    if (rows[0]?.is_due) await append(end)
-  }
-
-  const foreign = takeOver ? undefined : await findForeignClaim()
-  if (foreign) {
-    if (Date.now() - foreign.time < liveMs) throw new LogClaimed(foreign)
-    await delay(silentMs)
-    const later = await findForeignClaim()
-    if (later && later.offset !== foreign.offset) throw new LogClaimed(later)
-  }
-  if (foreign || takeOver) await append(await endOf(), true)
-  else await renew()
-  return renew
+  // 5. Renew the claim, unless another process of this database has.
+  const { stop } = runPeriodically({
+    intervalMs: 10_000,
+    async work() {
+      if (!foreignHolder() && Date.now() - (holder?.time ?? 0) >= renewMs) await append(false)
+      return false
+    },
+    onError: (err) => logger.warn({ err }, 'failed to renew the claim of the log; trying again'),
+  })
+  undo.defer(stop)
+  return undo.move()
 }

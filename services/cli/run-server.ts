@@ -8,7 +8,10 @@ import { logStartFailure } from './start-failure.ts'
 /** Runs the roles, comma-separated, until a signal ends the process. */
 export async function runServer(
   roles: string,
-  more: Pick<ServerOptions, 'lookingUp' | 'takeOverLog'> = {},
+  {
+    takeOverLog: takeOver = false,
+    ...more
+  }: Pick<ServerOptions, 'lookingUp'> & { takeOverLog?: boolean } = {},
 ): Promise<never> {
   const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
   const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
@@ -19,13 +22,13 @@ export async function runServer(
   const logger = createLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
   const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...more }
-  const onLogLost = (error: Error) => {
+  const onLost = (error: Error) => {
     logStartFailure('the server stops', error)
     process.exitCode = 1
     process.kill(process.pid, 'SIGTERM')
   }
   const start = async (undo: AsyncDisposableStack) => {
-    const server = await startServer({ ...parts, onLogLost })
+    const server = await startServer({ ...parts, holdsLog: { takeOver, onLost } })
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }

@@ -14,7 +14,7 @@ import { dataKeyMigrations, dataKeyPoolOptions } from '../../infra/event-store/d
 import { createDataKeys, type DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import { claimLog, claimTopicSpec } from '../../infra/event-store/log-claim.ts'
-import { type LogWatch, watchLog } from '../../infra/event-store/log-watch.ts'
+import { watchLog } from '../../infra/event-store/log-watch.ts'
 import { canaryMigrations } from '../../infra/event-store/master-key-canary.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { registerSchemas } from '../../infra/event-store/registry.ts'
@@ -81,7 +81,7 @@ export interface Core {
   readShares: ReadShares
   log: EventLog<Claim>
   /** Why nothing is appended to the log any more. */
-  logRefusal: LogWatch<Claim>['refusal']
+  logRefusal: () => Error | undefined
   codec: EventCodec
   /** The keys under which what is personal in the events of a session is encrypted. */
   dataKeys: DataKeys
@@ -111,7 +111,12 @@ export interface CoreOptions {
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
   /** Claims Kafka for this database, and watches it. Default: neither, as for a command that only asks. */
-  holdsLog?: { takeOver: boolean; onLost?: ((error: Error) => void) | undefined }
+  holdsLog?: {
+    /** Also from another database. */
+    takeOver: boolean
+    /** Called once when another database has taken the log over. */
+    onLost?: (error: Error) => void
+  }
 }
 
 // A server's query without an answer by then means that the database is gone.
@@ -146,16 +151,21 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const isOnKafka = config.KAFKA_BROKERS.length > 0
   // The embedded log is in the database, and is restored and copied with it: marks would show nothing.
   const topics = isOnKafka ? [...new Set(Object.values(eventTopics))] : []
-  const watch = watchLog({ log: opened, pool, logger, topics })
+  const watch = watchLog(opened, { pool, logger, topics })
   undo.defer(watch.stop)
   const log = tracing?.log(watch.log) ?? watch.log
   const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
   await prepareStores({ config, pool, log, logger }, waiting)
   await checkMasterKeys({ pool, log, keyring, random })
   if (options.holdsLog) {
-    const { takeOver, onLost = () => {} } = options.holdsLog
-    const claim = () => claimLog({ pool, log: opened, host: hostname(), takeOver })
-    watch.start({ renew: isOnKafka ? await whileUnavailable(claim, waiting) : async () => {}, onLost })
+    const { takeOver, onLost } = options.holdsLog
+    const lose = (error: Error) => {
+      watch.refuse(error)
+      onLost?.(error)
+    }
+    const claiming = { pool, log: opened, logger, host: hostname(), takeOver, onLost: lose }
+    if (isOnKafka) undo.use(await whileUnavailable(() => claimLog(claiming), waiting))
+    watch.start()
   }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })

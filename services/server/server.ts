@@ -48,10 +48,6 @@ export interface ServerOptions extends CoreOptions {
   simulationKey?: SimulationKey
   /** Only tests have it, because agents name what is looked up and are not to reach what is inside. */
   lookingUp?: WorkerParts['lookingUp']
-  /** Takes the log from the database that has claimed it. */
-  takeOverLog?: boolean
-  /** Called once when another database has taken the log over. */
-  onLogLost?: (error: Error) => void
 }
 
 export interface Server {
@@ -69,7 +65,7 @@ export const stopWithinMs = (config: Config): number =>
 
 /** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const { config, logger, simulationKey, lookingUp, takeOverLog = false, onLogLost } = options
+  const { config, logger, simulationKey, lookingUp } = options
   const undo = new AsyncDisposableStack()
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
@@ -83,9 +79,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const registry = new Registry()
     const otlp = await openOtlp(config, logger)
     const connections = connectionsOfServer(config, roles)
-    const holdsLog = { takeOver: takeOverLog, onLost: onLogLost }
-    const shared = { connections, waitsForLog: true, tracing: otlp?.tracing, holdsLog }
-    const core = await openCore({ ...options, ...shared })
+    const shared = { connections, waitsForLog: true, tracing: otlp?.tracing }
+    const core = await openCore({ holdsLog: { takeOver: false }, ...options, ...shared })
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)

@@ -146,9 +146,10 @@ needs('kafka').describe('records that have expired', () => {
     const deletedAt = Date.now()
     await eventually(
       async () => {
-        const { rows } = await database.pool.query('select from tidegate.log_marks where time > $1', [
-          deletedAt,
-        ])
+        const { rows } = await database.pool.query(
+          `select from tidegate.bound_log where (marks->>'time')::float8 > $1`,
+          [deletedAt],
+        )
         expect(rows).not.toHaveLength(0)
       },
       { timeoutMs: 60_000, intervalMs: 200 },

@@ -154,7 +154,11 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
       const database = await createTestDatabase()
       const { settings } = world.cluster
       await world.endServers()
-      const server = await startServerProcess(['serve'], { ...settings, DATABASE_URL: database.url })
+      const start = (...args: string[]) =>
+        startServerProcess(['serve', ...args], { ...settings, DATABASE_URL: database.url })
+      // The claim of the lost database is live still.
+      await expect(start()).rejects.toThrow(/belongs to another database: .* serve --take-over-log/)
+      const server = await start('--take-over-log')
       try {
         const check = async () => expect(await readDeliveries(database.pool)).toEqual(rows)
         await eventually(check, { timeoutMs: 30_000, intervalMs: 200 })

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   bindLog,
   moveMarks,
-  recordDamage,
-  refuseDamage,
   refuseShorterLog,
+  verifyLog,
   WrongLog,
 } from '../../../infra/event-store/bound-log.ts'
 import type { Position } from '../../../infra/log/port.ts'
@@ -113,11 +112,14 @@ describe('a database and its log', () => {
     })
 
     it('stay as they were once damage was recorded, which the next healthy start forgets', async () => {
-      await recordDamage(database.pool, 'records are gone')
-      await expect(refuseDamage(database.pool)).rejects.toThrow('records are gone')
+      const verify = (stored: Stored) => verifyLog(database.pool, logOf('moved', stored), [topic])
+      const lost = /The log had 100 records of .*, and now has 98 from before then/
+      await expect(verify({ end: 98 })).rejects.toThrow(lost)
+      await expect(verify(whole)).rejects.toThrow(lost)
       await moveMarks(database.pool, logOf('moved', { end: 200 }), [topic])
+      await expect(verify(whole)).rejects.toThrow(lost)
       await bind('moved', whole)
-      await refuseDamage(database.pool)
+      await verify(whole)
     })
   })
 })
