@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { readConfig } from '../infra/config.ts'
+import { createMissingProxy } from '../infra/http/missing-proxy.ts'
 import { createRandom } from '../infra/random.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { Claim } from '../services/collect/claims.ts'
@@ -23,7 +24,10 @@ const core = await openCore({
 undo.defer(core.close)
 const publicUrl = 'http://127.0.0.1'
 const registry = new Registry()
-const parts = { publicUrl, running: [], registry, isStopping: () => false }
+const parts = {
+  ...{ publicUrl, running: [], registry, isStopping: () => false },
+  ...{ roles: [], missingProxy: createMissingProxy(core), undo },
+}
 const { app, counters } = await createHttp(core, parts)
 const { auth } = createAccessControl(core, { counters, undo })
 const admission = openAdmission(core, { registry, undo })

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
+import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { EventLog, Position } from '../../infra/log/port.ts'
 import { progressOf } from '../../infra/log/progress.ts'
 import type { Logger } from '../../infra/telemetry.ts'
@@ -44,52 +44,41 @@ interface StallOptions {
   intervalMs?: number
 }
 
-export interface StallWatch extends Pick<Periodic, 'stop'> {
-  /** Why scoring counts as stalled, in words; undefined while it does not. */
-  reason(): string | undefined
-}
-
 const topic = eventTopics.BatchReceived
-const stalledAfterMs = 60_000
+const stalledAfterSeconds = 60
 
-/** Watches whether anybody reads what collect records, in whichever process scoring runs. */
-export function watchStall(options: StallOptions): StallWatch {
+/** Watches whether any process reads what collect records. The reason is undefined unless scoring has stalled. */
+export function watchStall(options: StallOptions) {
   const { readStored, log, logger, registry, clock = () => performance.now(), intervalMs = 5000 } = options
   const stall = createStall()
-  let current = { ms: 0, waiting: 0 }
-  const isStalled = () => current.ms >= stalledAfterMs
+  let reason: string | undefined
+  const gauge = new Gauge({
+    name: 'tidegate_scoring_stalled_seconds',
+    help: 'For how long the backlog of scoring has grown while nothing was read; 0 while it reads.',
+    registers: [registry],
+  })
 
-  async function work(): Promise<boolean> {
+  async function work(): Promise<false> {
     const stored = await readStored()
     const firsts = await log.firstPositions(topic)
     const [read, end] = [sumOf(stored), sumOf(await log.endPositions(topic))]
     const waiting = end - sumOf(progressOf(stored, firsts))
-    const wasStalled = isStalled()
-    current = { ms: stall({ end, waiting, read, now: clock() }), waiting }
-    const fields = { topic, waiting }
-    if (isStalled() && !wasStalled)
-      logger.error({ ...fields, seconds: current.ms / 1000 }, 'scoring reads nothing while its backlog grows')
-    if (wasStalled && !isStalled()) logger.info(fields, 'scoring reads again')
+    const seconds = stall({ end, waiting, read, now: clock() }) / 1000
+    gauge.set(seconds)
+    const wasStalled = reason !== undefined
+    reason =
+      seconds < stalledAfterSeconds
+        ? undefined
+        : `nothing was read from ${topic} for ${Math.round(seconds)} s while ${waiting} records wait`
+    const fields = { topic, waiting, seconds }
+    if (reason && !wasStalled) logger.error(fields, 'scoring reads nothing while its backlog grows')
+    if (wasStalled && !reason) logger.info(fields, 'scoring reads again')
     return false
   }
 
-  new Gauge({
-    name: 'tidegate_scoring_stalled_seconds',
-    help: 'For how long the backlog of scoring has grown while nothing was read; 0 while it reads.',
-    registers: [registry],
-    collect() {
-      this.set(current.ms / 1000)
-    },
-  })
   const onError = (err: unknown) => logger.debug({ err }, 'progress of scoring was not read; trying again')
   const { stop } = runPeriodically({ intervalMs, work, onError })
-  return {
-    reason: () =>
-      isStalled()
-        ? `nothing was read from ${topic} for ${Math.round(current.ms / 1000)} s while ${current.waiting} records wait`
-        : undefined,
-    stop,
-  }
+  return { reason: () => reason, stop }
 }
 
 const sumOf = (positions: Position[]): number => positions.reduce((sum, { offset }) => sum + offset, 0)

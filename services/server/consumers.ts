@@ -72,7 +72,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
   const scoring = roles.includes('scoring')
-    ? await startScoring(core, { ...parts, onExpired: expired('scoring') })
+    ? await startScoring({ ...core, onExpired: expired('scoring') }, parts)
     : []
   undo.defer(() => stopTogether(scoring))
   const facts = hasFactsTopic(core, roles) ? [runFactsPublisher(core)] : []
@@ -133,15 +133,8 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 }
 
 async function startScoring(
-  core: Core,
-  {
-    network,
-    registry,
-    simulationKey,
-    lookingUp,
-    undo,
-    onExpired,
-  }: WorkerParts & { onExpired: (records: number) => void },
+  core: Core & { onExpired: (records: number) => void },
+  { network, registry, simulationKey, lookingUp, undo }: WorkerParts,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -163,7 +156,6 @@ async function startScoring(
     findTrusted,
     modelsAt,
     onDecided,
-    onExpired,
     lookups: identity,
     attesting: await loadAttesting(core, registry),
   })

@@ -1,22 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import type { Registry } from 'prom-client'
 import type { Config } from '../../infra/config.ts'
 import { createApp } from '../../infra/http/app.ts'
-import type { ReadinessCheck } from '../../infra/http/health.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../../infra/http/metrics.ts'
-import type { Running } from './consumers.ts'
 import { type Core, projections } from './dependencies.ts'
 import { createLags, type Lags, measureLags } from './lags.ts'
-import { readinessChecks } from './readiness.ts'
+import { type ReadinessParts, readinessChecks } from './readiness.ts'
 
-interface HttpParts {
+interface HttpParts extends ReadinessParts {
   publicUrl: string
-  running: Running[]
-  registry: Registry
   isStopping: () => boolean
-  /** Beside those that every process has. */
-  checks?: ReadinessCheck[]
   /** Answers `/metrics`, where that has a port of its own. */
   metrics?: FastifyInstance | undefined
 }
@@ -25,8 +18,8 @@ export async function createHttp(
   core: Core,
   parts: HttpParts,
 ): Promise<{ app: FastifyInstance; counters: AuthCounters }> {
-  const { publicUrl, running, registry, isStopping, metrics } = parts
-  const checks = readinessChecks(core, running, parts.checks)
+  const { publicUrl, registry, isStopping, metrics } = parts
+  const checks = readinessChecks(core, parts)
   const app = await createApp({ ...edgeOf(core), publicUrl, checks, isStopping })
   core.tracing?.requests(app)
   const lags = createLags(core)

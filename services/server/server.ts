@@ -35,7 +35,6 @@ import { type Connections, connectionsOf } from './connections.ts'
 import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
-import { checksOfRoles } from './role-checks.ts'
 import type { Role } from './roles.ts'
 import { type AgentKnowledge, addRoutes } from './routes.ts'
 import { answerWhileStarting } from './starting.ts'
@@ -95,12 +94,8 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => schemas?.close())
     const missingProxy = createMissingProxy(core)
     const { app, counters } = await createHttp(core, {
-      checks: checksOfRoles(core, { roles, registry, missingProxy, undo }),
-      publicUrl,
-      running,
-      registry,
-      isStopping,
-      metrics,
+      ...{ roles, running, registry, missingProxy, undo },
+      ...{ publicUrl, isStopping, metrics },
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect')

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createStall, type StallWatch, watchStall } from '../../../services/scoring/stall.ts'
+import { createStall, watchStall } from '../../../services/scoring/stall.ts'
 
 const minute = 60_000
 
@@ -38,7 +38,7 @@ describe('a stall', () => {
   })
 })
 
-let watch: StallWatch | undefined
+let watch: ReturnType<typeof watchStall> | undefined
 afterEach(() => watch?.stop())
 
 describe('watching scoring', () => {
