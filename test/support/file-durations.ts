@@ -7,9 +7,11 @@ export interface FileDuration {
   /** From the project's root. */
   file: string
   seconds: number
+  /** What hooks of its suites threw, which vitest's JSON report leaves out. */
+  hookErrors: string[]
 }
 
-/** Reporter that writes how long each file's tests and hooks took, as JSON, to TEST_DURATIONS. */
+/** Reporter that writes how long each file's tests and hooks took and what the hooks threw, as JSON, to TEST_DURATIONS. */
 export default class FileDurations implements Reporter {
   async onTestRunEnd(modules: readonly TestModule[]): Promise<void> {
     const file = process.env.TEST_DURATIONS
@@ -18,6 +20,9 @@ export default class FileDurations implements Reporter {
       (module): FileDuration => ({
         file: path.relative(root, module.moduleId),
         seconds: module.diagnostic().duration / 1000,
+        hookErrors: [...module.children.allSuites()].flatMap((suite) =>
+          suite.errors().map(({ message, stack }) => `${suite.fullName}: ${stack ?? message}`),
+        ),
       }),
     )
     await writeFile(file, JSON.stringify(durations))

@@ -45,7 +45,11 @@ test('ends with the totals alone on a line, after the closing lines of vitest', 
 })
 
 test('the ten slowest files are named before what failed', () => {
-  const durations = Array.from({ length: 12 }, (_, n) => ({ file: `test/${n}.test.ts`, seconds: n + 0.4 }))
+  const durations = Array.from({ length: 12 }, (_, n) => ({
+    file: `test/${n}.test.ts`,
+    seconds: n + 0.4,
+    hookErrors: [],
+  }))
   const { lines } = whole({ run: { ...failed(1, failedFile('a', failing('adds'))), durations } })
   const start = lines.indexOf('Slowest files:')
   expect(lines[start + 1]).toBe('    11 s  test/11.test.ts')
@@ -66,6 +70,20 @@ test('failed tests, and files that failed without one, are counted', () => {
   expect(lines).toEqual(
     expect.arrayContaining(['FAILED a > adds', '    expected 2', 'FAILED c', '    no such module']),
   )
+})
+
+test('what a hook threw is shown beside its file', () => {
+  const file = '/here/test/a.test.ts'
+  const durations = [
+    { file: 'test/a.test.ts', seconds: 1, hookErrors: ['suite: Error: no broker\n    at a:1'] },
+  ]
+  const { lines } = whole({ run: { ...failed(1, failedFile(file)), durations } })
+  expect(lines.slice(-4)).toEqual([
+    `FAILED ${file}`,
+    '    suite: Error: no broker',
+    '        at a:1',
+    '1 passed, 1 failed',
+  ])
 })
 
 test.each<[string, Partial<Run>, string]>([

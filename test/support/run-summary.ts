@@ -60,7 +60,10 @@ export function summary({ run, again, missing, isCi }: WholeRun): { lines: strin
   const flaky = flakyFiles({ run, again })
   const failed = failedFiles(run.report).filter((file) => !flaky.includes(file))
   const notTested = notTestedLines(missing, { isCi })
-  const wrong = [...wrongOf(run, failed.length + flaky.length), ...failed.flatMap(failureLines)]
+  const wrong = [
+    ...wrongOf(run, failed.length + flaky.length),
+    ...failed.flatMap((file) => failureLines(file, run.durations)),
+  ]
   const lost = failed.reduce((sum, file) => sum + Math.max(failedTests(file).length, 1), 0)
   const passed = passedTests(run, flaky, again)
   if (passed + lost === 0) wrong.push('no test ran')
@@ -79,7 +82,7 @@ export function summary({ run, again, missing, isCi }: WholeRun): { lines: strin
 }
 
 /** All that is known of a file's failure: what its tests threw, and what it printed, seeds among it. */
-export function flakyLines(file: FileResult, { output }: Run): string[] {
+export function flakyLines(file: FileResult, { output, durations }: Run): string[] {
   return [
     `FLAKY ${file.name}: it failed, and passed when it ran once more alone. The cause is still to be found.`,
     ...failedTests(file).flatMap(({ fullName, failureMessages = [] }) => [
@@ -87,6 +90,7 @@ export function flakyLines(file: FileResult, { output }: Run): string[] {
       ...indented(failureMessages.join('\n')),
     ]),
     ...indented(file.message),
+    ...hookErrorsOf(file, durations),
     ...indented(printedBy(file.name, output)),
   ]
 }
@@ -128,13 +132,19 @@ function wrongOf({ code, output, report }: Run, failed: number): string[] {
 }
 
 /** Each failure with its file and the first lines of its message: whoever sees the end of a log sees them. */
-function failureLines(file: FileResult): string[] {
+function failureLines(file: FileResult, durations: FileDuration[]): string[] {
   const tests = failedTests(file)
-  if (tests.length === 0) return [`FAILED ${file.name}`, ...indented(file.message).slice(0, 8)]
+  if (tests.length === 0)
+    return [`FAILED ${file.name}`, ...indented(file.message).slice(0, 8), ...hookErrorsOf(file, durations)]
   return tests.flatMap(({ fullName, failureMessages }) => [
     `FAILED ${file.name} > ${fullName}`,
     ...indented(failureMessages?.[0]).slice(0, 8),
   ])
+}
+
+function hookErrorsOf(file: FileResult, durations: FileDuration[]): string[] {
+  const { hookErrors = [] } = durations.find((duration) => file.name.endsWith(`/${duration.file}`)) ?? {}
+  return hookErrors.flatMap((error) => indented(error).slice(0, 8))
 }
 
 const indented = (text = ''): string[] =>
