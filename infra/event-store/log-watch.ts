@@ -18,7 +18,7 @@ export function watchLog<Guard>(
 
   function refuse(reason: Error): void {
     refusal ??= reason
-    logger.error({ err: reason }, `nothing is appended any more: ${reason.message}`)
+    logger.error({ err: reason }, `refusing appends: ${reason.message}`)
   }
 
   // Calls during a check share it.
@@ -50,7 +50,7 @@ export function watchLog<Guard>(
   }
   return {
     log: guarded,
-    /** Returns why nothing is appended any more, until the next start of the process. */
+    /** Returns why appends are refused until the process starts again. */
     refusal: () => refusal,
     refuse,
     /** Checks the log every ten seconds from now on, and after each failed append before the next one. */

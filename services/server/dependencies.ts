@@ -80,7 +80,7 @@ export interface Core {
   readPool: pg.Pool
   readShares: ReadShares
   log: EventLog<Claim>
-  /** Why nothing is appended to the log any more. */
+  /** Returns why appends are refused; undefined while they are not. */
   logRefusal: () => Error | undefined
   codec: EventCodec
   /** The keys under which what is personal in the events of a session is encrypted. */
