@@ -34,8 +34,8 @@ const mostAtOnce = { catalogued: 4, others: 12 }
 const rememberedFailures = 1000
 
 /**
- * Looks up what requests name, beside scoring: at most 16 at once, 4 of them directories of the catalogue, which have
- * places of their own. What is beyond the bounds, or requested by a process that ends, is not looked up.
+ * Fetches directories and host names beside scoring: at most 16 at once, 4 of them directories of the catalogue, whose
+ * queue is apart. Requests beyond the limits, or pending when the process ends, are dropped.
  */
 export function runLookups(options: LookupOptions): Lookups {
   const { pool, clock, logger, fetch, intervalMs = 1000 } = options
