@@ -3,16 +3,16 @@ import { unavailable } from '../errors/errors.ts'
 export interface ConcurrencyLimitOptions {
   /** How much work runs at once in this process. */
   max: number
-  /** How much work with one name runs at once (default 1). */
-  each?: number
+  /** How much work with one name runs at once (default 1), asked each time. */
+  each?: number | (() => number)
   /** How long `run` waits for a place, milliseconds (default 5000). */
   timeoutMs?: number
 }
 
 export interface ConcurrencyLimit {
   /**
-   * Runs the work once there is a place for it under each of its names. First come, first served, but for work whose
-   * names are taken. Rejects with 503 where that takes too long.
+   * Runs the work once there is a place for it under each of its names. The work whose names run least goes first; among
+   * equals, first come, first served. Rejects with 503 where that takes too long.
    */
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
   /** Takes a place if there is one now. What it returns gives the place back, and is to be called once. */
@@ -39,17 +39,19 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
     }
   }
 
+  const runningOf = (names: readonly string[]) => Math.max(0, ...names.map((name) => running.get(name) ?? 0))
   const isFree = (names: readonly string[]) =>
-    total < max && names.every((name) => (running.get(name) ?? 0) < each)
+    total < max && runningOf(names) < (typeof each === 'number' ? each : each())
 
   function startNext(): void {
-    for (const waiting of queue) {
-      if (total >= max) return
-      if (!isFree(waiting.names)) continue
-      queue.delete(waiting)
-      change(waiting.names, 1)
-      waiting.start()
-    }
+    if (total >= max) return
+    const free = [...queue].filter(({ names }) => isFree(names))
+    const [next] = free.sort((a, b) => runningOf(a.names) - runningOf(b.names))
+    if (!next) return
+    queue.delete(next)
+    change(next.names, 1)
+    next.start()
+    startNext()
   }
 
   function leave(names: readonly string[]): void {
@@ -61,7 +63,7 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
       queue.delete(waiting)
-      reject(unavailable(new Error('too many commands are waiting for their turn')))
+      reject(unavailable(new Error('no place was free in time')))
     }, timeoutMs)
     const waiting: Waiting = {
       names,

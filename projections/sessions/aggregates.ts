@@ -20,8 +20,6 @@ export interface CountSessions extends Omit<Counting, 'asksFacts'> {
   /** Default: hours are read as they were rolled up where that is enough. */
   usesHours?: boolean
   maxRows?: number
-  /** Called with the units of what is to be read, before it is; what it throws ends the reading. */
-  charge?: (units: number) => Promise<void>
 }
 
 export interface SessionCounts {
@@ -41,26 +39,32 @@ export type Distinct =
   | { visitors: number; users: number; reason: null }
   | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
 
-interface RowCost {
-  /** As many rows as can be read within the time that a statement has. */
-  maxRows: number
-  perUnit: number
-}
+const maxUnits = 40
 
-const indexed: RowCost = { maxRows: 2_000_000, perUnit: 40_000 }
-// Signals and persons are not in the index, and two fields together have many groups.
-const grouped: RowCost = { maxRows: 400_000, perUnit: 10_000 }
-// A session is in as many groups as it has signals.
-const multiplied: RowCost = { maxRows: 20_000, perUnit: 1000 }
-
-function rowCostOf({ filters, groupBy }: Counting): RowCost {
+/** Returns how many rows can be read within the time that a statement has. They cost `maxUnits`. */
+function maxRowsOf({ filters, groupBy }: Counting): number {
   const fields = groupBy.filter((field) => field !== 'verdict')
   const isList = fields.includes('signal') || fields.includes('attribution')
+  // Signals and persons are not in the index, and two fields together have many groups.
   const isGrouped = isList || fields.length > 1 || needsRows(filters)
-  const { maxRows, perUnit } = isList && fields.length > 1 ? multiplied : isGrouped ? grouped : indexed
-  const weight = signalWeight(filters)
-  return { maxRows: Math.floor(maxRows / weight), perUnit: perUnit / weight }
+  // A session is in as many groups as it has signals.
+  const rows = isList && fields.length > 1 ? 20_000 : isGrouped ? 400_000 : 2_000_000
+  return Math.floor(rows / signalWeight(filters))
 }
+
+/** Returns the units of the sessions that are to be read one by one. */
+export async function priceOf(db: Db, scope: DataScope, query: CountSessions): Promise<number> {
+  const { since, until } = query.filters
+  if (since >= until) return 0
+  const counting = withFacts(query)
+  const { rows } = placeOf(await readHours(db, scope, { since, until }), { since, until }, counting)
+  return Math.ceil((maxUnits * rows) / maxRowsOf(counting))
+}
+
+const withFacts = (query: CountSessions) => ({
+  ...query,
+  asksFacts: hasFacts(query.filters) || query.groupBy.some(isFact),
+})
 
 /** All numbers are of one moment. */
 export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessions): Promise<SessionCounts> {
@@ -68,10 +72,8 @@ export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessi
     await tx.query('set transaction isolation level repeatable read, read only')
     const { since, until } = query.filters
     if (since >= until) return { ...nothing, since, until }
-    const asksFacts = hasFacts(query.filters) || query.groupBy.some(isFact)
-    const counting = { ...query, asksFacts }
+    const counting = withFacts(query)
     const place = placeOf(await readHours(tx, scope, { since, until }), { since, until }, counting)
-    await query.charge?.(Math.ceil(place.rows / rowCostOf(counting).perUnit))
     const groups = await countGroups(tx, scope, { ...counting, ...place })
     // A session counts under each of its signals, so the groups are no sum of sessions.
     const isList = query.groupBy.some((field) => field === 'signal' || field === 'attribution')
@@ -112,7 +114,7 @@ interface HourRead {
 }
 
 /** Returns the number of sessions of each hour that has any, newest first. Looks only between the first and last session. */
-async function readHours(tx: Tx, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
+async function readHours(tx: Db, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
   const { rows } = await tx.query<HourRead>(
     `select one.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
        select count(*) from read.sessions s where ${inScope}
@@ -143,7 +145,7 @@ export function placeOf(
   { since, until }: Span,
   counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,
 ): Place {
-  const { usesHours = true, maxRows = rowCostOf(counting).maxRows } = counting
+  const { usesHours = true, maxRows = maxRowsOf(counting) } = counting
   const isRolled = usesHours && rolledBy(counting) !== undefined
   const readsHour = ({ hour, isRolledUp }: HourRead) =>
     isRolled && isRolledUp && hour >= since && hour + hourMs <= until

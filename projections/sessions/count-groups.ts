@@ -81,19 +81,20 @@ export async function countGroups(
   const parts = counting.ranges.length > 0 ? [...hours, fromSessions(scope, counting, bind)] : hours
   if (parts.length === 0) return []
   const { rows } = await tx.query<SessionGroup>(
-    `with counted as materialized (
+    `with counted as (
        select at, ended, one, two, sum(sessions) as sessions from (${parts.join(' union all ')}) part group by 1, 2, 3, 4
-     ), largest as materialized (
-       select array[one, two] as key, row_number() over (order by sum(sessions) desc, one collate "C", two collate "C") as place
-       from counted where not ended group by one, two order by place limit ${bind(counting.top)}::bigint
+     ), summed as (
+       select *, sum(sessions) over (partition by ended, one, two) as of_group from counted
+     ), ranked as (
+       select *, dense_rank() over (order by ended, of_group desc, one collate "C", two collate "C") as place from summed
      ), named as (
-       select at, case when ended then 'ended' when place is null then 'other' else 'value' end as kind, key, place, sessions
-       from counted left join largest on not ended and array[one, two] = key
+       select at, case when ended then 'ended' when place > ${bind(counting.top)}::bigint then 'other' else 'value' end as kind,
+         one, two, place, sessions from ranked
      )
      select at::float8 as at, kind, sum(sessions)::float8 as sessions,
-       case when kind = 'value' then key[1:${counting.groupBy.length}] else '{}' end as values
-     from named group by at, kind, place, key
-     order by at, kind = 'ended', kind = 'other', place`,
+       case when kind = 'value' then (array[one, two])[1:${counting.groupBy.length}] else '{}' end as values
+     from named group by at, kind, case when kind = 'value' then place end, 4
+     order by at, kind = 'ended', kind = 'other', min(place)`,
     values,
   )
   return rows

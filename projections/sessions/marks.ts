@@ -43,23 +43,6 @@ export async function sessionsWithMark(
   return rows
 }
 
-/** The id of a mark that is on exactly these sessions, is the newest of each, and says the same; undefined = none. */
-export async function repeatedMark(
-  db: Db,
-  { organizationId, environment }: DataScope,
-  { sessions, label, reason }: { sessions: string[] } & Pick<StoredMark, 'label' | 'reason'>,
-): Promise<string | undefined> {
-  const { rows } = await db.query<{ mark_id: string }>(
-    `select s.mark_id from read.sessions s
-     where s.organization_id = $1 and s.environment = $2 and s.session_id = any($3)
-       and s.mark = $4 and s.mark_reason is not distinct from $5
-     group by s.mark_id having count(*) = $6 and $6 = (
-       select count(*) from read.session_marks m where m.mark_id = s.mark_id and not m.is_removed)`,
-    [organizationId, environment, sessions, label, reason, sessions.length],
-  )
-  return rows[0]?.mark_id
-}
-
 /** The newest mark of each session that has one, in the order of their ids. */
 export async function newestMarks(
   db: Db,

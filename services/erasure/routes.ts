@@ -18,7 +18,7 @@ export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   auth: Auth
   decideAs: DecideAs
   exporting: ExportDeps
-  readShares?: ReadShares | undefined
+  shares?: ReadShares | undefined
   ownOrganizationId: string
 }
 
@@ -161,7 +161,7 @@ const exportSchema = z
 
 function exportRoute(
   app: FastifyInstance,
-  { auth, exporting, readShares: shares }: ErasureOptions,
+  { auth, exporting, shares }: ErasureOptions,
   kind: PersonKind,
 ): void {
   endpoint(app, {

@@ -1,46 +1,67 @@
 import type pg from 'pg'
 import { type CommandDeps, newId } from '../../infra/event-store/decide.ts'
-import { repeatedMark, sessionsToMark, sessionsWithMark } from '../../projections/sessions/marks.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { currentMarks, sessionsToMark, sessionsWithMark } from '../../projections/sessions/marks.ts'
+import type { Person } from '../../projections/sessions/person.ts'
+import type { DataScope } from '../../projections/sessions/scope.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { decideMark, decideUnmark, type MarkCommand, type MarkSessions, maxMarked } from './decide.ts'
+import {
+  decideMark,
+  decideUnmark,
+  type MarkCommand,
+  type MarkSessions,
+  type MarkState,
+  maxMarked,
+} from './decide.ts'
 
-type MarkDeps = Omit<CommandDeps, 'keyring'> & { pool: pg.Pool; charge?: ChargeSessions }
+type MarkDeps = Omit<CommandDeps, 'keyring'> & { pool: pg.Pool }
 
-/** Charges for as many sessions. ApiError: 429. */
-type ChargeSessions = (sessions: number) => Promise<void>
-
-/** Units of marking so many sessions: the events are written one by one. */
-export const unitsOf = (sessions: number): number => Math.ceil(sessions / 100)
-
-/** The rows of the mark, one for each session. ApiError: 422 as `decideMark`, and those of `charge`. */
+/**
+ * Returns the rows of the mark, one for each session that it changes; if it changes none, those of the newest mark of the
+ * sessions. ApiError: 422 as `decideMark`.
+ */
 export async function markSessions(
-  { decide, clock, pool, charge, ...deps }: MarkDeps,
+  { decide, clock, pool, ...deps }: MarkDeps,
   command: Omit<MarkSessions, 'markId' | 'now'>,
 ): Promise<StoredMark[]> {
   const { scope, named } = command
   const now = clock()
   const markId = newId('mrk', { ...deps, now })
-  let answered: string = markId
-  await decide({
+  let newest: string | undefined
+  const events = await decide({
     ...streamOf(markId),
     async load(tx) {
       const sessions = await sessionsToMark(tx, scope, { named, limit: maxMarked + 1 })
-      await charge?.(Math.min(sessions.length, maxMarked))
-      const marked = await sessionsWithMark(tx, scope, markId)
-      const repeated =
-        marked.length === 0 ? await repeatedMark(tx, scope, { ...command, sessions }) : undefined
-      answered = repeated ?? markId
-      return { sessions, marked, isRepeated: repeated !== undefined }
+      const marks = await currentMarks(tx, scope, sessions)
+      newest = newestIn(marks)
+      return { sessions, marks }
     },
     decide: (state) => decideMark(state, { ...command, markId, now }),
   })
-  return sessionsWithMark(pool, scope, answered)
+  return sessionsWithMark(pool, scope, events.length === 0 && newest ? newest : markId)
 }
 
-/** The rows that the mark had. ApiError: 404, and those of `charge`. */
+function newestIn(marks: MarkState['marks']): string | undefined {
+  const all = [...marks.values()].filter((mark) => mark !== null)
+  return all.toSorted((a, b) => b.marked_at - a.marked_at)[0]?.id
+}
+
+/** Returns the units of marking: the events are written one by one. */
+export async function priceOfMarking(db: Db, scope: DataScope, named: Person): Promise<number> {
+  if ('sessionIds' in named) return unitsOf(named.sessionIds.length)
+  return unitsOf((await sessionsToMark(db, scope, { named, limit: maxMarked })).length)
+}
+
+export async function priceOfUnmarking(db: Db, scope: DataScope, markId: string): Promise<number> {
+  return unitsOf((await sessionsWithMark(db, scope, markId)).filter(({ is_removed }) => !is_removed).length)
+}
+
+const unitsOf = (sessions: number): number => Math.ceil(sessions / 100)
+
+/** The rows that the mark had. ApiError: 404. */
 export async function unmarkSessions(
-  { decide, clock, charge }: Pick<MarkDeps, 'decide' | 'clock' | 'charge'>,
+  { decide, clock }: Pick<MarkDeps, 'decide' | 'clock'>,
   { scope, markId }: Omit<MarkCommand, 'now'>,
 ): Promise<StoredMark[]> {
   let rows: StoredMark[] = []
@@ -49,7 +70,6 @@ export async function unmarkSessions(
     async load(tx) {
       const all = await sessionsWithMark(tx, scope, markId)
       rows = all.filter(({ is_removed }) => !is_removed)
-      await charge?.(rows.length)
       return rows.map(({ session_id }) => session_id)
     },
     decide: (sessions) => decideUnmark(sessions, { scope, markId, now: clock() }),

@@ -2,9 +2,9 @@ import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, eventAbout } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
+import type { SessionMark } from '../../projections/sessions/marks.ts'
 import type { Person } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import type { StoredMark } from '../../projections/sessions/tables.ts'
 import type { MarkLabel } from '../../schemas/events.ts'
 
 /** How many sessions one mark may have. */
@@ -27,22 +27,25 @@ export interface MarkSessions extends MarkCommand {
 export interface MarkState {
   /** The sessions that are named, or one more than can be marked. */
   sessions: string[]
-  /** Those that have the mark already, since a repetition finds what the log took of the first attempt. */
-  marked: Pick<StoredMark, 'session_id' | 'marked_at'>[]
-  /** An earlier mark says the same of the same sessions, and is the newest of each. */
-  isRepeated: boolean
+  /** The newest mark of each. */
+  marks: Map<string, SessionMark | null>
 }
 
-/** 422 where a session is unknown, or where there are too many; then nothing is marked. */
-export function decideMark(state: MarkState, command: MarkSessions): DecidedEvent[] {
-  const { sessions, marked, isRepeated } = state
+/**
+ * Marks the sessions that are not marked so already. 422 where a session is unknown, or where there are too many; then
+ * nothing is marked.
+ */
+export function decideMark({ sessions, marks }: MarkState, command: MarkSessions): DecidedEvent[] {
   refuseUnfit(sessions, command.named)
-  if (isRepeated) return []
   const { markId: mark_id, label, reason, now } = command
-  const marked_at = marked[0]?.marked_at ?? now
-  const before = new Set(marked.map(({ session_id }) => session_id))
-  const rest = sessions.filter((id) => !before.has(id))
-  return rest.map((session_id) => {
+  // A retry finds what the log took of the first attempt.
+  const begun = [...marks.values()].find((mark) => mark?.id === mark_id)
+  const marked_at = begun?.marked_at ?? now
+  const changed = sessions.filter((id) => {
+    const mark = marks.get(id)
+    return mark?.label !== label || mark.reason !== reason
+  })
+  return changed.map((session_id) => {
     const about = { ...aboutSession(session_id, command), event_id: eventIdOf('marked', mark_id, session_id) }
     return decided({ type: 'SessionMarked', data: { ...about, mark_id, label, reason, marked_at } })
   })

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { unavailable } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
@@ -6,7 +6,7 @@ import { pathId, single } from '../../infra/http/schemas.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import { isId } from '../../infra/ids.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
-import { markSessions, unitsOf, unmarkSessions } from './commands.ts'
+import { markSessions, priceOfMarking, priceOfUnmarking, unmarkSessions } from './commands.ts'
 import { maxMarked, noSuchMark } from './decide.ts'
 import { markBody, markJson, markSchema, namedIn } from './schemas.ts'
 
@@ -28,15 +28,15 @@ function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     operationId: 'markSessions',
     tag,
     summary: 'Say what sessions really were',
-    description: `${marks} The newest mark of a session counts. At most ${maxMarked} sessions at once; where there are more, or one is unknown, nothing is marked. Repeating a mark writes nothing, and answers the mark that the sessions have.`,
+    description: `${marks} The newest mark of a session counts. At most ${maxMarked} sessions at once; where there are more, or one is unknown, nothing is marked. Sessions that have this label and reason keep their mark; if all do, the newest of their marks is returned.`,
     body: markBody,
     answers: { 201: single(markSchema) },
     run(request, { reply, answer }) {
       const scope = auth.scope(request)
       const { label, reason = null, ...named } = request.body
       return idempotency.run({ request, reply }, async (command) => {
-        const charge = chargeSessions(options, request, reply)
-        const deps = { ...commandDeps(options, request, command), pool, charge }
+        await auth.charge(request, { reply, cost: await priceOfMarking(pool, scope, namedIn(named)) })
+        const deps = { ...commandDeps(options, request, command), pool }
         const rows = await markSessions(deps, { scope, label, reason, named: namedIn(named) })
         return answer({ data: markData(rows) })
       })
@@ -45,7 +45,7 @@ function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
 }
 
 function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
-  const { auth } = options
+  const { pool, auth } = options
   endpoint(app, {
     route: 'DELETE /v1/marks/:markId',
     auth: auth.requireSecret('sessions:mark'),
@@ -61,16 +61,11 @@ function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       const { markId } = request.params
       if (!isId('mrk', markId)) throw noSuchMark()
       const scope = auth.scope(request)
-      const deps = { ...commandDeps(options, request), charge: chargeSessions(options, request, reply) }
-      return { data: markData(await unmarkSessions(deps, { scope, markId })) }
+      await auth.charge(request, { reply, cost: await priceOfUnmarking(pool, scope, markId) })
+      return { data: markData(await unmarkSessions(commandDeps(options, request), { scope, markId })) }
     },
   })
 }
-
-const chargeSessions =
-  ({ auth }: CommandRouteOptions, request: FastifyRequest, reply: FastifyReply) =>
-  (sessions: number) =>
-    auth.charge(request, { reply, cost: unitsOf(sessions) })
 
 function markData(rows: StoredMark[]): z.output<typeof markSchema> {
   const [first] = rows

@@ -3,7 +3,12 @@ import { z } from 'zod'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single, timestamp } from '../../infra/http/schemas.ts'
-import { countSessions, firstSession, type SessionCounts } from '../../projections/sessions/aggregates.ts'
+import {
+  countSessions,
+  firstSession,
+  priceOf,
+  type SessionCounts,
+} from '../../projections/sessions/aggregates.ts'
 import {
   type GroupField,
   groupFields,
@@ -82,12 +87,9 @@ export const aggregatesSchema = z
   .meta({ id: 'SessionAggregates' })
 
 /** `GET /v1/sessions/aggregates`. */
-export function aggregatesRoute(
-  app: FastifyInstance,
-  { pool, readShares, auth, clock }: ReadbackOptions,
-): void {
+export function aggregatesRoute(app: FastifyInstance, { pool, shares, auth, clock }: ReadbackOptions): void {
   endpoint(app, {
-    shares: readShares,
+    shares,
     route: 'GET /v1/sessions/aggregates',
     auth: auth.requireSecret('sessions:list', cost),
     operationId: 'countSessions',
@@ -104,11 +106,14 @@ export function aggregatesRoute(
       const until = filters.until ?? clock() + 1
       const since = filters.since ?? (await firstSession(pool, scope)) ?? until
       requireFewIntervals(until - since, interval)
-      const counts = await countSessions(pool, scope, {
-        ...{ interval, groupBy: [...new Set(groupBy)], top },
+      const counting = {
+        interval,
+        groupBy: [...new Set(groupBy)],
+        top,
         filters: { ...filters, since, until },
-        charge: (units) => auth.charge(request, { reply, cost: cost + units }),
-      })
+      }
+      await auth.charge(request, { reply, cost: cost + (await priceOf(pool, scope, counting)) })
+      const counts = await countSessions(pool, scope, counting)
       reply.header(filtersHeader, appliedFilters(sent))
       return { data: aggregatesJson(counts, groupBy) }
     },

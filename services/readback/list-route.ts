@@ -33,11 +33,11 @@ export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listM
 /** `GET /v1/sessions`. */
 export function sessionsRoute(
   app: FastifyInstance,
-  { pool, readShares, auth, keyring, clock }: ReadbackOptions,
+  { pool, shares, auth, keyring, clock }: ReadbackOptions,
 ): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
-    shares: readShares,
+    shares,
     route: 'GET /v1/sessions',
     auth: auth.requireSecret('sessions:list'),
     operationId: 'listSessions',

@@ -10,7 +10,7 @@ import type { ScoreExplanation } from './schemas/score.ts'
 
 export interface ReadbackOptions {
   pool: pg.Pool
-  readShares?: ReadShares | undefined
+  shares?: ReadShares | undefined
   decideAs: DecideAs
   auth: Auth
   /** null = it is not known why the session is of its visitor. */

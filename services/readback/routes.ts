@@ -51,7 +51,7 @@ const visitorQuery = z.object({
 })
 
 function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
-  const { pool, auth, identify, explainScore, readShares: shares } = options
+  const { pool, auth, identify, explainScore, shares } = options
   endpoint(app, {
     shares,
     route: 'GET /v1/sessions/:sessionId',
@@ -114,10 +114,7 @@ async function sessionOr404(pool: Db, scope: DataScope, sessionId: string): Prom
 const fingerprintsTag = 'Visitor fingerprints'
 const visitorSort = z.enum(['seen_count', 'first_seen']).optional()
 
-function listFingerprintsRoute(
-  app: FastifyInstance,
-  { pool, auth, keyring, readShares: shares }: ReadbackOptions,
-): void {
+function listFingerprintsRoute(app: FastifyInstance, { pool, auth, keyring, shares }: ReadbackOptions): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
     shares,
@@ -159,10 +156,7 @@ function sortedBy(row: VisitorRow, by: z.output<typeof visitorSort>): number {
   return by === 'first_seen' ? row.first_seen_at : row.last_seen_at
 }
 
-function getFingerprintRoute(
-  app: FastifyInstance,
-  { pool, auth, identify, readShares: shares }: ReadbackOptions,
-): void {
+function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, shares }: ReadbackOptions): void {
   endpoint(app, {
     shares,
     route: 'GET /v1/fingerprints/:visitorId',

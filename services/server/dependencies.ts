@@ -78,7 +78,8 @@ export interface Core {
   pool: pg.Pool
   /** For reads of API callers: however slow or many they are, nothing else waits for them. */
   readPool: pg.Pool
-  readShares: ReadShares
+  /** Divides the read pool between organizations. */
+  shares: ReadShares
   log: EventLog<Claim>
   /** Returns why appends are refused; undefined while they are not. */
   logRefusal: () => Error | undefined
@@ -136,7 +137,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const ofReads = { max: Math.max(1, reads), applicationName: 'tidegate reads', ...reading }
   const readPool = createPool({ url: databaseUrl, ...ofReads })
   undo.defer(() => readPool.end())
-  const readShares = createReadShares({ clock, connections: ofReads.max })
+  const shares = createReadShares({ clock, connections: ofReads.max })
   const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock }, undo)
   const { storedWith } = dataKeys
   const opened = await openLog({
@@ -176,7 +177,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const decideAs = createDecide({ pool, log, codec, applied })
   const undoing = undo.move()
   const close = () => undoing.disposeAsync()
-  const stores = { config, databaseUrl, pool, readPool, readShares, log, logRefusal: watch.refusal }
+  const stores = { config, databaseUrl, pool, readPool, shares, log, logRefusal: watch.refusal }
   const shared = { ...stores, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }

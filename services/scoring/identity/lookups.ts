@@ -79,8 +79,7 @@ export function runLookups(options: LookupOptions): Lookups {
     }
     const result = await fetch(subject)
     const now = clock()
-    const row = { subject, result, fetched_at: now, ends_at: now + lifetimeOf(result) }
-    await saveLookup(pool, row)
+    await saveLookup(pool, { subject, result, fetched_at: now, ends_at: now + lifetimeOf(result) })
     if (!('failure' in result)) return true
     failedAt.set(subject, now)
     logger.debug({ reason: result.failure }, 'an agent was not looked up')

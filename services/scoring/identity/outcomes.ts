@@ -19,8 +19,8 @@ import type { LookupRequest, WaitingSession } from './waiting.ts'
 
 /** A signature without an outcome by its key, and an address without a name. */
 export interface Pending {
-  signatures: { session: WaitingSession; source: string; documentHash: string; signed: SignedRequest }[]
-  hosts: { session: WaitingSession; source: string; ip: string }[]
+  signatures: { session: WaitingSession; documentHash: string; signed: SignedRequest }[]
+  hosts: { session: WaitingSession; ip: string }[]
 }
 
 /**
@@ -43,38 +43,31 @@ const mayBring = ({ type }: SessionEvent) => type === 'DocumentOpened' || type =
 
 function signatureIn({ document_id_hash: documentHash, signature, ...session }: DocumentOpened) {
   const signed = signature?.signed
-  return signed ? [{ ...waiting(session), documentHash, signed }] : []
+  return signed ? [{ session: waiting(session), documentHash, signed }] : []
 }
 
 function signaturesOf({ documents, ...session }: SessionState): Pending['signatures'] {
   return documents.flatMap(({ hash, signature, signature_outcome: outcome }) => {
     const signed = signature?.signed
     const isPending = (outcome?.status ?? 'unknown_key') === 'unknown_key'
-    return signed && isPending ? [{ ...waiting(session), documentHash: hash, signed }] : []
+    return signed && isPending ? [{ session: waiting(session), documentHash: hash, signed }] : []
   })
 }
 
-type Visit = WaitingSession &
+type Visit = Omit<WaitingSession, 'source'> &
   Pick<SessionState, 'ip_address' | 'user_agent'> &
   Pick<Partial<SessionState>, 'host_name'>
 
-function hostIn({ ip_address: ip, user_agent, host_name, ...session }: Visit): Pending['hosts'] {
+function hostIn({ user_agent, host_name, ...session }: Visit): Pending['hosts'] {
+  const { ip_address: ip } = session
   const hasNames = namedAgent(user_agent)?.reverse_dns !== undefined
   // A shortened address is another one.
   const isWhole = isPublicAddressInFull(ip) && shortenedAddress(ip) !== ip
-  return hasNames && isWhole && host_name?.ip !== ip
-    ? [{ ...waiting({ ...session, ip_address: ip }), ip }]
-    : []
+  return hasNames && isWhole && host_name?.ip !== ip ? [{ session: waiting(session), ip }] : []
 }
 
-const waiting = ({
-  session_id,
-  organization_id,
-  environment,
-  ip_address,
-}: WaitingSession & Pick<SessionState, 'ip_address'>) => ({
-  session: { session_id, organization_id, environment },
-  source: sourceOf(ip_address),
+const waiting = ({ session_id, organization_id, environment, ip_address }: Omit<Visit, 'user_agent'>) => ({
+  ...{ session_id, organization_id, environment, source: sourceOf(ip_address) },
 })
 
 export interface Outcomes {
@@ -95,11 +88,11 @@ export async function outcomesOf(
   const subjects = [...signatures.map(({ signed }) => signed.directory), ...hosts.map(({ ip }) => ip)]
   if (subjects.length === 0) return outcomes
   const found = await readLookups(tx, [...new Set(subjects)], now)
-  for (const { session, source, ip } of hosts) {
+  for (const { session, ip } of hosts) {
     const known = found.get(ip)
     if (known && 'host' in known.result) {
       outcomes.hosts.set(ip, { ip, host: known.result.host, fetchedAt: known.fetched_at })
-    } else outcomes.requests.push({ session, source, ...dueOf(ip, known, now) })
+    } else outcomes.requests.push({ session, ...dueOf(ip, known, now) })
   }
   const byKey = signatures.map((one) => ({
     ...one,
@@ -108,12 +101,12 @@ export async function outcomesOf(
   const valid = byKey.filter(({ outcome }) => outcome.status === 'valid')
   const nonces = valid.map(({ signed }) => nonceOf(signed, now))
   const taken = await takeNonces(tx, nonces)
-  for (const { session, source, documentHash, signed, outcome, isWaiting } of byKey) {
+  for (const { session, documentHash, signed, outcome, isWaiting } of byKey) {
     const isReplayed = outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
     const replayed: SignatureOutcome = { ...outcome, status: 'invalid', reason: 'replayed' }
     outcomes.signatures.set(documentHash, isReplayed ? replayed : outcome)
-    const { directory } = signed
-    if (isWaiting) outcomes.requests.push({ session, source, ...dueOf(directory, found.get(directory), now) })
+    if (isWaiting)
+      outcomes.requests.push({ session, ...dueOf(signed.directory, found.get(signed.directory), now) })
   }
   return outcomes
 }

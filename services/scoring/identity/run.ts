@@ -43,7 +43,8 @@ function lookedUpRecord(
   { subject, session, now }: { subject: LookupSubject; session: WaitingSession; now: number },
 ) {
   const eventId = derivedId('alu', session.session_id, subject)
-  const { organization_id: organizationId, environment } = session
-  const data = { ...session, event_id: eventId, decision_id: derivedId('evt', eventId), looked_up_at: now }
+  const { source: _, ...about } = session
+  const { organization_id: organizationId, environment } = about
+  const data = { ...about, event_id: eventId, decision_id: derivedId('evt', eventId), looked_up_at: now }
   return codec.toRecord({ type: 'AgentLookedUp', data }, { eventId, time: now, organizationId, environment })
 }

@@ -67,23 +67,16 @@ export async function readLookups(
 
 const mostDirectories = 1000
 
-/**
- * Keys of directories that have not ended: all of the `preferred` ones, and of the others those that were fetched last.
- * Failures take nobody's place.
- */
+/** Keys of directories that have not ended: first the `preferred` ones, then those that were fetched last. */
 export async function readDirectories(
   db: Db,
   { preferred, now }: { preferred: readonly LookupSubject[]; now: number },
 ): Promise<LookedUp[]> {
   const { rows } = await db.query<LookedUp>({
     name: 'scoring-read-directories',
-    text: `with known as (select l.*, l.subject = any($2::text[]) as is_preferred from scoring.agent_lookups l
-        where l.subject >= 'https:' and l.subject < 'https;' and l.ends_at > $1
-          and l.result::json->'keys' is not null)
-      (select ${agentLookups.select('l')} from known l where l.is_preferred)
-      union all
-      (select ${agentLookups.select('l')} from known l where not l.is_preferred
-        order by l.fetched_at desc limit ${mostDirectories})`,
+    text: `select ${agentLookups.select('l')} from scoring.agent_lookups l
+      where l.subject >= 'https:' and l.subject < 'https;' and l.ends_at > $1 and l.result::json->'keys' is not null
+      order by l.subject = any($2::text[]) desc, l.fetched_at desc limit ${mostDirectories}`,
     values: [now, preferred],
   })
   return rows
@@ -92,13 +85,10 @@ export async function readDirectories(
 /** Stores what was fetched. A failure replaces no answer that has not ended. */
 export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
   const { columns } = agentLookups
-  const isBetter =
-    'failure' in row.result
-      ? ` where l.result::json->'failure' is not null or l.ends_at <= excluded.fetched_at`
-      : ''
-  const conflict = `${replacing(agentLookups)}${isBetter}`
-  const table = { ...agentLookups, name: 'scoring.agent_lookups as l' }
-  await db.query(insertInto(table, { columns, rows: [row], conflict }))
+  const conflict = `${replacing(agentLookups)} where excluded.result::json->'failure' is null
+    or l.result::json->'failure' is not null or l.ends_at <= excluded.fetched_at`
+  const named = { ...agentLookups, name: 'scoring.agent_lookups as l' }
+  await db.query(insertInto(named, { columns, rows: [row], conflict }))
 }
 
 /**

@@ -7,20 +7,21 @@ export interface WaitingSession {
   session_id: string
   organization_id: string
   environment: Environment
+  /** Network source (infra/access/source.ts). */
+  source: string
 }
 
 export interface LookupRequest {
   subject: LookupSubject
   session: WaitingSession
-  /** Network source of the session (infra/access/source.ts). */
-  source: string
   /** Not fetched before; epoch milliseconds. */
   dueAt: number
 }
 
 /** A look-up and the sessions of one source in one organization that wait for it. */
-export interface WaitingLookup extends Pick<LookupRequest, 'subject' | 'source' | 'dueAt'> {
+export interface WaitingLookup extends Pick<LookupRequest, 'subject' | 'dueAt'> {
   organization: string
+  source: string
   hasFailed: boolean
   sessions: Map<string, WaitingSession & { until: number }>
 }
@@ -55,8 +56,8 @@ export function createLookupQueue() {
   return {
     remove,
     /** Returns the look-up, or undefined if too many sessions wait. */
-    add({ session, subject, source, dueAt }: LookupRequest, until: number): WaitingLookup | undefined {
-      const organization = session.organization_id
+    add({ session, subject, dueAt }: LookupRequest, until: number): WaitingLookup | undefined {
+      const { organization_id: organization, source } = session
       const added = { subject, source, organization, dueAt, hasFailed: false, sessions: new Map() }
       const lookup = lookups.get(keyOf(added)) ?? added
       const isWaiting = lookup.sessions.has(session.session_id)

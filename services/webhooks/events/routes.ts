@@ -24,7 +24,7 @@ import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.t
 
 export interface EventRouteOptions {
   readPool: Db
-  readShares?: ReadShares | undefined
+  shares?: ReadShares | undefined
   auth: Auth
   clock: Clock
 }
@@ -39,10 +39,7 @@ export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): v
   getRoute(app, options)
 }
 
-function listRoute(
-  app: FastifyInstance,
-  { readPool, readShares: shares, auth, clock }: EventRouteOptions,
-): void {
+function listRoute(app: FastifyInstance, { readPool, shares, auth, clock }: EventRouteOptions): void {
   endpoint(app, {
     shares,
     route: `GET ${path}`,
@@ -71,10 +68,7 @@ function listRoute(
   })
 }
 
-function getRoute(
-  app: FastifyInstance,
-  { readPool, readShares: shares, auth, clock }: EventRouteOptions,
-): void {
+function getRoute(app: FastifyInstance, { readPool, shares, auth, clock }: EventRouteOptions): void {
   endpoint(app, {
     shares,
     route: `GET ${path}/:eventId`,

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
+import type { SessionMark } from '../../../projections/sessions/marks.ts'
 import type { Person } from '../../../projections/sessions/person.ts'
 import { decideMark, decideUnmark, type MarkState, maxMarked } from '../../../services/marks/decide.ts'
 
@@ -8,7 +9,7 @@ const sessions = ['sid_1', 'sid_2', 'sid_3']
 
 function mark(named: Person, state: Partial<MarkState> = {}) {
   const command = { scope, markId: 'mrk_1', label: 'bot' as const, reason: 'charged_back', named, now: 5 }
-  return decideMark({ sessions, marked: [], isRepeated: false, ...state }, command)
+  return decideMark({ sessions, marks: new Map(), ...state }, command)
 }
 
 function refusal(work: () => unknown): object {
@@ -30,12 +31,25 @@ it('given sessions, when they are marked, each is told so by an event of its own
   expect([new Set(ids).size, mark({ visitorId: 'vid_1' }).map(({ meta }) => meta.eventId)]).toEqual([3, ids])
 })
 
-it('given the same mark as the newest of the same sessions, a repetition writes no event', () => {
-  expect(mark({ sessionIds: sessions }, { isRepeated: true })).toEqual([])
+const before = { id: 'mrk_0', label: 'bot', reason: 'charged_back', marked_at: 4 } as const
+
+it('given sessions that are marked so already, only the others get an event', () => {
+  const marks = new Map<string, SessionMark | null>([
+    ['sid_1', before],
+    ['sid_2', { ...before, reason: null }],
+    ['sid_3', null],
+  ])
+  const marked = mark({ sessionIds: sessions }, { marks }).map(({ event }) => event.data)
+  expect(marked).toMatchObject([
+    { session_id: 'sid_2', marked_at: 5 },
+    { session_id: 'sid_3', marked_at: 5 },
+  ])
+  const all = new Map(sessions.map((session) => [session, before]))
+  expect(mark({ sessionIds: sessions }, { marks: all })).toEqual([])
 })
 
 it('given that the log took a part, a repetition adds the rest with the time of the first', () => {
-  const decided = mark({ sessionIds: sessions }, { marked: [{ session_id: 'sid_2', marked_at: 4 }] })
+  const decided = mark({ sessionIds: sessions }, { marks: new Map([['sid_2', { ...before, id: 'mrk_1' }]]) })
   expect(decided.map(({ event }) => event.data)).toMatchObject([
     { session_id: 'sid_1', marked_at: 4 },
     { session_id: 'sid_3', marked_at: 4 },

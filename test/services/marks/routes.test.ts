@@ -128,6 +128,18 @@ test('a repetition with the same key is the same mark', async () => {
   expect([second.body, await eventCount()]).toEqual([first.body, before])
 })
 
+test('a mark is written for the sessions that it changes', async () => {
+  const body = { label: 'human', reason: 'called' }
+  const first = await mark({ ...body, session_ids: [sid(3)] })
+  const before = await eventCount()
+  const second = await mark({ ...body, session_ids: [sid(3), sid(5)] })
+  expect(await eventCount()).toBe(before + 1)
+  expect(second.body.data.session_count).toBe(1)
+  expect([(await markOf(3)).id, (await markOf(5)).id]).toEqual([first.body.data.id, second.body.data.id])
+  const third = await mark({ ...body, session_ids: [sid(3), sid(5)] })
+  expect([third.status, third.body.data, await eventCount()]).toEqual([201, second.body.data, before + 1])
+})
+
 test('a mark is on as many sessions as may be, and of two that delete it at once one finds it', async () => {
   const sessions = Array.from({ length: maxMarked }, (_, n) => 10_000 + n)
   await readback.score(

@@ -10,7 +10,6 @@ import {
   readLookups,
   takeNonces,
 } from '../../../../services/scoring/identity/tables.ts'
-import type { WaitingSession } from '../../../../services/scoring/identity/waiting.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 
@@ -37,10 +36,6 @@ async function stopAll(): Promise<void> {
   for (const stop of stops.splice(0)) await stop()
 }
 
-const session = (session_id: string, organization_id: string): WaitingSession => ({
-  ...{ session_id, organization_id, environment: 'live' },
-})
-
 interface Sender {
   organization?: string
   source?: string
@@ -64,7 +59,10 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
     subject: string,
     id = 'sid_1',
     { organization = 'org_1', source = '192.0.2.1' }: Sender = {},
-  ) => lookups.request({ subject, session: session(id, organization), source, dueAt: now })
+  ) => {
+    const session = { session_id: id, organization_id: organization, environment: 'live' as const, source }
+    lookups.request({ subject, session, dueAt: now })
+  }
   return { request, fetched, answered }
 }
 

@@ -12,9 +12,8 @@ function createQueue() {
   let sessions = 0
   const add = ({ organization = 'org_1', source = '192.0.2.1', subject }: Place = {}, until = 1) => {
     const session_id = `sid_${sessions++}`
-    const session = { session_id, organization_id: organization, environment: 'live' as const }
-    const request = { subject: subject ?? `https://a${sessions}.example/`, session, source, dueAt: 0 }
-    return queue.add(request, until)
+    const session = { session_id, organization_id: organization, environment: 'live' as const, source }
+    return queue.add({ subject: subject ?? `https://a${sessions}.example/`, session, dueAt: 0 }, until)
   }
   const addMany = (count: number, place: (n: number) => Place) =>
     Array.from({ length: count }, (_, n) => add(place(n))).filter((lookup) => lookup !== undefined).length
