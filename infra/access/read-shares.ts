@@ -7,6 +7,8 @@ import { isStatementTimeout } from '../postgres/pool.ts'
 
 export type ReadShares = ReturnType<typeof createReadShares>
 
+type Read = Pick<FastifyRequest, 'principal' | 'method' | 'url'>
+
 const recentMs = 60_000
 const backOffMs = 30_000
 
@@ -24,7 +26,7 @@ export function createReadShares({ clock, connections }: { clock: Clock; connect
 
   return {
     /** Runs `work` with a connection of the caller's organization. ApiError: 503 with `Retry-After`. */
-    async run<T>({ principal, method, url }: FastifyRequest, work: () => Promise<T>): Promise<T> {
+    async run<T>({ principal, method, url }: Read, work: () => Promise<T>): Promise<T> {
       if (!principal) throw new Error(`${url} reads without a principal`)
       const { organizationId, environment } = principal
       const query = `${organizationId} ${environment} ${method} ${url}`

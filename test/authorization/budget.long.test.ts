@@ -14,6 +14,8 @@ import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
 const runs = 20
+/** Of each candidate, to find the most expensive of an endpoint. */
+const trials = 3
 const most = 150
 const sessions = 60_000
 
@@ -92,26 +94,41 @@ async function send({ method, url, body, headers }: Example, credential: Record<
   return { status: response.statusCode, units }
 }
 
-/** Sends what `make` returns, and keeps the median. */
-async function measure(
-  name: string,
-  make: (call: number) => Promise<Example>,
-  headers: Record<string, string> = {},
-) {
-  for (let call = 0; call < 2; call++) await send(await make(call), headers)
-  const times: number[] = []
+interface Input {
+  name: string
+  make: (call: number) => Promise<Example>
+}
+
+/** Sends the input so many times, and returns the median. */
+async function time({ name, make }: Input, headers: Record<string, string>, times: number) {
+  const all: number[] = []
   const clock = await startClock()
   let last = { status: 0, units: 1 }
-  for (let call = 0; call < runs; call++) {
+  for (let call = 0; call < times; call++) {
     const example = await make(call)
     const before = clock()
     last = await send(example, headers)
-    times.push(clock() - before)
+    all.push(clock() - before)
   }
-  times.sort((a, b) => a - b)
-  const result = { name, ms: times[runs / 2] ?? 0, ...last, units: Math.max(1, last.units) }
+  all.sort((a, b) => a - b)
+  return { name, ms: all[Math.floor(times / 2)] ?? 0, ...last, units: Math.max(1, last.units) }
+}
+
+async function measure(input: Input, headers: Record<string, string>) {
+  const result = await time(input, headers, runs)
   measured.push(result)
   return result
+}
+
+/** Measures the input that trials show to cost the most by unit. */
+async function measureWorst(inputs: Input[], headers: Record<string, string>) {
+  const costs: number[] = []
+  for (const input of inputs) {
+    const { ms, units } = await time(input, headers, trials)
+    costs.push(ms / units)
+  }
+  const worst = inputs[costs.indexOf(Math.max(...costs))]
+  return worst ? [await measure(worst, headers)] : []
 }
 
 function rightFor(id: string): Credential {
@@ -127,7 +144,9 @@ test('the cost of reading a session is measured, which others are compared with'
   const { headers, platform } = rightFor('getSession')
   const example = await endpoints.getSession?.example({ ...context, platform, succeeds: true })
   if (!example) throw new Error('getSession has no example')
-  const { ms, status } = await measure('getSession', async () => example, headers)
+  const input = { name: 'getSession', make: async () => example }
+  await time(input, headers, trials)
+  const { ms, status } = await measure(input, headers)
   expect(status).toBe(200)
   usual = ms
 })
@@ -140,13 +159,18 @@ async function expectBounded(
 ): Promise<void> {
   const legal = costly[id] ?? ((example: Example) => [example])
   const first = await make()
-  const results = []
-  for (const place of legal(first, { sessionIds, call: 0 }).keys()) {
-    const next = async (call: number) => legal(await make(), { sessionIds, call })[place] ?? none(id)
-    results.push(await measure(`${id}, legal ${place}`, next, headers))
-  }
-  for (const [place, input] of hostile(first).entries())
-    results.push(await measure(`${id}, hostile ${place}`, async () => input, headers))
+  const legalInputs = legal(first, { sessionIds, call: 0 }).map((_, place) => ({
+    name: `${id}, legal ${place}`,
+    make: async (call: number) => legal(await make(), { sessionIds, call })[place] ?? none(id),
+  }))
+  const hostileInputs = hostile(first).map((input, place) => ({
+    name: `${id}, hostile ${place}`,
+    make: async () => input,
+  }))
+  const results = [
+    ...(await measureWorst(legalInputs, headers)),
+    ...(await measureWorst(hostileInputs, headers)),
+  ]
   const over = results.filter(({ ms, units }) => ms / units / usual > most)
   expect(over).toEqual([])
 }

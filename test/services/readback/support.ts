@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
 import { createAuth } from '../../../infra/access/auth.ts'
 import type { KeyRecord } from '../../../infra/access/principal.ts'
+import type { RateLimiter } from '../../../infra/access/rate-limit/limiter.ts'
+import type { ReadShares } from '../../../infra/access/read-shares.ts'
 import { generateApiKey, lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createApplied } from '../../../infra/event-store/applied.ts'
@@ -14,6 +16,7 @@ import { createApp } from '../../../infra/http/app.ts'
 import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Environment, SessionScored } from '../../../schemas/events.ts'
 import { markRoutes } from '../../../services/marks/routes.ts'
@@ -42,8 +45,14 @@ interface KeyOptions {
   scopes?: string[]
 }
 
+interface Reading {
+  limiter?: RateLimiter
+  shares?: ReadShares
+  statementTimeoutMs?: number
+}
+
 /** The routes of reading and marking on a real database, filled through the real log and projection. */
-export async function startReadback() {
+export async function startReadback({ limiter, shares, statementTimeoutMs }: Reading = {}) {
   const database = await createTestDatabase()
   const { pool, url } = database
   const log = await openPostgresLog({ pool, url, logger })
@@ -57,13 +66,15 @@ export async function startReadback() {
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const keys = new Map<string, KeyRecord>()
   const findKey = async (hashes: string[]) => hashes.map((hash) => keys.get(hash)).find(Boolean)
-  const auth = createAuth({ findKey, keyring, clock: Date.now })
+  const auth = createAuth({ findKey, keyring, clock: Date.now, limiter })
   const decideAs = createDecide({ pool, log, codec, applied })
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
   validateResponses(app)
   const identify = createLinkExplainer(pool)
   const deps = { pool, decideAs, auth, keyring, clock: Date.now, random: randomBytes, logger }
-  readbackRoutes(app, { ...deps, identify, explainScore: createScoreExplainer(pool) })
+  const readPool = createPool({ url, max: 2, ...(statementTimeoutMs && { statementTimeoutMs }) })
+  const explainScore = createScoreExplainer(pool)
+  readbackRoutes(app, { ...deps, pool: readPool, shares, identify, explainScore })
   markRoutes(app, { ...deps, idempotency: createIdempotency(deps) })
 
   function key({ environment = 'live', scopes = ['*'], ...options }: KeyOptions = {}): string {
@@ -80,6 +91,7 @@ export async function startReadback() {
   return {
     app,
     pool,
+    readPool,
     log,
     key,
     send: (request: Send) => send(app, { key: owner, ...request }),
@@ -104,6 +116,7 @@ export async function startReadback() {
     },
     async stop() {
       await app.close()
+      await readPool.end()
       await running.stop()
       await applied.close()
       await log.close()

@@ -115,6 +115,20 @@ describe('debt', () => {
     }
   })
 
+  test('15 waits are obeyed of a process that had refused before the other one spent more', async () => {
+    const { limiters, wait } = createProcesses({ count: 2 })
+    for (let turn = 0; turn < 15; turn++) {
+      const [here, there] = turn % 2 === 0 ? limiters : limiters.toReversed()
+      while ((await here?.consume(one))?.admitted);
+      await wait(300)
+      await takeMany(there, 40)
+      await wait(300)
+      const refused = await here?.consume(one)
+      await wait((refused?.retryAfterSeconds ?? 0) * 1000)
+      expect(await there?.consume(one), `turn ${turn}`).toMatchObject({ admitted: true })
+    }
+  })
+
   test('a flood of refusals is reported a few times a second, not once each', async () => {
     const { limiter, wait, roundTrips } = createProcesses()
     await takeMany(limiter, 600)

@@ -178,21 +178,32 @@ describe('a signature by a key that nobody has fetched', () => {
 
 const isLookedUp = ({ headers }: MemoryLog['records'][number]) => headers.event_type === 'AgentLookedUp'
 
-it('1,040 openings that name as many agents leave one from another source verified', async () => {
-  release(good)
-  await start()
-  const template = signed('flood').signature?.signed
-  if (!template) throw new Error('it is not signed')
-  const names = Array.from({ length: 1040 }, (_, n) => `https://a.flood${n}.example/.well-known/keys`)
-  const flood = names.flatMap((directory, n) => {
-    const signature = { status: 'signed', reason: null, signed: { ...template, directory } } as const
-    return opened(testSession(`flood${n}`, { signature, ip: '198.51.100.7' }))
-  })
-  await append(...flood)
-  const session = { ...signed('source'), ip: '192.0.2.7' }
-  await append(...opened(session), batch(session))
-  await eventually(() => expect(statusesOf('source').at(-1)).toBe('verified'), { timeoutMs: 60_000 })
-}, 120_000)
+it.each<[string, (n: number) => Partial<TestSession>, Partial<TestSession>]>([
+  ['one source leave one from another source', () => ({ ip: '198.51.100.7' }), { ip: '192.0.2.7' }],
+  [
+    'one organization leave one of another organization',
+    (n) => ({ ip: `198.51.${n >> 8}.${n & 255}` }),
+    { ip: '192.0.2.7', organizationId: 'org_another' },
+  ],
+])(
+  '1,040 openings that name as many agents of %s verified',
+  async (_, flooding, honest) => {
+    release(good)
+    await start()
+    const template = signed('flood').signature?.signed
+    if (!template) throw new Error('it is not signed')
+    const names = Array.from({ length: 1040 }, (_, n) => `https://a.flood${n}.example/.well-known/keys`)
+    const flood = names.flatMap((directory, n) => {
+      const signature = { status: 'signed', reason: null, signed: { ...template, directory } } as const
+      return opened(testSession(`flood${n}`, { signature, ...flooding(n) }))
+    })
+    await append(...flood)
+    const session = { ...signed('source'), ...honest }
+    await append(...opened(session), batch(session))
+    await eventually(() => expect(statusesOf('source').at(-1)).toBe('verified'), { timeoutMs: 60_000 })
+  },
+  120_000,
+)
 
 describe('a signature by a known directory', () => {
   beforeEach(async () => {

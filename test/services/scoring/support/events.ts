@@ -23,6 +23,7 @@ export const scoringTopics = ['collect', 'sessions', 'visitors', 'policies', 'er
 
 export interface TestSession {
   id: string
+  organizationId: string
   documentHash: string
   client: Client
   ip: string
@@ -43,6 +44,7 @@ export interface TestSession {
 export function testSession(name: string, some: Partial<TestSession> = {}): TestSession {
   return {
     id: derivedId('sid', name),
+    organizationId,
     documentHash: `doc-${name}`,
     client: desktopChrome,
     ip: '203.0.113.9',
@@ -67,7 +69,7 @@ export function userAgentOf({ client }: TestSession): string {
 export const clientPublicKey = 'B6N8vBQgk8i3VdwbEOhstCY3StFqqFPtC9_AsrhtHHw'
 
 function identity(session: TestSession) {
-  return { session_id: session.id, organization_id: organizationId, environment: session.environment }
+  return { session_id: session.id, organization_id: session.organizationId, environment: session.environment }
 }
 
 export function opened(session: TestSession): SessionEvent[] {

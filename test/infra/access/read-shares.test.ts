@@ -1,0 +1,75 @@
+import { setImmediate as settled } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Principal } from '../../../infra/access/principal.ts'
+import { createReadShares } from '../../../infra/access/read-shares.ts'
+
+/** Reads that go on until they are ended, in the order in which they began. */
+function createReads() {
+  const now = { ms: 1_800_000_000_000 }
+  const shares = createReadShares({ clock: () => now.ms, connections: 4 })
+  const running: { organization: string; end: () => void }[] = []
+  const read = (organization: `org_${string}`) => {
+    const principal: Principal = {
+      ...{ keyId: 'key_1', organizationId: organization, environment: 'live', rateLimit: null },
+      ...{ type: 'secret', scopes: ['*'], capabilities: [], origins: [] },
+    }
+    const request = { principal, method: 'GET', url: '/v1/sessions' }
+    return shares.run(
+      request,
+      () => new Promise<void>((resolve) => running.push({ organization, end: resolve })),
+    )
+  }
+  return {
+    now,
+    /** How many reads of each organization run. */
+    counts: () =>
+      ['org_1', 'org_2'].map((id) => running.filter(({ organization }) => organization === id).length),
+    async start(organization: `org_${string}`, count: number) {
+      for (let i = 0; i < count; i++) void read(organization)
+      await settled()
+    },
+    async end(count: number) {
+      for (const { end } of running.splice(0, count)) end()
+      await settled()
+    },
+  }
+}
+
+test('an organization that reads alone gets all connections', async () => {
+  const { start, counts } = createReads()
+  await start('org_1', 10)
+  expect(counts()).toEqual([4, 0])
+})
+
+test('another one gets the next that is free, and at once from then on', async () => {
+  const { start, end, counts } = createReads()
+  await start('org_1', 100)
+  await start('org_2', 1)
+  expect(counts()).toEqual([4, 0])
+  await end(1)
+  expect(counts()).toEqual([3, 1])
+  await end(4)
+  expect(counts()).toEqual([3, 0])
+  await start('org_2', 1)
+  expect(counts()).toEqual([3, 1])
+})
+
+test('two that read without end have the same number', async () => {
+  const { start, end, counts } = createReads()
+  await start('org_1', 100)
+  await start('org_2', 100)
+  for (let i = 0; i < 8; i++) await end(1)
+  expect(counts()).toEqual([2, 2])
+})
+
+test('it gets all of them again once no other has read for a minute', async () => {
+  const { now, start, end, counts } = createReads()
+  await start('org_2', 1)
+  await start('org_1', 10)
+  await end(1)
+  expect(counts()).toEqual([3, 0])
+  now.ms += 60_001
+  await end(1)
+  await start('org_1', 1)
+  expect(counts()).toEqual([4, 0])
+})
