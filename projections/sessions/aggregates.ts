@@ -52,36 +52,46 @@ function maxRowsOf({ filters, groupBy }: Counting): number {
   return Math.floor(rows / signalWeight(filters))
 }
 
-/** Returns the units of the sessions that are to be read one by one. */
-export async function priceOf(db: Db, scope: DataScope, query: CountSessions): Promise<number> {
-  const { since, until } = query.filters
-  if (since >= until) return 0
-  const counting = withFacts(query)
-  const { rows } = placeOf(await readHours(db, scope, { since, until }), { since, until }, counting)
-  return Math.ceil((maxUnits * rows) / maxRowsOf(counting))
-}
-
-const withFacts = (query: CountSessions) => ({
-  ...query,
-  asksFacts: hasFacts(query.filters) || query.groupBy.some(isFact),
-})
-
-/** All numbers are of one moment. */
-export function countSessions(pool: pg.Pool, scope: DataScope, query: CountSessions): Promise<SessionCounts> {
+/** Runs `work` in a transaction in which all numbers are of one moment. */
+export function snapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(pool, async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only')
-    const { since, until } = query.filters
-    if (since >= until) return { ...nothing, since, until }
-    const counting = withFacts(query)
-    const place = placeOf(await readHours(tx, scope, { since, until }), { since, until }, counting)
-    const groups = await countGroups(tx, scope, { ...counting, ...place })
-    // A session counts under each of its signals, so the groups are no sum of sessions.
-    const isList = query.groupBy.some((field) => field === 'signal' || field === 'attribution')
-    const whole = { ...counting, ...place, groupBy: [], interval: 'none' } as const
-    const all = isList ? await countGroups(tx, scope, whole) : groups
-    const distinct = await countDistinct(tx, scope, whole)
-    return { since: place.since, until, isPart: place.isPart, ...sums(all), distinct, groups }
+    return work(tx)
   })
+}
+
+interface Plan {
+  counting: CountSessions & Counting
+  place: Place
+  /** Price of the sessions that are read one by one. */
+  units: number
+}
+
+export async function planCount(tx: Tx, scope: DataScope, query: CountSessions): Promise<Plan> {
+  const { since, until } = query.filters
+  const counting = { ...query, asksFacts: hasFacts(query.filters) || query.groupBy.some(isFact) }
+  const hours = since < until ? await readHours(tx, scope, { since, until }) : []
+  const place = placeOf(hours, { since, until }, counting)
+  return { counting, place, units: Math.ceil((maxUnits * place.rows) / maxRowsOf(counting)) }
+}
+
+export const countSessions = (pool: pg.Pool, scope: DataScope, query: CountSessions) =>
+  snapshot(pool, async (tx) => countPlanned(tx, scope, await planCount(tx, scope, query)))
+
+export async function countPlanned(
+  tx: Tx,
+  scope: DataScope,
+  { counting, place }: Plan,
+): Promise<SessionCounts> {
+  const { since, until, isPart } = place
+  if (since >= until) return { ...nothing, since, until }
+  const groups = await countGroups(tx, scope, { ...counting, ...place })
+  // A session counts under each of its signals, so the groups are no sum of sessions.
+  const isList = counting.groupBy.some((field) => field === 'signal' || field === 'attribution')
+  const whole = { ...counting, ...place, groupBy: [], interval: 'none' } as const
+  const all = isList ? await countGroups(tx, scope, whole) : groups
+  const distinct = await countDistinct(tx, scope, whole)
+  return { since, until, isPart, ...sums(all), distinct, groups }
 }
 
 const nothing = {
@@ -114,7 +124,7 @@ interface HourRead {
 }
 
 /** Returns the number of sessions of each hour that has any, newest first. Looks only between the first and last session. */
-async function readHours(tx: Db, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
+async function readHours(tx: Tx, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
   const { rows } = await tx.query<HourRead>(
     `select one.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
        select count(*) from read.sessions s where ${inScope}

@@ -4,10 +4,11 @@ import { invalidField } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single, timestamp } from '../../infra/http/schemas.ts'
 import {
-  countSessions,
+  countPlanned,
   firstSession,
-  priceOf,
+  planCount,
   type SessionCounts,
+  snapshot,
 } from '../../projections/sessions/aggregates.ts'
 import {
   type GroupField,
@@ -112,8 +113,11 @@ export function aggregatesRoute(app: FastifyInstance, { pool, shares, auth, cloc
         top,
         filters: { ...filters, since, until },
       }
-      await auth.charge(request, { reply, cost: cost + (await priceOf(pool, scope, counting)) })
-      const counts = await countSessions(pool, scope, counting)
+      const counts = await snapshot(pool, async (tx) => {
+        const plan = await planCount(tx, scope, counting)
+        await auth.charge(request, { reply, cost: cost + plan.units })
+        return countPlanned(tx, scope, plan)
+      })
       reply.header(filtersHeader, appliedFilters(sent))
       return { data: aggregatesJson(counts, groupBy) }
     },
