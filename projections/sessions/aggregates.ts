@@ -53,7 +53,7 @@ function maxRowsOf({ filters, groupBy }: Counting): number {
 }
 
 /** Runs `work` in a transaction in which all numbers are of one moment. */
-export function snapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+export function inSnapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(pool, async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only')
     return work(tx)
@@ -76,7 +76,7 @@ export async function planCount(tx: Tx, scope: DataScope, query: CountSessions):
 }
 
 export const countSessions = (pool: pg.Pool, scope: DataScope, query: CountSessions) =>
-  snapshot(pool, async (tx) => countPlanned(tx, scope, await planCount(tx, scope, query)))
+  inSnapshot(pool, async (tx) => countPlanned(tx, scope, await planCount(tx, scope, query)))
 
 export async function countPlanned(
   tx: Tx,

@@ -6,9 +6,9 @@ import { single, timestamp } from '../../infra/http/schemas.ts'
 import {
   countPlanned,
   firstSession,
+  inSnapshot,
   planCount,
   type SessionCounts,
-  snapshot,
 } from '../../projections/sessions/aggregates.ts'
 import {
   type GroupField,
@@ -113,7 +113,7 @@ export function aggregatesRoute(app: FastifyInstance, { pool, shares, auth, cloc
         top,
         filters: { ...filters, since, until },
       }
-      const counts = await snapshot(pool, async (tx) => {
+      const counts = await inSnapshot(pool, async (tx) => {
         const plan = await planCount(tx, scope, counting)
         await auth.charge(request, { reply, cost: cost + plan.units })
         return countPlanned(tx, scope, plan)
