@@ -3,7 +3,7 @@ import { unavailable } from '../errors/errors.ts'
 export interface ConcurrencyLimitOptions {
   /** How much work runs at once in this process. */
   max: number
-  /** How much work with one name runs at once (default 1), asked each time. */
+  /** Work with one name that may run at once (default 1); a function is called each time. */
   each?: number | (() => number)
   /** How long `run` waits for a place, milliseconds (default 5000). */
   timeoutMs?: number

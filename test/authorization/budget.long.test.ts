@@ -14,7 +14,7 @@ import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
 const runs = 20
-/** Of each candidate, to find the most expensive of an endpoint. */
+/** Trials of each candidate, to find the most expensive of an endpoint. */
 const trials = 3
 const most = 150
 const sessions = 60_000

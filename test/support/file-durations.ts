@@ -7,7 +7,7 @@ export interface FileDuration {
   /** From the project's root. */
   file: string
   seconds: number
-  /** What hooks of its suites threw, which vitest's JSON report leaves out. */
+  /** Errors thrown by hooks of its suites, which vitest's JSON report leaves out. */
   hookErrors: string[]
 }
 

@@ -8,7 +8,7 @@ import { type FieldMoves, startField } from './fields.ts'
 import { type MarkReport, startMarks } from './measure.ts'
 import { allOf, type Moves, movedOf, noMoves } from './moves.ts'
 
-/** What a rehearsal reads of sessions. Their facts are null once the organization's decisions have ended. */
+/** Columns that a rehearsal reads. Facts are null once the organization's decisions have expired. */
 export const factFields = [
   ...(['session_id', 'organization_id', 'evaluated_at', 'verdict', 'risk_score'] as const),
   ...(['has_snapshot', 'browser', 'country', 'page_host', 'mark'] as const),
@@ -34,10 +34,10 @@ export const fields = ['browser', 'country', 'page_host', 'signal'] as const
 export interface Rehearsal {
   sessions: number
   moved: number
-  /** How many records follow from their signals and the model that decided, where that is known. */
+  /** Records that follow from their signals and the model that decided, if that is known. */
   check: { followed: number; differed: number; examples: string[]; unknown_models: Record<string, number> }
   moves: Moves
-  /** How many sessions have a score that is higher by so much, from the lowest on. */
+  /** Sessions by the change of their score, lowest first. */
   score_changes: { by: number; sessions: number }[]
   by: Record<(typeof fields)[number], FieldMoves>
   marks: MarkReport
@@ -105,7 +105,7 @@ interface Evidence {
   hasSnapshot: boolean
 }
 
-/** What a model makes of the signals. */
+/** Result of a model for the signals. */
 function scorer(model: ScoringModel) {
   const compute = cached(({ signals, hasSnapshot }) => {
     const unknownSignals = signals.filter((signal) => !Object.hasOwn(model.signals, signal))

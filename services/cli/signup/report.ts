@@ -16,7 +16,7 @@ export interface Approval {
   session: CreatedSession
   gateAccountId: string
   accountName: string
-  /** Of the env file and those next to it; empty where the variables were printed. */
+  /** Paths of the env file and the files beside it; empty if the variables were printed. */
   stored: Stored[]
   skipped: Outputs['skipped']
   missing: string[]

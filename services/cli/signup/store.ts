@@ -19,7 +19,7 @@ export interface Owner {
   prefix: string | undefined
 }
 
-/** What a service gave out. */
+/** Variables and keys that a service returned. */
 export interface Delivery extends Owner {
   gateSessionId: string
   values: Values

@@ -21,7 +21,7 @@ function createReads() {
   }
   return {
     now,
-    /** How many reads of each organization run. */
+    /** Running reads by organization. */
     counts: () =>
       ['org_1', 'org_2'].map((id) => running.filter(({ organization }) => organization === id).length),
     async start(organization: `org_${string}`, count: number) {
