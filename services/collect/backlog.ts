@@ -82,7 +82,9 @@ function byPartition(lists: number[][], together: (ages: number[]) => number): n
 function createReader(stage: Stage): (clock: () => number) => Promise<number[]> {
   const known = new Map<number, ReturnType<typeof createAge>>()
   return async (clock) => {
-    const [firsts, ends, done] = await Promise.all([stage.firsts(), stage.ends(), stage.done()])
+    // Read apart, because each read at the same time takes a connection.
+    const firsts = await stage.firsts()
+    const [ends, done] = await Promise.all([stage.ends(), stage.done()])
     const nextOf = new Map(progressOf(done, firsts).map(({ partition, offset }) => [partition, offset]))
     const now = clock()
     return ends.map(({ partition, offset: end }) => {

@@ -149,23 +149,21 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     guardedBy: claimsAsGuards,
   })
   undo.defer(() => opened.close())
-  const isOnKafka = config.KAFKA_BROKERS.length > 0
-  // The embedded log is in the database, and is restored and copied with it: marks would show nothing.
-  const topics = isOnKafka ? [...new Set(Object.values(eventTopics))] : []
-  const watch = watchLog(opened, { pool, logger, topics })
+  const watch = watchLog(opened, { pool, logger, topics: [...new Set(Object.values(eventTopics))] })
   undo.defer(watch.stop)
   const log = tracing?.log(watch.log) ?? watch.log
   const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
   await prepareStores({ config, pool, log, logger }, waiting)
   await checkMasterKeys({ pool, log, keyring, random })
-  if (options.holdsLog) {
+  // The embedded log is restored and copied with its database, so there is nothing to claim and nothing to compare.
+  if (options.holdsLog && config.KAFKA_BROKERS.length > 0) {
     const { takeOver, onLost } = options.holdsLog
     const lose = (error: Error) => {
       watch.refuse(error)
       onLost?.(error)
     }
     const claiming = { pool, log: opened, logger, host: hostname(), takeOver, onLost: lose }
-    if (isOnKafka) undo.use(await whileUnavailable(() => claimLog(claiming), waiting))
+    undo.use(await whileUnavailable(() => claimLog(claiming), waiting))
     watch.start()
   }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
