@@ -11,7 +11,7 @@ import { startTraffic } from '../support/session-traffic.ts'
 const { describe, it } = needs('kafka-jars', 'postgresql')
 
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
-const sessions = 500
+const leastSessions = 500
 
 describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
   let postgres: DebianPostgres
@@ -39,11 +39,13 @@ describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
   it('loses nothing and refuses nothing while every role is replaced', async () => {
     const traffic = startTraffic({
       ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
-      ...{ seed, sessions, atOnce: 6 },
+      ...{ seed, sessions: 20 * leastSessions, atOnce: 6 },
     })
     const isOver = traffic.done.then(() => true)
     for (const role of allRoles) await roles.replace(role)
     const wasOver = await Promise.race([isOver, Promise.resolve(false)])
+    await traffic.reached(leastSessions)
+    traffic.stop()
     await traffic.done
     const { lost, listed } = await readBack(roles.url('api'), owner, traffic.finished)
     const { finished, answers } = traffic
@@ -56,7 +58,8 @@ describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
       givenUp: [],
       lost: [],
     })
-    expect([finished.length, listed]).toEqual([sessions, sessions])
+    expect(finished.length).toBeGreaterThanOrEqual(leastSessions)
+    expect(listed).toBe(finished.length)
   }, 400_000)
 
   it.each(rebuildable)(
