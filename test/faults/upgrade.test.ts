@@ -20,7 +20,7 @@ const { describe, it } = needs('kafka', 'history')
 const page = 'docs/operate/production.md'
 const rebuildStep = ['rebuild', '<name>', '--accept-differences']
 const documented = {
-  Upgrade: [['rescore', '--observations', '--since', '7d'], ['config', 'check'], ['migrate'], rebuildStep],
+  Upgrade: [['config', 'check'], ['migrate'], rebuildStep],
   Rollback: [rebuildStep],
 }
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')

@@ -2,13 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMs, LogUnavailable } from '../../../infra/log/port.ts'
 import { isConnectionError } from '../../../infra/postgres/pool.ts'
 
+interface Waiting {
+  signal: AbortSignal
+  isLogEmbedded: boolean
+}
+
 /**
- * Does the work again for as long as it fails because the database or the log does not answer, until the signal. The work
- * tells by `onAnswer` that both do, and an outage is said once.
+ * Retries the work while the database or the log does not answer, until the signal. The work calls `onAnswer` when both do,
+ * and each outage is printed once.
  */
 export async function untilBothAnswer(
   work: (onAnswer: () => void) => Promise<void>,
-  signal: AbortSignal,
+  { signal, isLogEmbedded }: Waiting,
 ): Promise<void> {
   let failures = 0
   const onAnswer = () => {
@@ -19,7 +24,7 @@ export async function untilBothAnswer(
     try {
       return await work(onAnswer)
     } catch (error) {
-      const away = whoIsAway(error)
+      const away = whoIsAway(error, isLogEmbedded)
       if (!away) throw error
       failures += 1
       if (failures === 1) console.error(`The ${away} does not answer. The view waits for it.`)
@@ -28,7 +33,8 @@ export async function untilBothAnswer(
   }
 }
 
-function whoIsAway(error: unknown): 'database' | 'log' | undefined {
+function whoIsAway(error: unknown, isLogEmbedded: boolean): 'database' | 'log' | undefined {
   if (isConnectionError(error)) return 'database'
-  return error instanceof LogUnavailable ? 'log' : undefined
+  if (!(error instanceof LogUnavailable)) return undefined
+  return isLogEmbedded ? 'database' : 'log'
 }

@@ -61,7 +61,7 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
         },
         { opensKeys, isLogReadOnly: true, logsErrorsOnly: true },
       ),
-    signal,
+    { signal, isLogEmbedded: !process.env.KAFKA_BROKERS },
   )
 }
 
