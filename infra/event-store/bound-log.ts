@@ -101,7 +101,9 @@ export async function rebindLog(db: Db, identity: string): Promise<void> {
 export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions'>): Promise<void> {
   const read = await readPositions(db)
   const topics = [...new Set(read.map(({ topic }) => topic))]
-  const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
+  const ends: Position[] = []
+  // One after the other, because each read of the embedded log takes a connection.
+  for (const topic of topics) ends.push(...(await log.endPositions(topic)))
   for (const { topic, partition, offset } of read) {
     const end = ends.find((one) => one.topic === topic && one.partition === partition)?.offset ?? 0
     if (end < offset)

@@ -111,7 +111,7 @@ export interface CoreOptions {
   /** How many connections the two shared pools of a server have; a command has its own numbers. */
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
-  /** Claims Kafka for this database, and watches it. Default: neither, as for a command that only asks. */
+  /** Watches the log, and claims Kafka for this database. Default: neither, as for a command that only asks. */
   holdsLog?: {
     /** Also from another database. */
     takeOver: boolean
@@ -149,21 +149,23 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     guardedBy: claimsAsGuards,
   })
   undo.defer(() => opened.close())
-  const watch = watchLog(opened, { pool, logger, topics: [...new Set(Object.values(eventTopics))] })
+  const isOnKafka = config.KAFKA_BROKERS.length > 0
+  // The embedded log is restored and copied with its database, so marks would show nothing.
+  const topics = isOnKafka ? [...new Set(Object.values(eventTopics))] : []
+  const watch = watchLog(opened, { pool, logger, topics })
   undo.defer(watch.stop)
   const log = tracing?.log(watch.log) ?? watch.log
   const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
   await prepareStores({ config, pool, log, logger }, waiting)
   await checkMasterKeys({ pool, log, keyring, random })
-  // The embedded log is restored and copied with its database, so there is nothing to claim and nothing to compare.
-  if (options.holdsLog && config.KAFKA_BROKERS.length > 0) {
+  if (options.holdsLog) {
     const { takeOver, onLost } = options.holdsLog
     const lose = (error: Error) => {
       watch.refuse(error)
       onLost?.(error)
     }
     const claiming = { pool, log: opened, logger, host: hostname(), takeOver, onLost: lose }
-    undo.use(await whileUnavailable(() => claimLog(claiming), waiting))
+    if (isOnKafka) undo.use(await whileUnavailable(() => claimLog(claiming), waiting))
     watch.start()
   }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
