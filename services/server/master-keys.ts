@@ -20,6 +20,7 @@ interface Installation {
  * database that is being restored may be empty, too.
  */
 export async function checkMasterKeys({ pool, log, ...sealing }: Installation): Promise<void> {
+  if (await openCanary(pool, sealing.keyring)) return
   if (!(await tryMasterKeys(pool, sealing.keyring))) {
     const ends = await log.endPositions(eventTopics.OrganizationCreated)
     if (ends.some(({ offset }) => offset > 0)) return
