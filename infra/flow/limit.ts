@@ -43,15 +43,24 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
   const isFree = (names: readonly string[]) =>
     total < max && runningOf(names) < (typeof each === 'number' ? each : each())
 
+  function findNext(): Waiting | undefined {
+    let next: Waiting | undefined
+    for (const waiting of queue) {
+      if (!isFree(waiting.names)) continue
+      if (!next || runningOf(waiting.names) < runningOf(next.names)) next = waiting
+      if (runningOf(next.names) === 0) break
+    }
+    return next
+  }
+
   function startNext(): void {
-    if (total >= max) return
-    const free = [...queue].filter(({ names }) => isFree(names))
-    const [next] = free.sort((a, b) => runningOf(a.names) - runningOf(b.names))
-    if (!next) return
-    queue.delete(next)
-    change(next.names, 1)
-    next.start()
-    startNext()
+    while (total < max) {
+      const next = findNext()
+      if (!next) return
+      queue.delete(next)
+      change(next.names, 1)
+      next.start()
+    }
   }
 
   function leave(names: readonly string[]): void {
