@@ -87,7 +87,7 @@ export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
   const { columns } = agentLookups
   const conflict = `${replacing(agentLookups)} where excluded.result::json->'failure' is null
     or l.result::json->'failure' is not null or l.ends_at <= excluded.fetched_at`
-  const named = { ...agentLookups, name: 'scoring.agent_lookups as l' }
+  const named = { ...agentLookups, name: `${agentLookups.name} as l` }
   await db.query(insertInto(named, { columns, rows: [row], conflict }))
 }
 

@@ -22,6 +22,8 @@ export interface LookupRequest {
 export interface WaitingLookup extends Pick<LookupRequest, 'subject' | 'dueAt'> {
   organization: string
   source: string
+  /** Registrable domain. An address is one by itself. */
+  domain: string
   hasFailed: boolean
   sessions: Map<string, WaitingSession & { until: number }>
 }
@@ -58,12 +60,15 @@ export function createLookupQueue() {
     /** Returns the look-up, or undefined if too many sessions wait. */
     add({ session, subject, dueAt }: LookupRequest, until: number): WaitingLookup | undefined {
       const { organization_id: organization, source } = session
-      const added = { subject, source, organization, dueAt, hasFailed: false, sessions: new Map() }
-      const lookup = lookups.get(keyOf(added)) ?? added
+      const key = keyOf({ subject, source, organization })
+      const lookup = lookups.get(key) ?? {
+        ...{ subject, source, organization, dueAt, domain: domainOf(subject) },
+        ...{ hasFailed: false, sessions: new Map() },
+      }
       const isWaiting = lookup.sessions.has(session.session_id)
       if (!isWaiting && !takePlaces(waiting, sessionPlaces(lookup))) return undefined
       lookup.sessions.set(session.session_id, { ...session, until })
-      lookups.set(keyOf(lookup), lookup)
+      lookups.set(key, lookup)
       return lookup
     },
     /** Returns at most `max` look-ups that are due; drops sessions that have waited too long. */
@@ -76,12 +81,12 @@ export function createLookupQueue() {
       // Successful look-ups are gone by now, so only failures use up a source's share of a domain.
       for (const lookup of all) if (lookup.hasFailed) takePlaces(taken, domainShare(lookup))
       return all.filter((lookup) => {
-        const { subject, organization, source, dueAt, hasFailed } = lookup
+        const { organization, source, domain, dueAt, hasFailed } = lookup
         const places: Places = [
           ['all', max],
           [organization, 8],
           [source, 4],
-          [`domain ${domainOf(subject)}`, maxOfDomain],
+          [`domain ${domain}`, maxOfDomain],
           ...(hasFailed ? [] : domainShare(lookup)),
         ]
         return dueAt <= now && takePlaces(taken, places)
@@ -90,13 +95,14 @@ export function createLookupQueue() {
   }
 }
 
-const keyOf = ({ subject, source, organization }: WaitingLookup) => `${organization} ${source} ${subject}`
+const keyOf = ({
+  subject,
+  source,
+  organization,
+}: Pick<WaitingLookup, 'subject' | 'source' | 'organization'>) => `${organization} ${source} ${subject}`
 
-const domainShare = ({ subject, source }: WaitingLookup): Places => [
-  [`${source} ${domainOf(subject)}`, maxOfDomain],
-]
+const domainShare = ({ domain, source }: WaitingLookup): Places => [[`${source} ${domain}`, maxOfDomain]]
 
-// An address is a domain of its own.
 const domainOf = (subject: LookupSubject): string =>
   subject.startsWith('https:') ? (parse(subject).domain ?? new URL(subject).hostname) : subject
 
