@@ -1,3 +1,4 @@
+import { createLru } from '../../../infra/lru.ts'
 import type { RowOf } from '../../../infra/postgres/table.ts'
 import type { sessions } from '../../../projections/sessions/tables.ts'
 import type { Verdict } from '../../../schemas/events.ts'
@@ -99,34 +100,22 @@ export function startRehearsal({ tried, modelOf }: Models) {
   return { add, result }
 }
 
-interface Evidence {
-  /** Slugs of all that fired. */
-  signals: string[]
-  hasSnapshot: boolean
-}
+const maxCached = 100_000
 
-/** Result of a model for the signals. */
+/** Returns how the model scores signals, whose slugs are separated by spaces. The same ones fire together again and again. */
 function scorer(model: ScoringModel) {
-  const compute = cached(({ signals, hasSnapshot }) => {
+  function compute(slugs: string, hasSnapshot: boolean) {
+    const signals = slugs === '' ? [] : slugs.split(' ')
     const unknownSignals = signals.filter((signal) => !Object.hasOwn(model.signals, signal))
     const { risk, verdict } = scoreOf(model, { signals, hasSnapshot })
     return { signals, unknownSignals, risk, verdict }
-  })
-  return (slugs: string, hasSnapshot: boolean) =>
-    compute({ signals: slugs === '' ? [] : slugs.split(' '), hasSnapshot })
-}
-
-const mostCached = 100_000
-
-/** Remembers results. The same signals fire together again and again, so most were computed before. */
-function cached<T>(compute: (evidence: Evidence) => T): (evidence: Evidence) => T {
-  const known = new Map<string, { result: T }>()
-  return (evidence) => {
-    const key = `${evidence.hasSnapshot} ${evidence.signals.join(' ')}`
-    const found = known.get(key) ?? { result: compute(evidence) }
-    if (known.size >= mostCached) known.clear()
-    known.set(key, found)
-    return found.result
+  }
+  const computed = createLru<string, ReturnType<typeof compute>>(maxCached)
+  return (slugs: string, hasSnapshot: boolean) => {
+    const key = `${hasSnapshot} ${slugs}`
+    const score = computed.get(key) ?? compute(slugs, hasSnapshot)
+    computed.set(key, score)
+    return score
   }
 }
 
