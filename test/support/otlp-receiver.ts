@@ -16,7 +16,6 @@ export interface SentSpan {
 export interface OtlpReceiver {
   url: string
   spans: SentSpan[]
-  /** Of each request. */
   paths: string[]
   headers: Record<string, string | string[] | undefined>[]
   close(): Promise<void>

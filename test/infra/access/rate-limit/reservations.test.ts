@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { unit } from '../../../../infra/access/rate-limit/bucket.ts'
+import type { RateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
 import { admittedOf, createProcesses, requestOf, takeMany } from './support/processes.ts'
 
 const one = requestOf('0')
@@ -93,6 +94,13 @@ describe('debt', () => {
     expect((await takeMany(limiters[0], 1))[0]).toMatchObject({ admitted: false, retryAfterSeconds: 61 })
   })
 
+  /** Spends until a refusal, and returns the wait that it asks for. */
+  async function waitMsOf(limiter: RateLimiter | undefined): Promise<number> {
+    let result = await limiter?.consume(one)
+    while (result?.admitted) result = await limiter?.consume(one)
+    return (result?.retryAfterSeconds ?? 0) * 1000
+  }
+
   test('whoever waits as long as it was told is admitted', async () => {
     const { limiters, wait } = createProcesses({ count: 2 })
     const all = await takeMany(limiters[0], 650)
@@ -108,9 +116,7 @@ describe('debt', () => {
       const [here, there] = turn % 2 === 0 ? limiters : limiters.toReversed()
       await takeMany(there, 40)
       await wait(200)
-      let result = await here?.consume(one)
-      while (result?.admitted) result = await here?.consume(one)
-      await wait((result?.retryAfterSeconds ?? 0) * 1000)
+      await wait(await waitMsOf(here))
       expect(await there?.consume(one), `turn ${turn}`).toMatchObject({ admitted: true })
     }
   })
@@ -123,9 +129,7 @@ describe('debt', () => {
       await wait(300)
       await takeMany(there, 40)
       await wait(300)
-      let result = await here?.consume(one)
-      while (result?.admitted) result = await here?.consume(one)
-      await wait((result?.retryAfterSeconds ?? 0) * 1000)
+      await wait(await waitMsOf(here))
       expect(await there?.consume(one), `turn ${turn}`).toMatchObject({ admitted: true })
     }
   })
