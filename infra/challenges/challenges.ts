@@ -144,6 +144,12 @@ export function recordedAnswer(version: EngineVersion, question: number): string
 
 const byEngine = createLru<string, Map<number, string | undefined>>(200)
 
+/** Returns the answers to the question that were recorded of any engine and version. */
+export const recordedAnswers = (question: number): readonly string[] =>
+  Object.values(versions)
+    .flat()
+    .flatMap(({ answers }) => answers[question] ?? [])
+
 /** Whether an engine's own answers are known, of some version of it. */
 export const isRecorded = ({ family }: EngineVersion): boolean => versions[family].length > 0
 

@@ -1,5 +1,11 @@
 import type pg from 'pg'
-import { bankIdOf, bankNumberAt, bankNumberOf, frequentSize } from '../../infra/challenges/bank.ts'
+import {
+  bankIdOf,
+  bankNumberAt,
+  bankNumberOf,
+  bankQuestion,
+  frequentSize,
+} from '../../infra/challenges/bank.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
@@ -49,7 +55,7 @@ type Counted = Pick<Known, 'answer' | 'by' | 'byOperator' | 'counts'>
 interface Bank {
   now: number
   /** The master keys that the deployment's own questions are made with. */
-  keys: readonly Pick<MasterKey, 'id'>[]
+  keys: readonly MasterKey[]
 }
 
 /**
@@ -97,7 +103,7 @@ export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): Le
 
   return {
     knowsBank,
-    ownIds: (number) => keys.map((key) => bankIdOf(number, key)),
+    ownQuestions: (number) => keys.map((key) => bankQuestion(number, key)),
     right({ organizationId, ...of }) {
       const digests = digestsOf(
         keyOf({ ...of, class: classDigest(of.class) }),
@@ -193,7 +199,7 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
     onError: (err) => logger.warn({ err }, 'learned answers were not read; the next poll tries again'),
   })
   const learned: LearnedAnswers = {
-    ownIds: (number) => current.ownIds(number),
+    ownQuestions: (number) => current.ownQuestions(number),
     right: (of) => current.right(of),
     knowsBank: (of) => current.knowsBank(of),
   }

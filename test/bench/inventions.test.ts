@@ -9,7 +9,7 @@ import { stateAfter } from '../services/scoring/support/sessions.ts'
 import { proofsOf } from '../services/scoring/support/snapshots.ts'
 
 // The deployment knows what engines answer to its own questions, which nobody can look up.
-const taught: LearnedAnswers = { right: () => undefined, ownIds: () => [], knowsBank: () => true }
+const taught: LearnedAnswers = { right: () => undefined, ownQuestions: () => [], knowsBank: () => true }
 
 type Invention = (typeof inventions)[number]
 

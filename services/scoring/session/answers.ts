@@ -9,6 +9,7 @@ import {
   questionsOf,
   recordedAnswer,
 } from '../../../infra/challenges/challenges.ts'
+import { isPlausible, repeats } from '../../../infra/challenges/plausible.ts'
 import { isSameText } from '../../../infra/crypto/same-text.ts'
 import { createLru } from '../../../infra/lru.ts'
 import {
@@ -42,15 +43,15 @@ export interface AnswerQuery extends AnswerClass {
 export interface LearnedAnswers {
   /** undefined where too few did. */
   right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
-  /** The ids that a number of the bank has, by the deployment's keys. */
-  ownIds(number: number): number[]
+  /** The questions that a number of the bank has, by the deployment's keys. */
+  ownQuestions(number: number): EngineQuestion[]
   /** Whether an engine's answers to most of the deployment's own questions that are frequent are known. */
   knowsBank(of: AnswerClass): boolean
 }
 
 export const nothingLearned: LearnedAnswers = {
   right: () => undefined,
-  ownIds: () => [],
+  ownQuestions: () => [],
   knowsBank: () => false,
 }
 
@@ -131,13 +132,14 @@ function engineOf(
   input: AnswersInput,
   toBank: (EngineAnswer | undefined)[],
 ): Pick<AnswerFacts, 'engine' | 'engineBy'> {
-  const recorded = byRecorded(input)
+  const recorded = byRecorded(input, toBank)
   const decides = recorded === 'otherwise' || recorded === 'unanswered'
   const learned = decides ? undefined : byBank(input, toBank)
   return learned ? { engine: learned, engineBy: 'learned' } : { engine: recorded, engineBy: 'recorded' }
 }
 
-function byRecorded({ snapshot, document, userAgent, ...known }: AnswersInput): EngineVerdict {
+function byRecorded(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): EngineVerdict {
+  const { snapshot, document, userAgent, ...known } = input
   const answers = new Map(snapshot.proofs.engine_answers.map(({ id, answer }) => [id, answer]))
   const questions = recordedQuestions(document)
   if (questions.some(({ id }) => !answers.has(id))) return 'unanswered'
@@ -148,12 +150,29 @@ function byRecorded({ snapshot, document, userAgent, ...known }: AnswersInput): 
   )
   const judged = verdictOf(isRight)
   return judged === 'unknown' && !isRecorded(version) && questions.length > 0
-    ? unrecorded(answersToRecorded({ snapshot, document }))
+    ? ofUnrecorded(input, toBank)
     : judged
 }
 
-const unrecorded = (answers: EngineAnswer[]): EngineVerdict =>
-  answersAsAnother(answers) ? 'otherwise' : 'unrecorded'
+// An engine's own answers are plausible, even where a new version throws another error.
+const mayBeImplausible = 0.25
+
+/** Judges an engine that nobody recorded, which answers neither as another one nor as no engine does. */
+function ofUnrecorded(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): EngineVerdict {
+  const { document, learned } = input
+  const answers = answersToRecorded(input)
+  if (answersAsAnother(answers)) return 'otherwise'
+  const bank = bankNumbersOf(document.challenge, document.opened_at).flatMap((number) =>
+    learned.ownQuestions(number),
+  )
+  const questions = new Map([...recordedQuestions(document), ...bank].map((one) => [one.id, one]))
+  const given = [...answers, ...toBank.filter((one) => one !== undefined)]
+  const wrong = given.filter(({ id, answer }) => {
+    const question = questions.get(id)
+    return question !== undefined && !isPlausible(question, answer)
+  })
+  return wrong.length + repeats(given) > given.length * mayBeImplausible ? 'otherwise' : 'unrecorded'
+}
 
 function answersToRecorded({
   snapshot,
@@ -174,8 +193,8 @@ function answersToBank({ snapshot, document, learned }: AnswersInput): (EngineAn
   )
   return bankNumbersOf(document.challenge, document.opened_at).map((number) =>
     learned
-      .ownIds(number)
-      .map((id) => answers.get(id))
+      .ownQuestions(number)
+      .map(({ id }) => answers.get(id))
       .find((one) => one !== undefined),
   )
 }

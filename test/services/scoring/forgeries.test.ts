@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { bankIdOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
+import { bankIdOf, bankNumbersOf, bankQuestion } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
@@ -118,8 +118,25 @@ describe('Safari, whose answers nobody recorded', () => {
   it('is human with answers of its own, and is not said to be compared', () => {
     const { facts, score } = evaluateClient(desktopSafari)
     expect([facts.answers.engine, score.verdict]).toEqual(['unrecorded', 'human'])
-    const { proofs } = desktopSafari.snapshot
-    expect(proofs?.engine_answers?.every(({ answer }) => answer === 'boolean false')).toBe(true)
+  })
+
+  it.each([
+    ['x', () => 'x'],
+    ['nothing', () => ''],
+    ['the same error', () => 'TypeError: undefined is not a function'],
+    ['true', () => 'boolean true'],
+    ['false', () => 'boolean false'],
+    ['a number', (id: number) => `number ${id}`],
+    ['invented hashes', (id: number) => `#${id.toString(16).padStart(16, '0')}`],
+    ['invented texts', (id: number) => `string ${id}`],
+  ])('is not what answers %s to everything', (_, answer) => {
+    const engine = questionsOf(answers.challenge).map(({ id }) => ({ id, answer: answer(id) }))
+    const { challenge, timing_nonce: timingNonce } = answers
+    const answer_mac = answerMac({ challenge, timingNonce }, { canvas: 'abc', engine })
+    const proofs = { canvas_challenge_hash: 'abc', engine_answers: engine, answer_mac }
+    const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }))
+    expect(facts.answers.engine).toBe('otherwise')
+    expect(score.verdict).not.toBe('human')
   })
 
   it.each([
@@ -141,7 +158,7 @@ describe('where the deployment has learned the answers to its own questions', ()
   const own = new Set(idsOf(answers.challenge).map(String))
   const rightTo = (id: number | string) => `right to ${id}`
   const learned: LearnedAnswers = {
-    ownIds: (number) => [bankIdOf(number, master)],
+    ownQuestions: (number) => [bankQuestion(number, master)],
     knowsBank: ({ class: of }) => of === 'blink',
     right: ({ class: of, question: asked }: AnswerQuery) =>
       of === 'blink' && own.has(asked) ? new Set([rightTo(asked)]) : undefined,
