@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { bankNumberOf } from '../infra/challenges/bank.ts'
 import { engineVersionOf, recordedAnswer } from '../infra/challenges/challenges.ts'
 import { answerMac } from '../infra/wire/collect/client-crypto.ts'
-import type { OpenResponse } from '../infra/wire/collect/protocol.ts'
+import type { EngineQuestion, OpenResponse } from '../infra/wire/collect/protocol.ts'
 import type { ProofAnswers } from '../services/cli/simulate/generate/answers.ts'
 
 type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
@@ -11,21 +11,48 @@ type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
 const nearest = { family: 'webkitgtk', major: 60 } as const
 
 /**
- * What whoever has read this repository answers in the name of a browser: what was recorded from real ones. The drawing
- * is made up, and the deployment's own questions stay open. For evaluation and tests alone: a deployment that has
- * learned nothing yet believes it, as docs/reports/detection.md says.
+ * What whoever has read this repository answers in the name of a browser: what was recorded from real ones, and to the
+ * deployment's own questions something of the right form. The drawing is made up. For evaluation and tests alone.
  */
 export function answersOf(userAgent: string, asked: Asked): ProofAnswers {
   const version = engineVersionOf(userAgent)
-  const recorded = asked.engineQuestions.filter(({ id }) => bankNumberOf(id) === undefined)
-  const engine = recorded.map(({ id }) => ({
-    id,
-    answer: (version && recordedAnswer(version, id)) ?? recordedAnswer(nearest, id) ?? 'boolean false',
+  const engine = asked.engineQuestions.map((question) => ({
+    id: question.id,
+    answer:
+      bankNumberOf(question.id) === undefined
+        ? ((version && recordedAnswer(version, question.id)) ??
+          recordedAnswer(nearest, question.id) ??
+          'boolean false')
+        : shortened(inventedAnswer(question)),
   }))
   const canvas = hash('sha256', `drawn by ${userAgent} ${asked.challenge}`)
   return {
     canvas_challenge_hash: canvas,
     engine_answers: engine,
     answer_mac: answerMac(asked, { canvas, engine }),
+  }
+}
+
+// As the SDK does with long answers.
+const shortened = (answer: string) =>
+  answer.length > 100 ? `#${hash('sha256', answer).slice(0, 16)}` : answer
+
+/** An answer to one of the deployment's own questions that has the form of a real one, by a script without an engine. */
+function inventedAnswer({ id, ask, text = '', path = '' }: EngineQuestion): string {
+  const hashed = `#${hash('sha256', String(id)).slice(0, 16)}`
+  const value = text.slice(text.indexOf(':') + 1)
+  switch (ask) {
+    case 'style':
+      return `string ${text};`
+    case 'computed':
+      return path === 'transform' ? `string matrix(1, 0.${id}, 0, 1, 0, 0)` : `string ${value}`
+    case 'path': {
+      const [x = 0, y = 0] = text.match(/-?\d+(\.\d+)?/g)?.map(Number) ?? []
+      return `string ${400 + (id % 100)}.5,${x.toFixed(1)},${y.toFixed(1)}`
+    }
+    case 'lines':
+      return `number ${3 + (id % 5)}`
+    default:
+      return hashed
   }
 }

@@ -514,13 +514,15 @@ export interface LoginSessionOpened {
 
 /** An operator's own browser answered the deployment's questions. What it answered counts as right for everybody. */
 export interface EngineAnswersLearned {
+  /** The answers count for it alone; null where an operator's command taught them, for everybody. */
+  organization_id: null | string
   /** blink, gecko or webkit. */
   engine_family: string
   /** The browser's user agent. */
   browser: string
   /** Hashes of the answers, by question. */
   answers: Record<string, string>
-  /** Who ran the command, as they say. */
+  /** Who ran the command, as they say, or the person in the console. */
   learned_by: string
   learned_at: number
 }
@@ -1486,7 +1488,7 @@ export interface SessionScored {
   behavior_hash: null | string
   /** Null where nothing was counted. */
   repeats: null | Repeats
-  /** In the first decision about a page with a visitor, where it answered its document. */
+  /** In the first final decision about a page with a visitor and natural input, where it answered its document. */
   given_answers: null | GivenAnswers
   /** The publishable key that opened the session; null where its opening is not known. */
   key_id: null | string

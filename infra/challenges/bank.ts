@@ -10,16 +10,17 @@ import { pickPlaces, timesReplaced } from './pick.ts'
 
 /** So many questions there are at a time. */
 export const bankSize = 2048
-/**
- * So many of them, in the first places, are used fifty times as often as the others. Some 200 visitors teach their
- * answers, and some thousands those of all.
- */
-export const frequentSize = 40
+/** So many of them, in the first places, are used most, so that some 50 visitors teach their answers. */
+export const frequentSize = 12
 
-const ofEachKind = 6
+// Of each document: six that are frequent, two that become frequent soon and so are learned before, and four others.
+const asked = { frequent: 6, soon: 2, others: 4 }
+const weekMs = 7 * 24 * 60 * 60 * 1000
 // A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
 // and nothing waits until a whole new bank is learned.
-const lifetimeWeeks = 52
+const lifetimeWeeks = { frequent: 12, others: 52 }
+// So long before it becomes frequent a question is asked.
+const soonMs = 4 * weekMs
 // The numbers below are for the questions of the repository.
 const firstNumber = 10_000
 // An id has the number of its question, and above it the master key, because each key makes other questions.
@@ -27,7 +28,8 @@ const numbers = 2 ** 20
 
 /** The number of the question that stands in a place of the bank at a time, in epoch milliseconds. */
 export function bankNumberAt(place: number, now: number): number {
-  return firstNumber + timesReplaced(place, { everyWeeks: lifetimeWeeks, now }) * bankSize + place
+  const everyWeeks = place < frequentSize ? lifetimeWeeks.frequent : lifetimeWeeks.others
+  return firstNumber + timesReplaced(place, { everyWeeks, now }) * bankSize + place
 }
 
 /** undefined for an id that is of the repository's questions. */
@@ -36,13 +38,36 @@ export const bankNumberOf = (id: number): number | undefined => (id < numbers ? 
 export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number =>
   (Number.parseInt(id.slice(0, 6), 16) + 1) * numbers + number
 
+const frequentPlaces = Array.from({ length: frequentSize }, (_, place) => place)
+
+/** The numbers of the questions that are asked most. */
+export const frequentNumbersAt = (now: number): number[] =>
+  frequentPlaces.map((place) => bankNumberAt(place, now))
+
+/** Every number that stands in the bank at some time between two, in epoch milliseconds. */
+export function bankNumbersBetween(from: number, until: number): number[] {
+  const weeks = Array.from({ length: Math.ceil((until - from) / weekMs) + 1 }, (_, i) =>
+    Math.min(from + i * weekMs, until),
+  )
+  const places = Array.from({ length: bankSize }, (_, place) => place)
+  return [...new Set(weeks.flatMap((at) => places.map((place) => bankNumberAt(place, at))))]
+}
+
 /** The numbers of a document's questions. They follow from its challenge, but the questions do not. */
 export function bankNumbersOf(challenge: string, openedAt: number): number[] {
   const bytes = hash('sha256', `bank ${challenge}`, 'buffer')
-  const frequent = pickPlaces(bytes.subarray(0, 2 * ofEachKind), frequentSize)
-  const others = pickPlaces(bytes.subarray(2 * ofEachKind, 4 * ofEachKind), bankSize - frequentSize)
-  const places = [...frequent, ...others.map((place) => frequentSize + place)]
-  return places.map((place) => bankNumberAt(place, openedAt))
+  const [first, second] = [2 * asked.frequent, 2 * (asked.frequent + asked.soon)]
+  const frequent = pickPlaces(bytes.subarray(0, first), frequentSize)
+  const replaced = frequentPlaces.filter(
+    (place) => bankNumberAt(place, openedAt) !== bankNumberAt(place, openedAt + soonMs),
+  )
+  const soon = pickPlaces(bytes.subarray(first, second), replaced.length).map((i) => replaced[i] ?? 0)
+  const others = pickPlaces(bytes.subarray(second, second + 2 * asked.others), bankSize - frequentSize)
+  return [
+    ...frequent.map((place) => bankNumberAt(place, openedAt)),
+    ...soon.map((place) => bankNumberAt(place, openedAt + soonMs)),
+    ...others.map((place) => bankNumberAt(frequentSize + place, openedAt)),
+  ]
 }
 
 const made = createLru<number, EngineQuestion>(2 * bankSize)

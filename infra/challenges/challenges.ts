@@ -76,7 +76,8 @@ function textOp(
 }
 
 /** `webkit` is Apple's. WebKitGTK is apart, because Safari answers otherwise. */
-export type EngineFamily = 'blink' | 'gecko' | 'webkit' | 'webkitgtk'
+export const engineFamilies = ['blink', 'gecko', 'webkit', 'webkitgtk'] as const
+export type EngineFamily = (typeof engineFamilies)[number]
 
 export interface EngineVersion {
   family: EngineFamily

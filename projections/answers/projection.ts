@@ -17,6 +17,7 @@ import {
   type EngineAnswersLearned,
   type Environment,
   eventTopics,
+  type GivenAnswers,
   type SessionScored,
 } from '../../schemas/events.ts'
 import { answerDigest, classDigest, handshakeQuestion } from './digests.ts'
@@ -31,33 +32,33 @@ export const answers = table('answers', {
   question: column.text(),
   /** `answerDigest` of it. */
   answer: foreign(column.text()),
-  /**
-   * The 32 smallest hashes of visitors that gave it, ascending, each with the tag of the organization. `distinct` counts
-   * by them.
-   */
+  /** Visitors that gave it, each with the tag of the organization: the 32 smallest slots (see `slotOf`), ascending. */
   visitors: column.json<string[]>(),
   /** Visitors and networks by organization, of the eight smallest tags, as many as show that the organization agrees. */
   organizations: column.json<Record<string, Seen>>(),
-  /** Whether a browser of the operator gave it. */
-  by_operator: column.boolean(),
+  /** Whom a browser of theirs taught it: the tag of an organization, or `everybody` for an operator's browser. */
+  taught: column.json<string[]>(),
 })
 export type AnswerRow = RowOf<typeof answers>
 
-/** The smallest hashes of visitors and networks that were seen at an organization, ascending. */
+/** The smallest slots of visitors, hashes of networks and hours since 1970 at an organization, ascending. */
 export interface Seen {
   visitors: string[]
   networks: string[]
+  hours: number[]
 }
 
+/** Different hours in which an answer has to be given before it counts. */
+export const hoursNeeded = 6
 const mostVisitors = 32
 // As many as an organization needs to learn by itself.
 const mostOfOrganization = { visitors: 20, networks: 10 }
 const mostOrganizations = 8
-const environments: readonly Environment[] = ['live', 'test']
+export const environments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
   name: 'answers',
-  version: 1,
+  version: 2,
   topics: [eventTopics.SessionScored, eventTopics.EngineAnswersLearned],
   types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],
@@ -87,9 +88,17 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
   return event.type === 'EngineAnswersLearned' ? learnedRows(event.data) : []
 }
 
-/** An operator's browser answers for both environments. */
-function learnedRows({ engine_family, answers: learned }: EngineAnswersLearned): AnswerRow[] {
-  const by = { visitors: [], organizations: {}, by_operator: true }
+/** In `taught`, for the browser of an operator. */
+export const everybody = '*'
+
+/** Such a browser answers for both environments. */
+function learnedRows({
+  organization_id,
+  engine_family,
+  answers: learned,
+}: EngineAnswersLearned): AnswerRow[] {
+  const tag = organization_id === null ? everybody : organizationTag(organization_id)
+  const by = { visitors: [], organizations: {}, taught: [tag] }
   return environments.flatMap((environment) =>
     Object.entries(learned).map(([question, answer]) => ({
       ...answerOf({ environment, class: classDigest(engine_family), question, answer }),
@@ -105,9 +114,13 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = said
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
-  const visitor = said.visitor_digest.slice(0, digestLength)
-  const seen = { visitors: [visitor], networks: [said.network_digest.slice(0, digestLength)] }
-  const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, by_operator: false }
+  const visitor = `${slotOf(data, said)}${said.visitor_digest.slice(0, halfLength)}`
+  const seen = {
+    visitors: [visitor],
+    networks: [said.network_digest.slice(0, digestLength)],
+    hours: [Math.floor(data.evaluated_at / hourMs)],
+  }
+  const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, taught: [] }
   const row = (of: string, question: string, answer: string): AnswerRow => ({
     ...answerOf({ environment, class: of, question, answer }),
     ...by,
@@ -126,8 +139,25 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   return [...spoken, ...toQuestions, ...drawn]
 }
 
-/** Characters of a hash of a visitor or network. */
+const hourMs = 60 * 60 * 1000
+const dayMs = 24 * hourMs
+/** Characters of the hash of a network. */
 export const digestLength = 12
+// Characters of a slot, and of the hash of the visitor in it.
+const halfLength = 8
+
+/**
+ * A network has two slots a day at each organization, and in each slot one visitor counts. So a network teaches with two
+ * visitors a day at most, however many it sends.
+ */
+function slotOf(
+  { organization_id, evaluated_at }: Pick<SessionScored, 'organization_id' | 'evaluated_at'>,
+  { network_digest, visitor_digest }: Pick<GivenAnswers, 'network_digest' | 'visitor_digest'>,
+): string {
+  const half = Number.parseInt(visitor_digest.slice(-1), 16) % 2
+  const day = Math.floor(evaluated_at / dayMs)
+  return digest('slot', organization_id, network_digest, String(day), String(half)).slice(0, halfLength)
+}
 
 /** Stands behind each hash of a visitor or network that was seen there. */
 export const organizationTag = (organizationId: string): string =>
@@ -155,32 +185,49 @@ export function mergeAnswers(rows: AnswerRow[]): Map<string, AnswerRow> {
 function together(one: AnswerRow, other: AnswerRow): AnswerRow {
   return {
     ...one,
-    visitors: smallest([...one.visitors, ...other.visitors], mostVisitors),
+    visitors: smallestSlots([...one.visitors, ...other.visitors], mostVisitors),
     organizations: seenTogether(one.organizations, other.organizations),
-    by_operator: one.by_operator || other.by_operator,
+    taught: [...new Set([...one.taught, ...other.taught])].sort(),
   }
 }
 
 // A tag that gave way to eight smaller ones never comes back, so the order of events makes no difference.
 function seenTogether(one: AnswerRow['organizations'], other: AnswerRow['organizations']) {
   const tags = smallest([...Object.keys(one), ...Object.keys(other)], mostOrganizations)
-  const of = (tag: string, what: keyof Seen) =>
-    smallest([...(one[tag]?.[what] ?? []), ...(other[tag]?.[what] ?? [])], mostOfOrganization[what])
   return Object.fromEntries(
-    tags.map((tag) => [tag, { visitors: of(tag, 'visitors'), networks: of(tag, 'networks') }]),
+    tags.map((tag) => {
+      const [mine, others] = [one[tag] ?? nobody, other[tag] ?? nobody]
+      const seen: Seen = {
+        visitors: smallestSlots([...mine.visitors, ...others.visitors], mostOfOrganization.visitors),
+        networks: smallest([...mine.networks, ...others.networks], mostOfOrganization.networks),
+        hours: [...new Set([...mine.hours, ...others.hours])].sort((a, b) => a - b).slice(0, hoursNeeded),
+      }
+      return [tag, seen]
+    }),
   )
 }
 
+const nobody: Seen = { visitors: [], networks: [], hours: [] }
+
 const smallest = (hashes: string[], count: number) => [...new Set(hashes)].sort().slice(0, count)
 
+// Of each slot the visitor with the smallest hash, so that the order of events makes no difference.
+function smallestSlots(visitors: string[], count: number): string[] {
+  const sorted = [...new Set(visitors)].sort()
+  const slotAt = (i: number) => sorted[i]?.slice(0, halfLength)
+  return sorted.filter((_, i) => i === 0 || slotAt(i) !== slotAt(i - 1)).slice(0, count)
+}
+
 const isSame = (one: AnswerRow, other: AnswerRow) =>
-  one.by_operator === other.by_operator &&
+  one.taught.join() === other.taught.join() &&
   one.visitors.join() === other.visitors.join() &&
   JSON.stringify(one.organizations) === JSON.stringify(other.organizations)
 
-/** How many visitors there were, by the smallest of their hashes: exact below 32, and an estimate beyond. */
-export function distinct(smallest: string[]): number {
-  const largest = smallest.at(-1)
-  if (smallest.length < mostVisitors || largest === undefined) return smallest.length
-  return Math.round(((mostVisitors - 1) * 2 ** 48) / Number.parseInt(largest.slice(0, digestLength), 16))
+/** How many visitors there were, each once, and of a network two a day: exact below 32 slots, and an estimate beyond. */
+export function distinct(slots: string[]): number {
+  const visitors = new Set(slots.map((one) => one.slice(halfLength, 2 * halfLength))).size
+  const largest = slots.at(-1)
+  if (slots.length < mostVisitors || largest === undefined) return visitors
+  const all = ((mostVisitors - 1) * 2 ** (4 * halfLength)) / Number.parseInt(largest.slice(0, halfLength), 16)
+  return Math.round((all * visitors) / slots.length)
 }

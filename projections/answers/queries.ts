@@ -3,14 +3,21 @@ import { type AnswerRow, answers } from './projection.ts'
 
 export type ClassAnswer = Omit<AnswerRow, 'id'>
 
-/** Every answer of classes and questions that at least `visitors` visitors answered, or an operator's browser. */
-export async function readAnswers(db: Db, visitors: number): Promise<ClassAnswer[]> {
+interface Wanted {
+  /** Classes and questions that so many visitors answered are read, and those that were taught. */
+  visitors: number
+  /** Ids of questions that are read in any case. */
+  always: number[]
+}
+
+/** Answers by class and question. */
+export async function readAnswers(db: Db, { visitors, always }: Wanted): Promise<ClassAnswer[]> {
   const { rows } = await db.query<ClassAnswer>({
     name: 'read-answers',
     text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, question) in (
         select environment, class, question from read.answers group by environment, class, question
-        having sum(json_array_length(visitors::json)) >= $1 or bool_or(by_operator))`,
-    values: [visitors],
+        having sum(json_array_length(visitors::json)) >= $1 or bool_or(json_array_length(taught::json) > 0) or question = any($2))`,
+    values: [visitors, always.map(String)],
   })
   return rows
 }

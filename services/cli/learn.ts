@@ -1,20 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { bankNumberAt, bankNumberOf, bankQuestion, bankSize } from '../../infra/challenges/bank.ts'
-import {
-  answersAsAnother,
-  type EngineVersion,
-  engineVersionOf,
-  isRecorded,
-  recordedAnswer,
-} from '../../infra/challenges/challenges.ts'
-import { questionBank } from '../../infra/challenges/questions.ts'
-import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { parsedJson } from '../../infra/text.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
-import { answerDigest } from '../../projections/answers/digests.ts'
+import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
 import type { Core } from '../server/dependencies.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
 import { port } from './arguments.ts'
@@ -33,16 +23,13 @@ export function defineLearn(command: Command): void {
 }
 
 const stopWithinMs = 10_000
-const weekMs = 7 * 24 * 60 * 60 * 1000
-// Questions are replaced week by week. Those of the next half year are answered as well, so that one run lasts that long.
-const ahead = 26 * weekMs
 
 async function learn(flags: { port: number; host: string; by: string }): Promise<void> {
   const start = async (undo: AsyncDisposableStack) => {
     const core = await openOperatorCore()
     undo.defer(core.close)
     const script = await buildQuestions()
-    const questions = questionsFrom(core.keyring.all, core.clock())
+    const questions = lessonOf(core.keyring.all, core.clock())
     // What is answered here counts for everybody, so that others who reach the port must not be able to.
     const secret = randomBytes(16).toString('hex')
     const server = await serveLoopback({
@@ -55,14 +42,7 @@ async function learn(flags: { port: number; host: string; by: string }): Promise
   await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
 }
 
-function questionsFrom(keys: MasterKey[], now: number): EngineQuestion[] {
-  const places = Array.from({ length: bankSize }, (_, place) => place)
-  const numbers = new Set([now, now + ahead].flatMap((at) => places.map((place) => bankNumberAt(place, at))))
-  const ofBank = keys.flatMap((key) => [...numbers].map((number) => bankQuestion(number, key)))
-  return [...Object.values(questionBank).flat(), ...ofBank]
-}
-
-interface Lesson extends Pick<Core, 'log' | 'codec' | 'clock'> {
+interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
   secret: string
   script: string
   questions: EngineQuestion[]
@@ -72,7 +52,7 @@ interface Lesson extends Pick<Core, 'log' | 'codec' | 'clock'> {
 const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
 const javascript = { 'content-type': 'text/javascript' }
 
-function answering(lesson: Lesson): (request: LoopbackRequest) => Promise<LoopbackAnswer> {
+function answering(lesson: Teaching): (request: LoopbackRequest) => Promise<LoopbackAnswer> {
   const at = `/${lesson.secret}/`
   return async (request) => {
     switch (`${request.method} ${request.url}`) {
@@ -90,49 +70,20 @@ function answering(lesson: Lesson): (request: LoopbackRequest) => Promise<Loopba
   }
 }
 
-async function take({ body, headers }: LoopbackRequest, lesson: Lesson): Promise<LoopbackAnswer> {
+async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promise<LoopbackAnswer> {
   const userAgent = headers['user-agent'] ?? ''
-  const version = engineVersionOf(userAgent)
-  const parsed = answersSchema.safeParse(parsedJson(body))
-  if (!version || !parsed.success) return { status: 422, body: `Not a browser that is known: ${userAgent}` }
-  const ids = new Set(lesson.questions.map(({ id }) => id))
-  const answers = parsed.data.filter(({ id }) => ids.has(id))
-  if (answers.length < ids.size) return { status: 422, body: `${answers.length} of ${ids.size} answers` }
-  if (!isAsRecorded(answers, version))
-    return { status: 422, body: `It does not answer as its user agent would: ${userAgent}` }
-  const ofBank = answers.filter(({ id }) => bankNumberOf(id) !== undefined)
-  await record(version.family, { userAgent, answers: ofBank }, lesson)
-  const said = `${version.family} ${version.major}: ${ofBank.length} answers count now (${printable(userAgent)})`
+  const { data: answers } = answersSchema.safeParse(parsedJson(body))
+  if (!answers) return { status: 422, body: 'The answers are not a list of ids and texts.' }
+  const { questions, by, clock, log, codec } = lesson
+  const now = clock()
+  const learned = decideLesson({ organizationId: null, questions, answers, userAgent, by, now })
+  if (typeof learned === 'string') return { status: 422, body: learned }
+  const about = { command: 'learn', idPrefix: 'learn', now }
+  await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data: learned }, about)
+  const count = Object.keys(learned.answers).length
+  const said = `${learned.engine_family}: ${count} answers count now (${printable(userAgent)})`
   console.log(said)
   return { status: 200, body: said }
-}
-
-// A browser that calls itself another one, as developer tools let it, would teach that one's answers to everybody.
-function isAsRecorded(answers: { id: number; answer: string }[], version: EngineVersion): boolean {
-  const known = answers.flatMap(({ id, answer }) => {
-    const recorded = recordedAnswer(version, id)
-    return recorded === undefined ? [] : [recorded === answer]
-  })
-  if (!isRecorded(version))
-    return !answersAsAnother(answers.filter(({ id }) => bankNumberOf(id) === undefined))
-  return known.filter(Boolean).length >= known.length * 0.75
-}
-
-async function record(
-  engine: string,
-  { userAgent, answers }: { userAgent: string; answers: { id: number; answer: string }[] },
-  { log, codec, clock, by }: Lesson,
-): Promise<void> {
-  const now = clock()
-  const data = {
-    engine_family: engine,
-    browser: userAgent,
-    answers: Object.fromEntries(answers.map(({ id, answer }) => [String(id), answerDigest(answer)])),
-    learned_by: by,
-    learned_at: now,
-  }
-  const about = { command: 'learn', idPrefix: 'learn', now }
-  await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data }, about)
 }
 
 const page = `<!doctype html>

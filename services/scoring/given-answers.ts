@@ -6,6 +6,7 @@ import { canvasClassOf } from './session/answers.ts'
 import type { Facts } from './session/facts.ts'
 import { handshakeClassOf } from './session/handshake.ts'
 import type { SessionState } from './session/state.ts'
+import { hasNaturalInput } from './signals/behavior.ts'
 import type { Evaluation } from './signals/evaluate.ts'
 
 export interface AnsweringSession {
@@ -17,8 +18,8 @@ export interface AnsweringSession {
 }
 
 /**
- * For others to learn from. Null where the document was not answered by its own key or by a script that plays a browser, and
- * without a visitor.
+ * For others to learn from. Null where the document was not answered by its own key or by a script that plays a browser,
+ * without a visitor, and without natural input, because anybody can send sessions that only load a page.
  */
 export function answersOf({
   state,
@@ -30,7 +31,7 @@ export function answersOf({
   const { snapshot, document, answers, userAgent, agent } = facts
   if (!snapshot || !document || answers.proof !== 'keyed' || facts.platform !== 'web') return null
   if (answers.engineBy === 'simulated') return null
-  if (!visitor || !countingKey) return null
+  if (!visitor || !countingKey || !hasNaturalInput(facts)) return null
   const { organization_id } = state
   const { ip_address: ipAddress } = facts.network
   const digests = countedDigests(countingKey, { organization_id, visitorId: visitor.id, ipAddress })

@@ -1,11 +1,12 @@
 import type pg from 'pg'
 import {
   bankIdOf,
-  bankNumberAt,
   bankNumberOf,
   bankQuestion,
+  frequentNumbersAt,
   frequentSize,
 } from '../../infra/challenges/bank.ts'
+import { type EngineFamily, engineFamilies } from '../../infra/challenges/challenges.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { deleteDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
@@ -19,12 +20,26 @@ import {
   countingKeyId,
   countingKeyPrefix,
 } from '../../projections/answers/digests.ts'
-import { distinct, organizationTag } from '../../projections/answers/projection.ts'
+import {
+  distinct,
+  environments,
+  everybody,
+  hoursNeeded,
+  organizationTag,
+  type Seen,
+} from '../../projections/answers/projection.ts'
 import { type ClassAnswer, readAnswers } from '../../projections/answers/queries.ts'
-import type { AnswerClass, LearnedAnswers } from './session/answers.ts'
+import type { Environment } from '../../schemas/events.ts'
+import {
+  type AnswerClass,
+  type LearnedAnswers,
+  type LearningProgress,
+  visitorsNeeded,
+} from './session/answers.ts'
 
-// An answer counts once this many visitors from this many networks gave it.
-const least = { visitors: 20, networks: 10 }
+// An answer counts once this many visitors from this many networks gave it, in as many different hours, so that a flood
+// of sessions has to last. Of one network two visitors a day count at most (projections/answers).
+const least = { visitors: visitorsNeeded, networks: 10, hours: hoursNeeded }
 // It counts for all where so many organizations have so many of those visitors each, else only for those that have
 // enough by themselves.
 const agreeing = { organizations: 3, visitors: 5 }
@@ -33,9 +48,10 @@ const mayDiffer = 0.02
 // A document has six frequent questions of the deployment's own and six others, and may miss a quarter. So all answers
 // that differ between versions of an engine can count, while what a few invented, each in another way, does not.
 const leastOfBank = 0.1
-// An engine proves itself by the deployment's own questions once the answers to such a share of the frequent ones are
-// known. Of the six in a document fewer than three are then known for one document in 700.
-const mostOfFrequent = 0.9
+// Where an operator's browser has taught a question, others count only where most of the class gives them.
+const leastBesideTaught = 0.5
+// An engine proves itself by the deployment's own questions once the answers to so many of the frequent ones are known.
+const frequentNeeded = frequentSize - 1
 
 /** An answer of a class to one question. */
 interface Known {
@@ -44,13 +60,22 @@ interface Known {
   by: number
   /** Several organizations gave it, or the operator, so that it counts for all. */
   isEverybodys: boolean
-  byOperator: boolean
+  taught: string[]
   counts: boolean
   visitors: string[]
   organizations: ClassAnswer['organizations']
 }
 
-type Counted = Pick<Known, 'answer' | 'by' | 'byOperator' | 'counts'>
+/** An answer as one organization sees it. */
+type Counted = Pick<Known, 'answer' | 'by' | 'counts'> & { isTaught: boolean }
+
+/** What is learned of an engine, at the organization where most is. */
+export interface EngineLearned extends LearningProgress {
+  environment: Environment
+  engine: EngineFamily
+  /** Frequent questions to which groups of visitors gave different answers that count. */
+  disputed: number
+}
 
 interface Bank {
   now: number
@@ -63,11 +88,14 @@ interface Bank {
  * browser of the operator did. Where such answers are not those of nearly all of the class, nothing is known of the class.
  * Answers of one or two organizations change nothing for others.
  */
-export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): LearnedAnswers {
+export function learnFrom(
+  rows: readonly ClassAnswer[],
+  { now, keys }: Bank,
+): LearnedAnswers & { overview(): EngineLearned[] } {
   const byQuestion = [...Map.groupBy(rows, keyOf)]
   const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
   const right = createLru<string, { digests: ReadonlySet<string> | null }>(100_000)
-  const known = new Map<string, boolean>()
+  const known = new Map<string, LearningProgress>()
 
   function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
     const question = questions.get(key)
@@ -83,26 +111,56 @@ export function learnFrom(rows: readonly ClassAnswer[], { now, keys }: Bank): Le
     return digests
   }
 
-  function knowsBank({ organizationId, ...of }: AnswerClass): boolean {
+  function progress({ organizationId, ...of }: AnswerClass): LearningProgress {
     const tag = organizationTag(organizationId)
     const key = `${tag} ${of.environment} ${of.class}`
-    const answer =
-      known.get(key) ?? shareOfFrequent({ ...of, class: classDigest(of.class) }, tag) >= mostOfFrequent
-    known.set(key, answer)
-    return answer
+    const found = known.get(key) ?? progressAt({ ...of, class: classDigest(of.class) }, tag)
+    known.set(key, found)
+    return found
   }
 
   // A document's questions are of the key that its process had in front, so while keys change each has to be known.
-  function shareOfFrequent(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): number {
-    const isKnown = (id: number) => digestsOf(keyOf({ ...of, question: String(id) }), tag) !== null
-    const numbers = Array.from({ length: frequentSize }, (_, place) => bankNumberAt(place, now))
-    return (
-      numbers.filter((number) => keys.every((key) => isKnown(bankIdOf(number, key)))).length / frequentSize
+  function progressAt(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): LearningProgress {
+    const visitors = frequentNumbersAt(now).map((number) =>
+      Math.min(...keys.map((key) => visitorsOf({ ...of, question: String(bankIdOf(number, key)) }, tag))),
+    )
+    const fewest = visitors.toSorted((one, other) => other - one)[frequentNeeded - 1] ?? 0
+    return { isLearned: fewest >= least.visitors, visitors: fewest, needed: least.visitors }
+  }
+
+  // All that are needed, once an answer counts.
+  function visitorsOf(of: Parameters<typeof keyOf>[0], tag: string): number {
+    const key = keyOf(of)
+    if (digestsOf(key, tag)) return least.visitors
+    const counted = questions.get(key)?.answers.flatMap((one) => countFor(tag, one)) ?? []
+    return Math.min(least.visitors - 1, Math.floor(Math.max(0, ...counted.map(({ by }) => by))))
+  }
+
+  function disputedAt(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): number {
+    const isDisputed = (number: number) =>
+      keys.some((key) => {
+        const question = String(bankIdOf(number, key))
+        return (digestsOf(keyOf({ ...of, question }), tag)?.size ?? 0) > 1
+      })
+    return frequentNumbersAt(now).filter(isDisputed).length
+  }
+
+  function overview(): EngineLearned[] {
+    const tags = new Set(['', ...rows.flatMap(({ organizations }) => Object.keys(organizations))])
+    return environments.flatMap((environment) =>
+      engineFamilies.map((engine) => {
+        const of = { environment, class: classDigest(engine) }
+        const found = [...tags].map((tag) => progressAt(of, tag))
+        const best = found.reduce((one, other) => (other.visitors > one.visitors ? other : one))
+        const disputed = Math.max(...[...tags].map((tag) => disputedAt(of, tag)))
+        return { environment, engine, ...best, disputed }
+      }),
     )
   }
 
   return {
-    knowsBank,
+    progress,
+    overview,
     ownQuestions: (number) => keys.map((key) => bankQuestion(number, key)),
     right({ organizationId, ...of }) {
       const digests = digestsOf(
@@ -127,39 +185,46 @@ function questionOf(rows: ClassAnswer[]): Question {
   return {
     answers,
     isOfBank: rows.some(({ question }) => bankNumberOf(Number(question)) !== undefined),
-    isSameForAll: answers.every(({ isEverybodys }) => isEverybodys),
+    isSameForAll: answers.every(
+      ({ isEverybodys, taught }) => isEverybodys && taught.every((tag) => tag === everybody),
+    ),
   }
 }
 
-function knownOf({ answer, visitors, organizations, by_operator: byOperator }: ClassAnswer): Known {
+function knownOf({ answer, visitors, organizations, taught }: ClassAnswer): Known {
   const by = distinct(visitors)
   const seen = Object.values(organizations)
-  const agree = seen.filter((one) => one.visitors.length >= agreeing.visitors)
-  const networks = new Set(seen.flatMap((one) => one.networks))
+  const agree = seen.filter((one) => distinct(one.visitors) >= agreeing.visitors)
   return {
-    ...{ answer, by, byOperator, visitors, organizations },
-    isEverybodys: byOperator || agree.length >= agreeing.organizations,
-    counts: by >= least.visitors && networks.size >= least.networks,
+    ...{ answer, by, taught, visitors, organizations },
+    isEverybodys: taught.includes(everybody) || agree.length >= agreeing.organizations,
+    counts: isEnough(by, seen),
   }
+}
+
+function isEnough(visitors: number, seen: Seen[]): boolean {
+  const networks = new Set(seen.flatMap((one) => one.networks))
+  const hours = new Set(seen.flatMap((one) => one.hours))
+  return visitors >= least.visitors && networks.size >= least.networks && hours.size >= least.hours
 }
 
 // An answer of one or two other organizations does not exist for an organization.
 function countFor(tag: string, known: Known): Counted[] {
-  if (known.isEverybodys) return [known]
+  const isTaught = known.taught.some((one) => one === everybody || one === tag)
+  if (known.isEverybodys) return [{ ...known, isTaught }]
   const own = known.organizations[tag]
-  if (!own) return []
+  if (!own) return isTaught ? [{ ...known, by: 0, counts: false, isTaught }] : []
   const share = known.visitors.filter((one) => one.endsWith(tag)).length / known.visitors.length
-  const counts = own.visitors.length >= least.visitors && own.networks.length >= least.networks
-  return [{ ...known, by: Math.max(own.visitors.length, known.by * share), counts }]
+  const visitors = distinct(own.visitors)
+  return [{ ...known, by: Math.max(visitors, known.by * share), counts: isEnough(visitors, [own]), isTaught }]
 }
 
 function rightOf(answers: Counted[], { isOfBank }: Question): ReadonlySet<string> | null {
   const considered = isOfBank ? answers.filter(({ counts }) => counts) : answers
   const all = sum(considered)
-  const common = considered.filter(
-    ({ counts, by }) => counts && by >= all * (isOfBank ? leastOfBank : mayDiffer),
-  )
-  const taught = answers.filter(({ byOperator }) => byOperator)
+  const taught = answers.filter(({ isTaught }) => isTaught)
+  const share = taught.length > 0 ? leastBesideTaught : isOfBank ? leastOfBank : mayDiffer
+  const common = considered.filter(({ counts, by }) => counts && by >= all * share)
   const isKnown = isOfBank || taught.length > 0 || sum(common) >= all * (1 - mayDiffer)
   const right = isKnown ? [...taught, ...common] : []
   return right.length > 0 ? new Set(right.map(({ answer }) => answer)) : null
@@ -186,14 +251,14 @@ const everyMs = 5 * 60_000
 /** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): {
   learned: LearnedAnswers
+  overview(): EngineLearned[]
   stop(): Promise<void>
 } {
-  const learn = (rows: ClassAnswer[]) => learnFrom(rows, { now: clock(), keys: keyring.all })
-  let current = learn([])
+  let current = learnFrom([], { now: clock(), keys: keyring.all })
   const { stop } = runPeriodically({
     intervalMs: everyMs,
     async work() {
-      current = learn(await readAnswers(pool, least.visitors))
+      current = await readLearned({ pool, now: clock(), keys: keyring.all })
       return false
     },
     onError: (err) => logger.warn({ err }, 'learned answers were not read; the next poll tries again'),
@@ -201,9 +266,15 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
   const learned: LearnedAnswers = {
     ownQuestions: (number) => current.ownQuestions(number),
     right: (of) => current.right(of),
-    knowsBank: (of) => current.knowsBank(of),
+    progress: (of) => current.progress(of),
   }
-  return { learned, stop }
+  return { learned, overview: () => current.overview(), stop }
+}
+
+/** What is learned now. The frequent questions are read even where too few visitors answered, to show how far it is. */
+export async function readLearned({ pool, now, keys }: Bank & { pool: Db }) {
+  const frequent = frequentNumbersAt(now).flatMap((number) => keys.map((key) => bankIdOf(number, key)))
+  return learnFrom(await readAnswers(pool, { visitors: least.visitors, always: frequent }), { now, keys })
 }
 
 /** Deletes the keys of months that are over, so that nobody can find out what a digest was made of. */

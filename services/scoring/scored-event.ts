@@ -80,7 +80,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     hand_off: handOffOf(state, trigger, facts),
     ...decision.hashes,
     repeats: facts.repeats,
-    given_answers: state.decisions === 0 ? answersOf(decision) : null,
+    given_answers: trigger.final && !state.final ? answersOf(decision) : null,
     key_id: state.key_id ?? null,
     // A session of which no opening is known has a platform that nothing says.
     platform: state.sdk ? state.platform : null,

@@ -1,3 +1,4 @@
+import type { EngineFamily } from '../../../infra/challenges/challenges.ts'
 import type { AddressNetwork, IpSource } from '../../../infra/ip/network.ts'
 import type { RuntimeIntegrity, SessionEvidence, SessionScored } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
@@ -214,7 +215,17 @@ export function measuredOf(
   facts: Facts,
 ): string | null {
   const ofInput = facts.behavior && measured?.(facts.behavior)
-  return ofInput ?? ofNear(facts)[slug] ?? ofAttestation(facts)[slug] ?? null
+  return ofInput ?? ofNear(facts)[slug] ?? ofAttestation(facts)[slug] ?? ofEngine(facts)[slug] ?? null
+}
+
+const engineNames: Record<EngineFamily, string> = {
+  ...{ blink: 'Blink', gecko: 'Gecko', webkit: 'WebKit', webkitgtk: 'WebKitGTK' },
+}
+
+function ofEngine({ answers: { notLearned } }: Facts): Partial<Record<Slug, string>> {
+  if (!notLearned) return {}
+  const { engine, visitors, needed } = notLearned
+  return { engine_not_learned: `${engineNames[engine]}, ${visitors} of ${needed} visitors` }
 }
 
 function ofAttestation({ attestation }: Facts): Partial<Record<Slug, string>> {

@@ -4,6 +4,7 @@ import type { Group } from '../model/score.ts'
 import type { Facts } from '../session/facts.ts'
 import type { Slug } from '../signals/catalogue.ts'
 import type { Evaluation, FiredSignal } from '../signals/evaluate.ts'
+import { showsMassProduction } from '../signals/repeats.ts'
 import { measuredOf } from './evidence.ts'
 
 const maxHighlights = 5
@@ -25,17 +26,6 @@ const slugs =
   (...names: Slug[]) =>
   ({ slug }: FiredSignal) =>
     names.includes(slug)
-
-// Sessions that are made, and not visits.
-const isMassProduced = slugs(
-  'replayed_behavior',
-  'replayed_session',
-  'nearly_replayed_behavior',
-  'nearly_replayed_session',
-  'mass_produced_visitors',
-  'steady_arrivals',
-  'velocity_visitor',
-)
 
 const risks: Theme[] = [
   {
@@ -66,7 +56,10 @@ const risks: Theme[] = [
   {
     key: 'protocol_anomalies',
     summary: 'The client did not keep to the collect protocol.',
-    includes: (signal) => of('protocol', 'completeness', 'velocity')(signal) && !isMassProduced(signal),
+    includes: (signal) =>
+      of('protocol', 'completeness', 'velocity')(signal) &&
+      !showsMassProduction(signal) &&
+      signal.slug !== 'engine_not_learned',
   },
   {
     key: 'copied_identity',
@@ -77,7 +70,13 @@ const risks: Theme[] = [
   {
     key: 'mass_production',
     summary: 'Sessions repeat each other, or come at a rate, as those of people do not.',
-    includes: isMassProduced,
+    includes: showsMassProduction,
+  },
+  {
+    key: 'engine_not_learned',
+    summary:
+      'This deployment has not learned yet how the engine answers its questions, so a script could have invented the session. Natural input or `tidegate learn` settles it.',
+    includes: slugs('engine_not_learned'),
   },
   {
     key: 'slow_page',

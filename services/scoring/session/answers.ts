@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import {
   answersAsAnother,
+  type EngineFamily,
   type EngineVersion,
   engineName,
   engineVersionOf,
@@ -45,14 +46,25 @@ export interface LearnedAnswers {
   right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
   /** The questions that a number of the bank has, by the deployment's keys. */
   ownQuestions(number: number): EngineQuestion[]
-  /** Whether an engine's answers to most of the deployment's own questions that are frequent are known. */
-  knowsBank(of: AnswerClass): boolean
+  /** How far an engine's answers to the deployment's own questions are known. */
+  progress(of: AnswerClass): LearningProgress
 }
+
+export interface LearningProgress {
+  /** The answers to enough of the frequent questions are known, so that they can prove the engine. */
+  isLearned: boolean
+  /** Visitors of the least answered question that is needed, and how many it needs. */
+  visitors: number
+  needed: number
+}
+
+/** Visitors who have to give an answer before it counts. */
+export const visitorsNeeded = 20
 
 export const nothingLearned: LearnedAnswers = {
   right: () => undefined,
   ownQuestions: () => [],
-  knowsBank: () => false,
+  progress: () => ({ isLearned: false, visitors: 0, needed: visitorsNeeded }),
 }
 
 /** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
@@ -65,6 +77,8 @@ export interface AnswerFacts {
    * `simulated`: with nothing, because a script that `tidegate dev` trusts proved itself.
    */
   engineBy: 'recorded' | 'learned' | 'simulated'
+  /** Set where the answers are plausible, and the deployment has not learned the engine, so that they prove little. */
+  notLearned: (Pick<LearningProgress, 'visitors' | 'needed'> & { engine: EngineFamily }) | null
   /** Answers to the document's questions, the deployment's own included. */
   toQuestions: readonly EngineAnswer[]
   canvas: 'as_others' | 'otherwise' | 'unknown'
@@ -74,7 +88,8 @@ export interface AnswerFacts {
 export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unrecorded' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
-  ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown', toQuestions: [] },
+  ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
+  ...{ notLearned: null, toQuestions: [] },
 }
 
 export interface AnswersInput {
@@ -124,54 +139,62 @@ function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['pr
   return proofs.challenge === challenge && proofs.timing_nonce === timingNonce ? 'echoed' : 'wrong'
 }
 
+type EngineFacts = Pick<AnswerFacts, 'engine' | 'engineBy' | 'notLearned'>
+
 /**
- * The repository's questions say whose engine it is as long as the deployment has learned too little of its own: their
- * answers are public. From then on they only contradict.
+ * Compares the engine with the claimed one. The repository's questions only contradict once the deployment has learned
+ * the answers to its own, because their answers are public.
  */
-function engineOf(
-  input: AnswersInput,
-  toBank: (EngineAnswer | undefined)[],
-): Pick<AnswerFacts, 'engine' | 'engineBy'> {
-  const recorded = byRecorded(input, toBank)
-  const decides = recorded === 'otherwise' || recorded === 'unanswered'
-  const learned = decides ? undefined : byBank(input, toBank)
-  return learned ? { engine: learned, engineBy: 'learned' } : { engine: recorded, engineBy: 'recorded' }
+function engineOf(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): EngineFacts {
+  const { document, userAgent, learned, environment, organizationId } = input
+  const version = engineVersionOf(userAgent)
+  const recorded = byRecorded(input, version)
+  const byRepository = { engine: recorded, engineBy: 'recorded', notLearned: null } as const
+  if (recorded === 'otherwise' || recorded === 'unanswered') return byRepository
+  if (!version || document.challenge === '') return byRepository
+  const of = { environment, organizationId, class: version.family }
+  const { isLearned, visitors, needed } = learned.progress(of)
+  if (isLearned) return { engine: byBank(toBank, { learned, of }), engineBy: 'learned', notLearned: null }
+  const engine = byForm(input, toBank) ?? recorded
+  const isPossible = engine === 'as_claimed' || engine === 'unrecorded'
+  const notLearned = isPossible ? { engine: version.family, visitors, needed } : null
+  return { engine, engineBy: 'recorded', notLearned }
 }
 
-function byRecorded(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): EngineVerdict {
-  const { snapshot, document, userAgent, ...known } = input
+function byRecorded(input: AnswersInput, version: EngineVersion | null): EngineVerdict {
+  const { snapshot, document, userAgent: _, ...known } = input
   const answers = new Map(snapshot.proofs.engine_answers.map(({ id, answer }) => [id, answer]))
   const questions = recordedQuestions(document)
   if (questions.some(({ id }) => !answers.has(id))) return 'unanswered'
-  const version = engineVersionOf(userAgent)
   if (!version) return 'unknown'
   const isRight = questions.map(({ id }) =>
     isExpected(answers.get(id) ?? '', { version, question: id, ...known }),
   )
   const judged = verdictOf(isRight)
-  return judged === 'unknown' && !isRecorded(version) && questions.length > 0
-    ? ofUnrecorded(input, toBank)
-    : judged
+  if (judged !== 'unknown' || isRecorded(version) || questions.length === 0) return judged
+  return answersAsAnother(answersToRecorded(input)) ? 'otherwise' : 'unrecorded'
 }
 
-// An engine's own answers are plausible, even where a new version throws another error.
-const mayBeImplausible = 0.25
+// A new version of an engine may throw another error than those that were recorded.
+const maxImplausible = 0.25
 
-/** Judges an engine that nobody recorded, which answers neither as another one nor as no engine does. */
-function ofUnrecorded(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): EngineVerdict {
+/** Judges answers that nothing is known of; undefined where an engine may have given them. */
+function byForm(
+  input: AnswersInput,
+  toBank: (EngineAnswer | undefined)[],
+): 'otherwise' | 'unanswered' | undefined {
   const { document, learned } = input
-  const answers = answersToRecorded(input)
-  if (answersAsAnother(answers)) return 'otherwise'
   const bank = bankNumbersOf(document.challenge, document.opened_at).flatMap((number) =>
     learned.ownQuestions(number),
   )
+  if (bank.length > 0 && toBank.includes(undefined)) return 'unanswered'
   const questions = new Map([...recordedQuestions(document), ...bank].map((one) => [one.id, one]))
-  const given = [...answers, ...toBank.filter((one) => one !== undefined)]
-  const wrong = given.filter(({ id, answer }) => {
+  const given = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
+  const implausible = given.filter(({ id, answer }) => {
     const question = questions.get(id)
     return question !== undefined && !isPlausible(question, answer)
   })
-  return wrong.length + repeats(given) > given.length * mayBeImplausible ? 'otherwise' : 'unrecorded'
+  return implausible.length + repeats(given) > given.length * maxImplausible ? 'otherwise' : undefined
 }
 
 function answersToRecorded({
@@ -199,17 +222,13 @@ function answersToBank({ snapshot, document, learned }: AnswersInput): (EngineAn
   )
 }
 
-// undefined while too little is learned of the engine.
 function byBank(
-  { document, userAgent, learned, environment, organizationId }: AnswersInput,
   toBank: (EngineAnswer | undefined)[],
-): EngineVerdict | undefined {
-  const version = engineVersionOf(userAgent)
-  const engine = version && { environment, organizationId, class: version.family }
-  if (!engine || document.challenge === '' || !learned.knowsBank(engine)) return undefined
-  if (toBank.some((one) => one === undefined)) return 'unanswered'
+  { learned, of }: { learned: LearnedAnswers; of: AnswerClass },
+): EngineVerdict {
+  if (toBank.includes(undefined)) return 'unanswered'
   return verdictOf(
-    toBank.map((one) => one && learned.right({ ...engine, question: String(one.id) })?.has(one.answer)),
+    toBank.map((one) => one && learned.right({ ...of, question: String(one.id) })?.has(one.answer)),
   )
 }
 

@@ -112,9 +112,12 @@ function partOf(
   return isPossible ? { missing: [], withheld: [said] } : { missing, withheld: [] }
 }
 
-/** In how many ways parts were refused: what is late is there another time. */
+/**
+ * In how many ways parts were refused. What is late is there another time, and a worker is blocked by the policy of the
+ * page more often than by its visitor.
+ */
 export function refusals(withheld: Withheld[]): number {
-  const refusedParts = withheld.filter(({ reason }) => reason !== 'late')
+  const refusedParts = withheld.filter(({ group, reason }) => reason !== 'late' && group !== 'worker')
   return new Set(refusedParts.map(({ group }) => owed[group].cause)).size
 }
 

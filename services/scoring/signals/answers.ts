@@ -1,4 +1,6 @@
 import { refusals } from '../session/completeness.ts'
+import { hasNaturalInput } from './behavior.ts'
+import { isMassProduced } from './repeats.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
 
 export const answerSignals = signals({
@@ -32,6 +34,19 @@ export const answerSignals = signals({
       'browsers with an engine of their own, versions far from any that is known, an SDK before 0.2',
     fires: inBrowser(
       (_, { answers, platform }) => platform === 'web' && /^(unanswered|unknown)$/.test(answers.engine),
+    ),
+  },
+  engine_not_learned: {
+    name: 'Engine not learned yet',
+    looksAt:
+      "this deployment has not learned how the engine answers its own questions, and no natural input speaks for a person (or the session looks mass-produced, so that its input doesn't)",
+    falsePositives: 'people who have not used pointer, keyboard or touch yet, until `tidegate learn` was run',
+    looksBack: true,
+    fires: inBrowser(
+      (_, facts) =>
+        facts.platform === 'web' &&
+        facts.answers.notLearned !== null &&
+        (!hasNaturalInput(facts) || isMassProduced(facts)),
     ),
   },
   canvas_contradicted: {

@@ -113,15 +113,19 @@ function isNaturalTouch(behavior: Behavior, facts: Facts): boolean {
   return isReal && isUneven && isFree && snapshot?.automation.cdp_runtime !== true
 }
 
-/** Whether a pointer or a keyboard was used as people use them. */
-export function actsNaturally(facts: Facts): boolean {
+type Natural = (behavior: Behavior, facts: Facts) => boolean
+
+const observed = (facts: Facts, ways: Natural[]) => {
   const { behavior, behavioral } = facts
-  return (
-    behavior !== null &&
-    behavioral &&
-    (isNaturalMovement(behavior, facts) || isNaturalTyping(behavior, facts))
-  )
+  return behavior !== null && behavioral && ways.some((isNatural) => isNatural(behavior, facts))
 }
+
+/** Whether a pointer or a keyboard was used as people use them. */
+export const actsNaturally = (facts: Facts): boolean => observed(facts, [isNaturalMovement, isNaturalTyping])
+
+/** Whether pointer, keyboard or touch were used as people use them. */
+export const hasNaturalInput = (facts: Facts): boolean =>
+  observed(facts, [isNaturalMovement, isNaturalTyping, isNaturalTouch])
 
 /** Evidence of a person; it lowers the risk a little and never outweighs a definitive signal. */
 export const trustSignals = signals({

@@ -36,7 +36,14 @@ const viewports = ['800x600', '1280x720']
 
 function hasDefaultViewport({ environment: e }: Snapshot): boolean {
   const isSize = viewports.includes(`${e.inner_width}x${e.inner_height}`)
-  return isSize && (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height)
+  return isSize && (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height) && !fillsZoomed(e)
+}
+
+// Full screen at another zoom, as on a television.
+function fillsZoomed({ pixel_ratio: ratio, ...e }: Snapshot['environment']): boolean {
+  const fills = (page: number | null, screen: number | null) =>
+    Math.abs((page ?? 0) * (ratio ?? 1) - (screen ?? 0)) <= 2
+  return ratio !== 1 && fills(e.inner_width, e.screen_width) && fills(e.inner_height, e.screen_height)
 }
 
 function hasEmulatedScreen({ environment: e }: Snapshot): boolean {

@@ -183,3 +183,20 @@ export const repeatSignals = signals({
     fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
   },
 }).map((signal) => ({ ...signal, looksBack: true as const }))
+
+const massProduced: readonly string[] = [
+  'replayed_behavior',
+  'replayed_session',
+  'nearly_replayed_behavior',
+  'nearly_replayed_session',
+  'mass_produced_visitors',
+  'steady_arrivals',
+  'velocity_visitor',
+]
+
+/** Whether a signal says that sessions are made, and no visits. */
+export const showsMassProduction = ({ slug }: { slug: string }): boolean => massProduced.includes(slug)
+
+/** Whether any of those signals fires. */
+export const isMassProduced = (facts: Facts): boolean =>
+  repeatSignals.some((signal) => showsMassProduction(signal) && signal.fires(facts))

@@ -12,10 +12,10 @@ import { causedNames, eventTopics } from '../../../schemas/events.ts'
 import { eventParts, writeEvents } from '../../../services/cli/export/events.ts'
 import type { ExportManifest } from '../../../services/cli/export/manifest.ts'
 import { rebuildVisitors } from '../../../services/scoring/restore.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { projections } from '../../../services/server/dependencies.ts'
 import { runPlanner } from '../../../services/webhooks/planner/planner.ts'
+import { taught } from '../../services/scoring/support/taught.ts'
 import { sourceFiles } from '../../structure/imports.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
@@ -109,7 +109,7 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
         ...given(which),
         dataKeys: createMemoryDataKeys(),
         network: noNetwork,
-        learned: nothingLearned,
+        learned: taught,
         applied: nobodyWaits,
       }),
     ),

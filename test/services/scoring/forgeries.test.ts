@@ -1,17 +1,15 @@
 import { describe, expect, it, test } from 'vitest'
-import { bankIdOf, bankNumbersOf, bankQuestion } from '../../../infra/challenges/bank.ts'
+import { answersOf } from '../../../bench/recorded-answers.ts'
+import { bankNumberOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
-import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import {
-  type AnswerQuery,
-  type LearnedAnswers,
-  nothingLearned,
-} from '../../../services/scoring/session/answers.ts'
+import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
+import { type LearnedAnswers, nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
+import { naturalInput, ownIdsOf, rightTo, taught } from './support/taught.ts'
 
 const { answers, desktopChrome, desktopFirefox, desktopSafari, proofsOf, withParts } = clients
 const echo = { ...answers, canvas_challenge_hash: null, engine_answers: [], answer_mac: null }
@@ -114,10 +112,43 @@ test('a drawing unlike those of its class is doubted, one with noise is not judg
   expect(evaluateClient(noisy, { learned }).facts.answers.canvas).toBe('unknown')
 })
 
+/** A deployment that nobody has taught. */
+const untaught: LearnedAnswers = {
+  ...taught,
+  progress: () => ({ isLearned: false, visitors: 3, needed: 20 }),
+  right: () => undefined,
+}
+
+/** The document with the deployment's own questions. */
+const asked = {
+  ...{ challenge: answers.challenge, timingNonce: answers.timing_nonce },
+  engineQuestions: [
+    ...questionsOf(answers.challenge),
+    ...bankNumbersOf(answers.challenge, startedAt).flatMap((number) => taught.ownQuestions(number)),
+  ],
+}
+
 describe('Safari, whose answers nobody recorded', () => {
-  it('is human with answers of its own, and is not said to be compared', () => {
-    const { facts, score } = evaluateClient(desktopSafari)
-    expect([facts.answers.engine, score.verdict]).toEqual(['unrecorded', 'human'])
+  const plausible = withParts(desktopSafari, {
+    proofs: answersOf(desktopSafari.snapshot.navigator?.user_agent ?? '', asked),
+  })
+
+  it('is inconclusive with plausible answers, because a script may have invented them', () => {
+    const { facts, score, fired } = evaluateClient(plausible, { learned: untaught })
+    expect([facts.answers.engine, score.verdict, score.risk]).toEqual(['unrecorded', 'inconclusive', 40])
+    expect(fired.map(({ slug }) => slug)).toContain('engine_not_learned')
+  })
+
+  it('is human with natural input', () => {
+    const { score } = evaluateClient(plausible, { learned: untaught, behavior: naturalInput })
+    expect(score.verdict).toBe('human')
+  })
+
+  it('says how far the engine is learned', () => {
+    const highlights = highlightsOf(evaluateClient(plausible, { learned: untaught }))
+    expect(highlights.find(({ key }) => key === 'engine_not_learned')?.evidence).toEqual([
+      { signal: 'engine_not_learned', name: 'Engine not learned yet: WebKit, 3 of 20 visitors' },
+    ])
   })
 
   it.each([
@@ -130,11 +161,12 @@ describe('Safari, whose answers nobody recorded', () => {
     ['invented hashes', (id: number) => `#${id.toString(16).padStart(16, '0')}`],
     ['invented texts', (id: number) => `string ${id}`],
   ])('is not what answers %s to everything', (_, answer) => {
-    const engine = questionsOf(answers.challenge).map(({ id }) => ({ id, answer: answer(id) }))
-    const { challenge, timing_nonce: timingNonce } = answers
-    const answer_mac = answerMac({ challenge, timingNonce }, { canvas: 'abc', engine })
+    const engine = asked.engineQuestions.map(({ id }) => ({ id, answer: answer(id) }))
+    const answer_mac = answerMac(asked, { canvas: 'abc', engine })
     const proofs = { canvas_challenge_hash: 'abc', engine_answers: engine, answer_mac }
-    const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }))
+    const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }), {
+      ...{ learned: untaught, behavior: naturalInput },
+    })
     expect(facts.answers.engine).toBe('otherwise')
     expect(score.verdict).not.toBe('human')
   })
@@ -152,27 +184,21 @@ describe('Safari, whose answers nobody recorded', () => {
 })
 
 describe('where the deployment has learned the answers to its own questions', () => {
-  const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
-  const idsOf = (challenge: string) =>
-    bankNumbersOf(challenge, startedAt).map((number) => bankIdOf(number, master))
-  const own = new Set(idsOf(answers.challenge).map(String))
-  const rightTo = (id: number | string) => `right to ${id}`
   const learned: LearnedAnswers = {
-    ownQuestions: (number) => [bankQuestion(number, master)],
-    knowsBank: ({ class: of }) => of === 'blink',
-    right: ({ class: of, question: asked }: AnswerQuery) =>
-      of === 'blink' && own.has(asked) ? new Set([rightTo(asked)]) : undefined,
+    ...taught,
+    progress: ({ class: of }) => ({ isLearned: of === 'blink', visitors: 0, needed: 20 }),
   }
   const recorded = proofsOf(agent)
+  const ofRepository = recorded.engine_answers.filter(({ id }) => bankNumberOf(id) === undefined)
   const withBank = (
     answer: (id: number, place: number) => string | undefined,
     challenge = answers.challenge,
   ) => {
-    const ofBank = idsOf(challenge).flatMap((id, place) => {
+    const ofBank = ownIdsOf(challenge).flatMap((id, place) => {
       const given = answer(id, place)
       return given === undefined ? [] : [{ id, answer: given }]
     })
-    return keyed({ ...recorded, engine_answers: [...recorded.engine_answers, ...ofBank] })
+    return keyed({ ...recorded, engine_answers: [...ofRepository, ...ofBank] })
   }
   const judged = (client: clients.Client) => {
     const { facts, score } = evaluateClient(client, { learned })
@@ -186,7 +212,11 @@ describe('where the deployment has learned the answers to its own questions', ()
   })
 
   it("the repository's answers alone suffice no longer", () => {
-    expect(judged(keyed(recorded))).toEqual(['unanswered', 'learned', 'inconclusive'])
+    expect(judged(keyed({ ...recorded, engine_answers: ofRepository }))).toEqual([
+      'unanswered',
+      'learned',
+      'inconclusive',
+    ])
     const guessed = judged(withBank(() => 'boolean false'))
     expect(guessed.slice(0, 2)).toEqual(['otherwise', 'learned'])
     expect(guessed[2]).not.toBe('human')
@@ -194,19 +224,18 @@ describe('where the deployment has learned the answers to its own questions', ()
 
   it('who knows a few answers cannot choose which of them count', () => {
     const ofNobody = (id: number) => id + 2 ** 40
-    const ids = idsOf(answers.challenge)
+    const ids = ownIdsOf(answers.challenge)
     const chosen = ids.map((id, place) =>
       place < 4 ? { id, answer: rightTo(id) } : { id: ofNobody(id), answer: 'anything' },
     )
-    const client = keyed({ ...recorded, engine_answers: [...recorded.engine_answers, ...chosen] })
+    const client = keyed({ ...recorded, engine_answers: [...ofRepository, ...chosen] })
     expect(judged(client)).toEqual(['unanswered', 'learned', 'inconclusive'])
     const { answers: facts } = evaluateClient(client, { learned }).facts
     expect(facts.toQuestions.map(({ id }) => id)).not.toContain(ofNobody(ids[7] ?? 0))
   })
 
   it("who leaves the repository's questions out has answered nothing", () => {
-    const bankOnly =
-      withBank(rightTo).snapshot.proofs?.engine_answers?.slice(recorded.engine_answers.length) ?? []
+    const bankOnly = withBank(rightTo).snapshot.proofs?.engine_answers?.slice(ofRepository.length) ?? []
     expect(judged(keyed({ ...recorded, engine_answers: bankOnly }))[0]).toBe('unanswered')
   })
 
@@ -226,7 +255,9 @@ describe('where the deployment has learned the answers to its own questions', ()
   })
 
   it('an engine that nobody taught is judged by what the repository has', () => {
-    const { engine, engineBy } = evaluateClient(desktopFirefox, { learned }).facts.answers
+    const proofs = answersOf(desktopFirefox.snapshot.navigator?.user_agent ?? '', asked)
+    const { engine, engineBy } = evaluateClient(withParts(desktopFirefox, { proofs }), { learned }).facts
+      .answers
     expect([engine, engineBy]).toEqual(['as_claimed', 'recorded'])
   })
 })

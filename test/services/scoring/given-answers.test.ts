@@ -13,6 +13,7 @@ import { sessionScored } from '../../support/session-scored.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import { answers, desktopChrome, withParts } from './support/snapshots.ts'
+import { naturalInput } from './support/taught.ts'
 
 const own = 'kzq7own'
 const visitor: VisitorLink | null = sessionScored().visitor
@@ -31,7 +32,8 @@ function decided(countingKey = createSecretKey(randomBytes(32))) {
     proofs: { canvas_challenge_hash: canvas, engine_answers: engine, answer_mac },
   })
   const session = testSession('own', { client })
-  const state = stateAfter([...opened(session), batch(session)])
+  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+  const state = stateAfter([...opened(session), batch(session, { observations })])
   const evaluation = evaluate({ state, network: noNetwork.lookup(state.ip_address, startedAt) })
   const trigger = {
     decisionId: 'evt_x',

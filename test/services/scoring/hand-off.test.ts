@@ -3,10 +3,10 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import { startDecisions } from '../../../services/scoring/decide.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, opened, startedAt, testSession } from './support/events.ts'
 import { answers, desktopChrome, proofsOf } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const session = testSession('hand-off')
 const start = opened(session)
@@ -15,7 +15,7 @@ const snapshot = desktopChrome.snapshot
 /** What the last decision says of the hand-off that asked for it. */
 function shownAfter(events: SessionEvent[]) {
   const { apply, decisions } = startDecisions(new Map(), {
-    learned: nothingLearned,
+    learned: taught,
     network: noNetwork,
     now: startedAt,
   })

@@ -5,6 +5,7 @@ import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { evaluationOf, judgedSignals, stateAfter } from './support/sessions.ts'
 import { androidChrome, type Client, desktopChrome, desktopFirefox } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const network = noNetwork.lookup('203.0.113.9', startedAt)
 
@@ -12,7 +13,7 @@ function evaluated(behavior: object, client: Client = desktopChrome) {
   const session = testSession('hands', { client })
   const observations = { version: 1, elapsed_ms: 1, snapshot: client.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
-  return evaluate({ state, network })
+  return evaluate({ state, network, learned: taught })
 }
 
 const typed = { events: 60, keys: 60, letters: 50, hold_mean: 95, hold_std: 24, interval_mean: 210 }

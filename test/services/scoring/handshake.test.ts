@@ -23,6 +23,7 @@ import {
   headlessChrome,
   withParts,
 } from './support/snapshots.ts'
+import { naturalInput, taught } from './support/taught.ts'
 
 const go = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
 const chromium = 't13d1517h2_8daaf6152771_cb7bf5808d99'
@@ -134,6 +135,8 @@ describe('a browser that speaks TLS like a tool', () => {
   })
 })
 
+const hourMs = 60 * 60 * 1000
+
 describe('handshakes that are learned', () => {
   const countingKey = createSecretKey(Buffer.alloc(32, 1))
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
@@ -141,16 +144,26 @@ describe('handshakes that are learned', () => {
   if (!example) throw new Error('the example has a visitor')
   const visitor: VisitorLink = example
 
-  /** The first decision about a session of visitor `n`, from a network of its own. */
+  /** The final decision about a session of visitor `n`, with natural input and from a network of its own, in hour `n`. */
   function decided(n: number, client: Client, ja4: string, learned = nothingLearned): SessionScored {
     const session = testSession(`learned-${n}`, { client, ja4, ip: `10.${n >> 8}.${n & 255}.7` })
-    const state = stateAfter([...opened(session), batch(session)])
+    const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+    const state = stateAfter([...opened(session), batch(session, { observations })])
     const network = noNetwork.lookup(state.ip_address, startedAt)
-    const evaluation = evaluate({ state, network, learned })
+    const evaluation = evaluate({
+      state,
+      network,
+      learned: {
+        // Nobody has taught Apple's engine.
+        ...(client === desktopSafari ? nothingLearned : taught),
+        right: (of) => taught.right(of) ?? learned.right(of),
+      },
+    })
     const trigger = { ...{ decisionId: 'evt_x', reason: 'first' as const, final: true }, onlyOnChange: false }
     const { event } = scoredEvent({
-      ...{ state, evaluation, countingKey, hashes: hashesOf(evaluation.facts), evaluatedAt: startedAt },
+      ...{ state, evaluation, countingKey, hashes: hashesOf(evaluation.facts) },
       ...{ trigger: { ...trigger, at: startedAt }, visitor: { ...visitor, id: `vid_${n}` }, durationMs: 1 },
+      evaluatedAt: startedAt + n * hourMs,
     })
     if (event.type !== 'SessionScored') throw new Error(event.type)
     return event.data

@@ -5,9 +5,9 @@ import { createBreather } from '../../../infra/timing.ts'
 import { behaviorOf } from '../../../services/cli/simulate/generate/behavior.ts'
 import { createSeededRandom } from '../../../services/cli/simulate/generate/random.ts'
 import { startDecisions } from '../../../services/scoring/decide.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { desktopChrome } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const limit = 512 * 1024
 const names = (length: number) =>
@@ -41,7 +41,7 @@ function cost(text: string): number {
   const events = Array.from({ length: 10 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
   const runs = Array.from({ length: 5 }, () => {
     const { apply } = startDecisions(new Map(), {
-      learned: nothingLearned,
+      learned: taught,
       network: noNetwork,
       now: startedAt,
     })
@@ -65,7 +65,7 @@ describe.each(hostile)('bodies %s', (_, bodyOf) => {
 it('other work has its turn between bodies, however many there are', async () => {
   const payload = deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`)
   const events = Array.from({ length: 40 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
-  const { apply } = startDecisions(new Map(), { learned: nothingLearned, network: noNetwork, now: startedAt })
+  const { apply } = startDecisions(new Map(), { learned: taught, network: noNetwork, now: startedAt })
   const breathe = createBreather()
   let turns = 0
   let isOver = false
@@ -124,7 +124,7 @@ it.each(odd)('%s in any member leave the session its decision', (_, replace) => 
   const session = testSession('odd-members')
   let bodies = 0
   for (const body of withOne(observations, replace)) {
-    const sources = { learned: nothingLearned, network: noNetwork, now: startedAt }
+    const sources = { learned: taught, network: noNetwork, now: startedAt }
     const { apply, decisions } = startDecisions(new Map(), { ...sources })
     const payload = deflateRawSync(JSON.stringify({ version: 1, elapsed_ms: 900, ...Object(body) }))
     for (const event of [...opened(session), batch(session, { payload })]) apply(event)

@@ -3,7 +3,6 @@ import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionAgent } from '../../../schemas/events.ts'
 import { startDecisions } from '../../../services/scoring/decide.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import {
   type IdentityChecks,
   identify,
@@ -13,6 +12,7 @@ import {
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { desktopChrome } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 const bingbot = 'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)'
@@ -192,7 +192,7 @@ describe('a decision', () => {
   async function decided(userAgent: string, ip_address: string) {
     const addresses = await readAddresses()
     const network = await openNetwork({ addresses: () => addresses })
-    const { apply, decisions } = startDecisions(new Map(), { network, now: 0, learned: nothingLearned })
+    const { apply, decisions } = startDecisions(new Map(), { network, now: 0, learned: taught })
     const session = testSession('agent', { client: desktopChrome })
     for (const { type, data } of [...opened(session), batch(session)]) {
       const from = 'user_agent' in data ? { user_agent: userAgent, ip_address } : {}

@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { bankIdOf, bankNumberAt, bankNumbersOf, frequentSize } from '../../../infra/challenges/bank.ts'
+import {
+  bankIdOf,
+  bankNumberAt,
+  bankNumbersBetween,
+  bankNumbersOf,
+  frequentSize,
+} from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
 import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
@@ -17,12 +23,15 @@ const of = { environment: 'live', class: 'blink 156', question: '7', organizatio
 const hashes = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, 16))
 
-/** So many visitors from so many networks, who visit the organizations in turn. */
+const hourMs = 60 * 60 * 1000
+
+/** So many visitors from so many networks, who visit the organizations in turn, each 25 hours after the one before. */
 function given(
   answer: string,
   [visitors, networks]: [number, number],
   at: Organization[] = [mine as Organization],
   from = 0,
+  everyMs = 25 * hourMs,
 ): ClassAnswer {
   const rows = hashes(visitors, from).map((visitor, i) => {
     const { id } = at[i % at.length] as Organization
@@ -30,11 +39,12 @@ function given(
     return answerRows({
       ...scored,
       organization_id: id,
+      evaluated_at: i * everyMs,
       given_answers: { ...answered, network_digest, visitor_digest: visitor },
     })
   })
   const [merged] = [...mergeAnswers(rows.flat()).values()]
-  const none = { visitors: [], organizations: {}, by_operator: false }
+  const none = { visitors: [], organizations: {}, taught: [] }
   return {
     ...{
       environment: 'live',
@@ -42,9 +52,7 @@ function given(
       class: classDigest(of.class),
       answer: answerDigest(answer),
     },
-    ...(merged
-      ? { visitors: merged.visitors, organizations: merged.organizations, by_operator: false }
-      : none),
+    ...(merged ? { visitors: merged.visitors, organizations: merged.organizations, taught: [] } : none),
   }
 }
 
@@ -65,6 +73,22 @@ describe('answers that were learned', () => {
     expect(known([given('a', [40, 9])])).toBeUndefined()
     expect(known([given('a', [20, 10])])).toEqual(['a'])
     expect(known([given('a', [20, 10])], { ...of, environment: 'test' })).toBeUndefined()
+  })
+
+  it('wait until they were given in six different hours, however many give them', () => {
+    expect(known([given('a', [400, 100], undefined, 0, 0)])).toBeUndefined()
+    expect(known([given('a', [400, 100], undefined, 0, hourMs / 100)])).toBeUndefined()
+    expect(known([given('a', [400, 100], undefined, 0, hourMs / 60)])).toEqual(['a'])
+  })
+
+  it('count a network twice a day, and a visitor once', () => {
+    const [flood] = [given('a', [500, 1], undefined, 0, hourMs / 50)]
+    expect(distinct(flood?.visitors ?? [])).toBe(2)
+    const days = given('a', [10, 1], undefined, 0, 24 * hourMs)
+    expect(distinct(days.visitors)).toBe(10)
+    const [visitor = ''] = given('a', [1, 1]).visitors
+    const again = hashes(10).map((slot) => `${slot.slice(0, 8)}${visitor.slice(8)}`)
+    expect(distinct(again)).toBe(1)
   })
 
   it('may be several, and are not known where they scatter', () => {
@@ -121,9 +145,15 @@ describe('answers that were learned', () => {
   })
 
   it('of the browser of an operator count at once and for everybody', () => {
-    const answer = { ...given('a', [0, 0]), by_operator: true }
+    const answer = { ...given('a', [0, 0]), taught: ['*'] }
     expect(known([answer], { ...of, organizationId: 'org_new' })).toEqual(['a'])
     expect(known([answer, given('b', [30, 20], [mine], 100)])).toEqual(['a', 'b'])
+  })
+
+  it('stand no longer beside those of an operator, unless most of the class give them', () => {
+    const taught = { ...given('a', [60, 30]), taught: ['*'] }
+    expect(known([taught, given('poison', [40, 20], [mine], 100)])).toEqual(['a'])
+    expect(known([taught, given('b', [90, 20], [mine], 100)])).toEqual(['a', 'b'])
   })
 })
 
@@ -137,7 +167,7 @@ describe("the deployment's own questions", () => {
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
   const now = Date.UTC(2026, 10, 24)
   const bank = { now, keys: [master] }
-  const year = 365 * 24 * 60 * 60 * 1000
+  const weekMs = 7 * 24 * hourMs
   const learnedOf = (places: number) =>
     Array.from({ length: places }, (_, place) => ({
       ...given('a', [20, 10]),
@@ -145,25 +175,54 @@ describe("the deployment's own questions", () => {
       question: String(bankIdOf(bankNumberAt(place, now), master)),
     }))
 
-  it('prove an engine once nine in ten of the frequent ones are known, and no longer when others took their place', () => {
+  it('prove an engine once all but one of the frequent ones are known, and no longer when others took their place', () => {
     const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
-    expect(learnFrom(learnedOf(frequentSize * 0.9 - 1), bank).knowsBank(engine)).toBe(false)
-    const learned = learnedOf(frequentSize * 0.9)
-    expect(learnFrom(learned, bank).knowsBank(engine)).toBe(true)
-    expect(learnFrom(learned, bank).knowsBank({ ...engine, class: 'blink' })).toBe(false)
-    expect(learnFrom(learned, bank).knowsBank({ ...engine, organizationId: other.id })).toBe(false)
-    expect(learnFrom(learned, { ...bank, now: now + year / 4 }).knowsBank(engine)).toBe(false)
+    const isLearned = (places: number, over: Partial<Parameters<typeof learnFrom>[1]> = {}, of = {}) =>
+      learnFrom(learnedOf(places), { ...bank, ...over }).progress({ ...engine, ...of }).isLearned
+    expect(isLearned(frequentSize - 2)).toBe(false)
+    expect(isLearned(frequentSize - 1)).toBe(true)
+    expect(isLearned(frequentSize, {}, { class: 'blink' })).toBe(false)
+    expect(isLearned(frequentSize, {}, { organizationId: other.id })).toBe(false)
+    expect(isLearned(frequentSize, { now: now + 2 * weekMs })).toBe(false)
     const newer = createKeyring(Buffer.alloc(32, 8).toString('base64')).current
-    expect(learnFrom(learned, { ...bank, keys: [newer, master] }).knowsBank(engine)).toBe(false)
+    expect(isLearned(frequentSize, { keys: [newer, master] })).toBe(false)
   })
 
-  it('are learned from 200 visitors of one customer, of whom each opened one document', () => {
+  it('say how many visitors an engine still needs', () => {
+    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
+    const rows = (visitors: number) =>
+      learnedOf(frequentSize).map((row) => ({
+        ...given('a', [visitors, 10]),
+        class: row.class,
+        question: row.question,
+      }))
+    const progress = (visitors: number) => learnFrom(rows(visitors), bank).progress(engine)
+    expect(progress(3)).toEqual({ isLearned: false, visitors: 3, needed: 20 })
+    expect(progress(20)).toEqual({ isLearned: true, visitors: 20, needed: 20 })
+    expect(learnFrom(rows(3), bank).overview()).toContainEqual({
+      ...{ environment: 'live', engine: 'gecko', isLearned: false, visitors: 3, needed: 20, disputed: 0 },
+    })
+  })
+
+  it('are disputed where groups of networks answer otherwise', () => {
+    const rows = learnedOf(frequentSize)
+    const others = rows
+      .slice(0, 4)
+      .map((row) => ({ ...given('b', [20, 10], [mine], 100), class: row.class, question: row.question }))
+    const gecko = learnFrom([...rows, ...others], bank)
+      .overview()
+      .find(({ environment, engine }) => environment === 'live' && engine === 'gecko')
+    expect(gecko).toMatchObject({ isLearned: true, disputed: 4 })
+  })
+
+  it('are learned from about 50 visitors of one customer, of whom each opened one document', () => {
     const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
     const learnedFrom = (visitors: number) => {
       const rows = hashes(visitors).flatMap((visitor_digest, i) =>
         answerRows({
           ...scored,
           organization_id: mine.id,
+          evaluated_at: i * hourMs,
           given_answers: {
             ...{ ...answered, engine: null, engine_family: 'gecko', visitor_digest },
             network_digest: hash('sha256', `network ${i % 60}`).slice(0, 16),
@@ -173,10 +232,22 @@ describe("the deployment's own questions", () => {
           },
         }),
       )
-      return learnFrom([...mergeAnswers(rows).values()], bank)
+      return learnFrom([...mergeAnswers(rows).values()], bank).progress(engine).isLearned
     }
-    expect(learnedFrom(200).knowsBank(engine)).toBe(true)
-    expect(learnedFrom(100).knowsBank(engine)).toBe(false)
+    expect(learnedFrom(60)).toBe(true)
+    expect(learnedFrom(30)).toBe(false)
+  })
+
+  it('of an operator last for half a year', () => {
+    const until = now + 26 * weekMs
+    const rows = bankNumbersBetween(now, until).map((number) => ({
+      ...{ ...given('a', [0, 0]), taught: ['*'], class: classDigest('gecko') },
+      question: String(bankIdOf(number, master)),
+    }))
+    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
+    const isLearnedAt = (at: number) => learnFrom(rows, { ...bank, now: at }).progress(engine).isLearned
+    for (let week = 0; week <= 26; week++) expect(isLearnedAt(now + week * weekMs)).toBe(true)
+    expect(isLearnedAt(until + 3 * weekMs)).toBe(false)
   })
 
   it('are known also where many invent answers, each another one', () => {

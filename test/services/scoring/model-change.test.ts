@@ -7,7 +7,7 @@ import { organization, organizationId, refusal } from '../organizations/given.ts
 
 const strict: ScoringModel = { ...standardModel, name: 'strict', caps: { ...standardModel.caps, trust: 0 } }
 const mild: ScoringModel = { ...standardModel, name: 'mild', caps: { ...standardModel.caps, weak: 20 } }
-const standardId = 'tidegate-5'
+const standardId = 'tidegate-6'
 
 /** A change that the log has, the n-th of all. */
 function changed(n: number, model: ScoringModel | null, effective_at: number): ScoringModelRow {

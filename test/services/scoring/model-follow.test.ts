@@ -8,7 +8,6 @@ import type { SessionScored } from '../../../schemas/events.ts'
 import { switchModel, switchModelBack } from '../../../services/scoring/model/commands.ts'
 import { followModels } from '../../../services/scoring/model/follow.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
@@ -17,6 +16,7 @@ import { noSkips } from '../../support/no-skips.ts'
 import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
 import { batch, metaOf, opened, organizationId, testSession } from './support/events.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const codec = createCodec()
 const silent = createLogger('silent')
@@ -72,7 +72,7 @@ async function follow(some: Partial<Parameters<typeof followModels>[0]> = {}) {
 async function scoring({ clock = world.base.clock }: { clock?: () => number } = {}) {
   const { modelsAt } = await follow({ clock })
   const worker = await runScoring({
-    learned: nothingLearned,
+    learned: taught,
     log,
     codec,
     pool: world.pool,
@@ -101,12 +101,12 @@ async function decisionOfNew(): Promise<SessionScored> {
 test('the model of a decision is that of its moment, and going back is as before', async () => {
   await scoring()
   const before = await decisionOfNew()
-  expect(before).toMatchObject({ model: 'tidegate-5', verdict: 'human' })
+  expect(before).toMatchObject({ model: 'tidegate-6', verdict: 'human' })
   const changed = await switchModel(world.deps, { ...request, model: strict })
   expect(changed).toEqual({ modelId: modelId(strict), effectiveAt: world.now.ms + 30_000 })
   expect(await switchModel(world.deps, { ...request, model: strict })).toBeUndefined()
   world.now.ms += 29_999
-  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-5', risk_score: before.risk_score })
+  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-6', risk_score: before.risk_score })
   world.now.ms += 1
   const after = await decisionOfNew()
   expect(after).toMatchObject({ model: modelId(strict), verdict: 'inconclusive' })
@@ -115,7 +115,7 @@ test('the model of a decision is that of its moment, and going back is as before
   )
   expect(await switchModelBack(world.deps, request)).toMatchObject({ modelId: null })
   world.now.ms += 30_000
-  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-5', risk_score: before.risk_score })
+  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-6', risk_score: before.risk_score })
 })
 
 test('a decision that lasts beyond the moment is of the time of its model', async () => {
@@ -128,7 +128,7 @@ test('a decision that lasts beyond the moment is of the time of its model', asyn
   const decisions = [await decisionOfNew(), await decisionOfNew()]
   expect(decisions.map(({ evaluated_at }) => evaluated_at)).toEqual([moment - 1, expect.any(Number)])
   for (const { model, evaluated_at } of decisions)
-    expect(model).toBe(evaluated_at < moment ? 'tidegate-5' : modelId(organization.model))
+    expect(model).toBe(evaluated_at < moment ? 'tidegate-6' : modelId(organization.model))
 })
 
 test('a process that heard of nothing looks itself, before it decides by what it knows', async () => {
@@ -164,7 +164,7 @@ test('a model that was made from another standard is named when scoring starts',
   await world.append(policiesProjection, of, { type: 'ScoringModelChanged', data })
   const models = await follow({ logger })
   expect(warn).toHaveBeenCalledExactlyOnceWith(
-    { models: ['mdl_0123456789ab'], standard: 'tidegate-5' },
+    { models: ['mdl_0123456789ab'], standard: 'tidegate-6' },
     expect.stringContaining('stay as they are'),
   )
   // What it does not say is as in the standard model.

@@ -25,7 +25,7 @@ test('the standard model is served, and is a model of its own if it is sent back
     200,
     {
       object: 'scoring_model',
-      id: 'tidegate-5',
+      id: 'tidegate-6',
       is_standard: true,
       effective_at: null,
       document: standardModel,
@@ -43,11 +43,11 @@ test('a change is the next one until its moment, and no other organization sees 
   const moment = new Date(changed?.effectiveAt ?? 0).toISOString()
   const its = { id: modelId(mild), is_standard: false, effective_at: moment, document: mild }
   const before = await world.send({ url, key })
-  expect(before.body.data).toMatchObject({ id: 'tidegate-5', next: { object: 'scoring_model', ...its } })
+  expect(before.body.data).toMatchObject({ id: 'tidegate-6', next: { object: 'scoring_model', ...its } })
   world.now.ms += 30_000
   expect((await world.send({ url, key })).body.data).toMatchObject({ ...its, next: null })
   expect((await world.send({ url, key: other.key })).body.data).toMatchObject({
-    id: 'tidegate-5',
+    id: 'tidegate-6',
     next: null,
   })
 })

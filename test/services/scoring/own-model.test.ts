@@ -112,7 +112,7 @@ describe("a customer's own model", () => {
     [
       'the version of another release',
       { ...standardModel, version: '3' },
-      'version: 5, as of the standard model, once its changes are in this one',
+      'version: 6, as of the standard model, once its changes are in this one',
     ],
   ])('may not have %s', (_, model, problem) => {
     expect(refused(model)).toEqual([problem])

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
@@ -13,6 +12,7 @@ import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
 import { batch, handOff, metaOf, opened, scoringTopics, startedAt, testSession } from './support/events.ts'
+import { taught } from './support/taught.ts'
 
 const topic = 'tidegate.collect.v1'
 const codec = createCodec()
@@ -42,7 +42,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const logger = silent.child({}, { level: 'silent' })
     logger.error = (...args: unknown[]) => errors.push(args)
     return runScoring({
-      learned: nothingLearned,
+      learned: taught,
       log,
       pool: database.pool,
       codec,

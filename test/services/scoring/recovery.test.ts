@@ -7,7 +7,6 @@ import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findDecisions } from '../../../projections/sessions/queries.ts'
 import type { CountDecision } from '../../../services/scoring/metrics.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { createRecovery, runScoring } from '../../../services/scoring/worker.ts'
@@ -26,6 +25,7 @@ import {
   testSession,
 } from './support/events.ts'
 import { headlessChrome } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const topic = 'tidegate.collect.v1'
 let world: ProjectionWorld
@@ -48,7 +48,7 @@ afterAll(async () => {
 function score(over: EventLog, onDecided?: CountDecision) {
   const { codec, database } = world
   return runScoring({
-    learned: nothingLearned,
+    learned: taught,
     log: over,
     pool: database.pool,
     codec,

@@ -6,7 +6,6 @@ import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { repeatsProjection } from '../../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Repeats, SessionScored } from '../../../schemas/events.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { evaluate, withHistory } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
@@ -28,6 +27,7 @@ import {
 } from './support/events.ts'
 import { slugs, stateAfter } from './support/sessions.ts'
 import { type Client, desktopChrome, iphoneSafari, resistingFirefox, withParts } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const mouse = {
   events: 42,
@@ -147,7 +147,7 @@ describe('on a real database', () => {
     const { codec } = world
     const dataKeys = createMemoryDataKeys()
     const about = { log, pool, codec, dataKeys, applied, network: noNetwork, logger: silent, skips: noSkips }
-    scoring = await runScoring({ ...about, learned: nothingLearned, clock: () => startedAt })
+    scoring = await runScoring({ ...about, learned: taught, clock: () => startedAt })
   })
   afterAll(async () => {
     await scoring?.stop()

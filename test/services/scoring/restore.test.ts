@@ -12,7 +12,6 @@ import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { OrganizationDataExpired, VisitorErased } from '../../../schemas/events.ts'
 import { eraseStates } from '../../../services/scoring/erase.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { runVisitorPruner } from '../../../services/scoring/visitors/prune.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { visitorErased } from '../../support/erased.ts'
@@ -33,6 +32,7 @@ import {
   testSession,
 } from './support/events.ts'
 import * as clients from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
@@ -62,7 +62,7 @@ async function start(): Promise<void> {
   worker = await runScoring({
     dataKeys: createMemoryDataKeys(),
     ...{
-      learned: nothingLearned,
+      learned: taught,
       log,
       pool: database.pool,
       codec,

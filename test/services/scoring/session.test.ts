@@ -2,16 +2,16 @@ import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { startDecisions } from '../../../services/scoring/decide.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import { headlessChrome } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 /** The decisions that a session's events lead to, given one batch of records each. */
 function decisionsAfter(events: SessionEvent[]) {
   const { apply, decisions, changed } = startDecisions(new Map(), {
-    learned: nothingLearned,
+    learned: taught,
     network: noNetwork,
     now: startedAt,
   })

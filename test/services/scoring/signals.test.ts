@@ -3,7 +3,7 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { AgentStatus, AttestationStatus, Network, Platform, Repeats } from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
-import { noAnswers, nothingLearned } from '../../../services/scoring/session/answers.ts'
+import { type AnswerFacts, noAnswers, nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { type Facts, readFacts } from '../../../services/scoring/session/facts.ts'
 import { judgeHandshake } from '../../../services/scoring/session/handshake.ts'
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
@@ -12,6 +12,7 @@ import { batch, opened, platformOf, startedAt, testSession } from './support/eve
 import { naturalKeys, naturalMouse } from './support/natural-input.ts'
 import { judgedSignals, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
+import { naturalInput, taught } from './support/taught.ts'
 
 type Parts = clients.Client['snapshot']
 
@@ -54,7 +55,7 @@ function factsOf({
   const observations = { version: 1, elapsed_ms: 1, snapshot: seen.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
   const user_agent = header ?? state.user_agent
-  return { ...readFacts({ state: { ...state, user_agent }, network: skipped }), ...facts }
+  return { ...readFacts({ state: { ...state, user_agent }, network: skipped, learned: taught }), ...facts }
 }
 
 function fires(slug: string, given: Given): boolean {
@@ -97,6 +98,10 @@ const attested = (status: AttestationStatus, reason: string | null = null): Give
   facts: { attestation: { status, reason, method: 'app_attest', app_id: null, device: null } },
 })
 const naturalTouch = { events: 6, touches: 4, radius_std: 1.5, interval_std: 60 }
+const unlearned: AnswerFacts = {
+  ...{ ...noAnswers, proof: 'keyed', engine: 'as_claimed' },
+  notLearned: { engine: 'blink', visitors: 3, needed: 20 },
+}
 /** What the SDK says of parts that it could not have. */
 const said = (reasons: Partial<Record<Withheld['group'], Withheld['reason']>>): Parts => ({
   collection: {
@@ -511,6 +516,21 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   engine_unproven: {
     given: [{ parts: { proofs: { engine_answers: [] } } }, says('Mozilla/5.0 of another')],
     not: [{}, { client: clients.iphoneSafari }, app({ os_name: 'iOS' })],
+  },
+  engine_not_learned: {
+    given: [
+      { facts: { answers: unlearned } },
+      { facts: { answers: unlearned }, behavior: { mouse: { ...naturalInput.mouse, coalesced: 0 } } },
+      {
+        facts: { answers: unlearned, repeats: repeatsOf(1, { behavior_sessions: all(2) }) },
+        behavior: naturalInput,
+      },
+    ],
+    not: [
+      {},
+      { facts: { answers: unlearned }, behavior: naturalInput },
+      { ...app({ os_name: 'iOS' }), facts: { answers: unlearned } },
+    ],
   },
   canvas_contradicted: {
     given: [

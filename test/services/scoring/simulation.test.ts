@@ -13,6 +13,7 @@ import { sessionScored } from '../../support/session-scored.ts'
 import { batch, opened, startedAt, testSession } from './support/events.ts'
 import { stateAfter } from './support/sessions.ts'
 import { answers, desktopChrome, proofsOf, withParts } from './support/snapshots.ts'
+import { naturalInput, taught } from './support/taught.ts'
 
 const serversKey: SimulationKey = Buffer.alloc(32, 7)
 const ofDocument = { sessionId: testSession('script').id, challenge: answers.challenge }
@@ -29,9 +30,10 @@ interface Given {
 function decide({ proofs, key }: Given): SessionScored {
   const client = withParts(desktopChrome, { proofs: { ...recorded, ...proofs } })
   const session = testSession('script', { client })
-  const state = stateAfter([...opened(session), batch(session)])
+  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+  const state = stateAfter([...opened(session), batch(session, { observations })])
   const network = noNetwork.lookup(state.ip_address, startedAt)
-  const evaluation = evaluate({ state, network, simulationKey: key })
+  const evaluation = evaluate({ state, network, simulationKey: key, learned: taught })
   const trigger = {
     decisionId: 'evt_x',
     reason: 'first' as const,

@@ -3,7 +3,6 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import { createLinkExplainer, type LinkExplanation } from '../../../services/scoring/visitors/explain.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -20,6 +19,7 @@ import {
   testSession,
 } from './support/events.ts'
 import { androidWebView, type Client, desktopChrome, withParts } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -47,7 +47,7 @@ beforeAll(async () => {
     applied,
     skips: noSkips,
   }
-  const worker = await runScoring({ ...base, learned: nothingLearned, logger: silent })
+  const worker = await runScoring({ ...base, learned: taught, logger: silent })
   stop = worker.stop
 })
 afterAll(async () => {

@@ -4,7 +4,6 @@ import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { endSessions, runSessionScheduler } from '../../../services/scoring/scheduler.ts'
-import { nothingLearned } from '../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
@@ -21,6 +20,7 @@ import {
   headlessChrome,
   withParts,
 } from './support/snapshots.ts'
+import { taught } from './support/taught.ts'
 
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
@@ -54,7 +54,7 @@ const applied = { waitFor: async () => {} }
 
 async function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Promise<() => Promise<void>> {
   const worker = await runScoring({
-    learned: nothingLearned,
+    learned: taught,
     log,
     pool: database.pool,
     codec,

@@ -10,7 +10,7 @@ export function factRow({ signals = '', has_snapshot = true, ...row }: Partial<F
     session_id: 'sid_1',
     organization_id: 'org_1',
     evaluated_at: Date.UTC(2026, 10, 23, 12),
-    ...{ verdict, risk_score: risk, model: 'tidegate-5', signals, has_snapshot },
+    ...{ verdict, risk_score: risk, model: 'tidegate-6', signals, has_snapshot },
     ...{ browser: 'Chrome', country: 'DE', page_host: 'shop.example', mark: null },
     ...row,
   }

@@ -5,7 +5,7 @@ import { type ScoringModel, standardModel } from '../../../../services/scoring/m
 import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
 
 function rehearse(rows: Iterable<FactRow>, tried: ScoringModel): Rehearsal {
-  const modelOf = (id: string) => (id === 'tidegate-5' ? standardModel : undefined)
+  const modelOf = (id: string) => (id === 'tidegate-6' ? standardModel : undefined)
   const rehearsal = startRehearsal({ tried, modelOf })
   for (const row of rows) rehearsal.add(row)
   return rehearsal.result()

@@ -10,7 +10,6 @@ import { judgeAttestation } from '../../../../services/scoring/attestation/judge
 import { attestationsOf } from '../../../../services/scoring/attestation/outcomes.ts'
 import { eraseStates } from '../../../../services/scoring/erase.ts'
 import { rebuildVisitors } from '../../../../services/scoring/restore.ts'
-import { nothingLearned } from '../../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
 import { runScoring } from '../../../../services/scoring/worker.ts'
 import {
@@ -43,6 +42,7 @@ import {
   type TestSession,
   testSession,
 } from '../support/events.ts'
+import { taught } from '../support/taught.ts'
 
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
@@ -97,7 +97,7 @@ async function start(own = apps()): Promise<void> {
   const attesting = { apps: own, judge: judgeAttestation }
   worker = await runScoring({
     ...{ log, codec, logger, attesting, pool: database.pool, network: noNetwork, skips: noSkips },
-    ...{ learned: nothingLearned, dataKeys: createMemoryDataKeys(), clock: () => now },
+    ...{ learned: taught, dataKeys: createMemoryDataKeys(), clock: () => now },
     applied: { waitFor: async () => {} },
   })
 }

@@ -9,7 +9,6 @@ import type { FetchOptions } from '../../../../services/scoring/identity/fetch.t
 import { outcomesOf, pendingOf } from '../../../../services/scoring/identity/outcomes.ts'
 import { runIdentity } from '../../../../services/scoring/identity/run.ts'
 import { endSessions } from '../../../../services/scoring/scheduler.ts'
-import { nothingLearned } from '../../../../services/scoring/session/answers.ts'
 import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
 import { runScoring } from '../../../../services/scoring/worker.ts'
 import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
@@ -30,6 +29,7 @@ import {
   testSession,
 } from '../support/events.ts'
 import { desktopChrome, withParts } from '../support/snapshots.ts'
+import { taught } from '../support/taught.ts'
 import { type DirectoryServer, type Reply, startDirectory, startReverseDns } from './directory-server.ts'
 
 const codec = createCodec()
@@ -79,7 +79,7 @@ async function start(
   const lookups = runIdentity({ ...parts, ...agent.options, ...some })
   stops.push(lookups.stop)
   const worker = await runScoring({
-    ...{ ...parts, ...known, lookups, learned: nothingLearned, dataKeys: createMemoryDataKeys() },
+    ...{ ...parts, ...known, lookups, learned: taught, dataKeys: createMemoryDataKeys() },
     ...{ network: noNetwork, applied: { waitFor: async () => {} }, skips: noSkips },
   })
   stops.push(worker.stop)

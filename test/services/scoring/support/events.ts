@@ -11,9 +11,10 @@ import type {
 } from '../../../../schemas/events.ts'
 import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
 import { answers, type Client, desktopChrome } from './snapshots.ts'
+import { startedAt } from './taught.ts'
 
 export const organizationId = 'org_0123456789abcdefghjkmnpqrs'
-export const startedAt = Date.UTC(2026, 2, 24, 20)
+export { startedAt }
 
 /** What scoring reads and writes, and what those that follow it read. */
 export const scoringTopics = ['collect', 'sessions', 'visitors', 'policies', 'erasures'].map((name) => ({

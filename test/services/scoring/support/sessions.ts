@@ -4,7 +4,7 @@ import type { SessionScored } from '../../../../schemas/events.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../../services/scoring/model/score.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
-import { type LearnedAnswers, nothingLearned } from '../../../../services/scoring/session/answers.ts'
+import type { LearnedAnswers } from '../../../../services/scoring/session/answers.ts'
 import type { AllowsMinimal, Facts } from '../../../../services/scoring/session/facts.ts'
 import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session/state.ts'
 import { signalCatalogue } from '../../../../services/scoring/signals/catalogue.ts'
@@ -17,6 +17,7 @@ import {
 import { hashesOf } from '../../../../services/scoring/signals/repeats.ts'
 import { batch, opened, platformOf, startedAt, testSession } from './events.ts'
 import type { Client } from './snapshots.ts'
+import { taught } from './taught.ts'
 
 /** The state after the events; the first must open the session. */
 export function stateAfter(events: SessionEvent[]): SessionState {
@@ -33,7 +34,7 @@ export function decisionAbout(
   network: AddressNetwork = noNetwork.lookup(state.ip_address, startedAt),
   allowsMinimal?: AllowsMinimal,
 ): SessionScored {
-  const evaluation = evaluate({ state, network, allowsMinimal })
+  const evaluation = evaluate({ state, network, allowsMinimal, learned: taught })
   const trigger = {
     decisionId: 'evt_x',
     reason: 'first' as const,
@@ -65,7 +66,7 @@ export interface Seen {
 /** What scoring makes of one snapshot of a client, with the behaviour that came with it. */
 export function evaluateClient(
   client: Client,
-  { behavior, network, learned = nothingLearned, allowsMinimal }: Seen = {},
+  { behavior, network, learned = taught, allowsMinimal }: Seen = {},
 ): Evaluation {
   const session = testSession('evaluated', { client, platform: platformOf(client) })
   const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }

@@ -1,11 +1,13 @@
 import { answersOf } from '../../../../bench/recorded-answers.ts'
 import { questionsOf } from '../../../../infra/challenges/challenges.ts'
+import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
 import { markAs } from '../../../../services/cli/simulate/generate/bots.ts'
 import { type DeviceFamily, families } from '../../../../services/cli/simulate/generate/families.ts'
 import { clientHints } from '../../../../services/cli/simulate/generate/headers.ts'
 import { createSeededRandom } from '../../../../services/cli/simulate/generate/random.ts'
 import { deviceSnapshot } from '../../../../services/cli/simulate/generate/snapshot.ts'
+import { rightAnswers } from './taught.ts'
 
 /** Named cases of the generator of `tidegate simulate`: a family with fewer choices, and what only the case has. */
 type Parts = {
@@ -20,11 +22,14 @@ export interface Client {
 /** What every document of a test hands out. */
 export const answers = { challenge: 'challenge-1', timing_nonce: 'timing-1' }
 
-/** How the browser of a user agent answers that document. */
+/** How the browser of a user agent answers that document, where `taught` knows the answers. */
 export function proofsOf(userAgent: string, change: Partial<Snapshot['proofs']> = {}): Snapshot['proofs'] {
   const { challenge, timing_nonce: timingNonce } = answers
   const asked = { challenge, timingNonce, engineQuestions: questionsOf(challenge) }
-  return { challenge: null, timing_nonce: null, ...answersOf(userAgent, asked), ...change }
+  const recorded = answersOf(userAgent, asked)
+  const engine = [...recorded.engine_answers, ...rightAnswers(challenge)]
+  const answer_mac = answerMac(asked, { canvas: recorded.canvas_challenge_hash, engine })
+  return { challenge: null, timing_nonce: null, ...recorded, engine_answers: engine, answer_mac, ...change }
 }
 
 const germany = {
