@@ -512,10 +512,8 @@ export interface LoginSessionOpened {
   dashboard_login_url: string
 }
 
-/** An operator's own browser answered the deployment's questions. What it answered counts as right for everybody. */
+/** A trusted browser answered the deployment's questions. What it answered counts as right. */
 export interface EngineAnswersLearned {
-  /** The answers count for it alone; null where an operator's command taught them, for everybody. */
-  organization_id: null | string
   /** blink, gecko or webkit. */
   engine_family: string
   /** The browser's user agent. */
@@ -525,6 +523,8 @@ export interface EngineAnswersLearned {
   /** Who ran the command, as they say, or the person in the console. */
   learned_by: string
   learned_at: number
+  /** It counts for this organization alone; null where an operator's command taught it, for everybody. */
+  organization_id: null | string
 }
 
 /** An operator decided that a record that cannot be read stops its partition no longer. It stays where it is, and here. */

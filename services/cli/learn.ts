@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { createLogger } from '../../infra/telemetry.ts'
@@ -8,23 +9,27 @@ import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
 import type { Core } from '../server/dependencies.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
 import { port } from './arguments.ts'
+import { installedBrowsers, showPage } from './installed-browsers.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from './loopback-server.ts'
 import { openOperatorCore } from './operator/core.ts'
 import { recordFact, userName } from './operator/facts.ts'
 import { printable } from './tables.ts'
+import { errorMessage } from './thrown.ts'
 
 export function defineLearn(command: Command): void {
   command
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
     .option('--host <address>', 'to listen on: 0.0.0.0 lets a phone in the same network answer', '127.0.0.1')
+    .option('--open', 'show it to a Chromium, a Firefox and a WebKitGTK of this machine, then end')
     .option('--by <name>', 'who runs this', userName())
     .action(learn)
 }
 
 const stopWithinMs = 10_000
+const browserWithinMs = 120_000
 
-async function learn(flags: { port: number; host: string; by: string }): Promise<void> {
+async function learn(flags: { port: number; host: string; by: string; open?: true }): Promise<void> {
   const start = async (undo: AsyncDisposableStack) => {
     const core = await openOperatorCore()
     undo.defer(core.close)
@@ -32,14 +37,37 @@ async function learn(flags: { port: number; host: string; by: string }): Promise
     const questions = lessonOf(core.keyring.all, core.clock())
     // What is answered here counts for everybody, so that others who reach the port must not be able to.
     const secret = randomBytes(16).toString('hex')
+    const lessons = new EventEmitter<{ ended: [learned: boolean] }>()
     const server = await serveLoopback({
       ...flags,
-      answer: answering({ ...core, secret, script, questions, by: flags.by }),
+      answer: answering({ ...core, secret, script, questions, by: flags.by, lessons }),
     })
     undo.defer(server.close)
-    console.log(`Open ${server.url}${secret}/ in each browser whose answers are to count; Ctrl-C ends it.`)
+    const url = `${server.url}${secret}/`
+    if (flags.open) await openInstalled(url, lessons)
+    else console.log(`Open ${url} in each browser whose answers are to count; Ctrl-C ends it.`)
   }
-  await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
+  if (!flags.open)
+    return runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
+  await using undo = new AsyncDisposableStack()
+  await start(undo)
+}
+
+async function openInstalled(url: string, lessons: Teaching['lessons']): Promise<void> {
+  const browsers = installedBrowsers()
+  if (browsers.length === 0)
+    throw new Error('There is no Chromium, Firefox or WebKitGTK on this machine: run it without --open.')
+  let taught = 0
+  for (const browser of browsers) {
+    const seen = async () => {
+      const [learned] = await once(lessons, 'ended', { signal: AbortSignal.timeout(browserWithinMs) })
+      if (learned) taught++
+    }
+    await showPage(browser, url, seen).catch((error: unknown) =>
+      console.log(`${browser.program} did not answer: ${errorMessage(error)}`),
+    )
+  }
+  if (taught === 0) throw new Error('No browser taught anything.')
 }
 
 interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
@@ -47,6 +75,7 @@ interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
   script: string
   questions: EngineQuestion[]
   by: string
+  lessons: EventEmitter<{ ended: [learned: boolean] }>
 }
 
 const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
@@ -77,12 +106,17 @@ async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promi
   const { questions, by, clock, log, codec } = lesson
   const now = clock()
   const learned = decideLesson({ organizationId: null, questions, answers, userAgent, by, now })
-  if (typeof learned === 'string') return { status: 422, body: learned }
+  if (typeof learned === 'string') {
+    console.log(learned)
+    lesson.lessons.emit('ended', false)
+    return { status: 422, body: learned }
+  }
   const about = { command: 'learn', idPrefix: 'learn', now }
   await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data: learned }, about)
   const count = Object.keys(learned.answers).length
   const said = `${learned.engine_family}: ${count} answers count now (${printable(userAgent)})`
   console.log(said)
+  lesson.lessons.emit('ended', true)
   return { status: 200, body: said }
 }
 

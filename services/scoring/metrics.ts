@@ -1,5 +1,6 @@
-import type { Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
+import type { EngineLearned } from '../../projections/answers/learned.ts'
 import type {
   AttestationStatus,
   DecisionReason,
@@ -36,4 +37,25 @@ export function countAttestations(registry: Registry): CountAttestation {
     labels: { method: methods, status: statuses },
   })
   return ({ method, status }) => attestations.inc({ method, status })
+}
+
+/** How far the engines of browsers are learned, as it was read last. */
+export function measureLearning(registry: Registry, overview: () => EngineLearned[]): void {
+  const labelNames = ['environment', 'engine']
+  const disputed = new Gauge({
+    name: 'tidegate_engine_questions_disputed',
+    help: "The deployment's frequent questions, of 12, that groups of visitors of an engine answer differently.",
+    ...{ labelNames, registers: [registry] },
+  })
+  new Gauge({
+    name: 'tidegate_engine_visitors',
+    help: 'Visitors who have taught the answers of an engine. With 20, or after `tidegate learn`, the engine is learned.',
+    ...{ labelNames, registers: [registry] },
+    collect() {
+      for (const { environment, engine, ...learned } of overview()) {
+        this.set({ environment, engine }, learned.visitors)
+        disputed.set({ environment, engine }, learned.disputed)
+      }
+    },
+  })
 }

@@ -12,6 +12,7 @@ import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
 import { runRollUp } from '../../projections/sessions/roll-up.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
+import { eventTopics } from '../../schemas/events.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { endStranded, purgeConsole } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
@@ -24,7 +25,7 @@ import { runIdentity } from '../scoring/identity/run.ts'
 import { purgeIdentity } from '../scoring/identity/tables.ts'
 import { followTrusted } from '../scoring/identity/trusted.ts'
 import { purgeCountingKeys, runLearning } from '../scoring/learned.ts'
-import { countAttestations, countDecisions } from '../scoring/metrics.ts'
+import { countAttestations, countDecisions, measureLearning } from '../scoring/metrics.ts'
 import { followMinimalMode } from '../scoring/minimal-mode.ts'
 import { followModels } from '../scoring/model/follow.ts'
 import { runSessionScheduler } from '../scoring/scheduler.ts'
@@ -145,6 +146,12 @@ async function startScoring(
   const models = await followModels(core)
   const { modelsAt } = models
   const { learned } = learning
+  measureLearning(registry, learning.overview)
+  undo.defer(
+    core.applied.onAdvance('answers', ({ topic }) => {
+      if (topic === eventTopics.EngineAnswersLearned) learning.wake()
+    }),
+  )
   const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core, lookingUp) : undefined
   const onDecided = countDecisions(registry)
   const scoring = runScoring({

@@ -22,50 +22,11 @@ import {
   type EngineQuestion,
 } from '../../../infra/wire/collect/protocol.ts'
 import { provesSimulation, type SimulationKey } from '../../../infra/wire/collect/simulation.ts'
+import type { AnswerClass, LearnedAnswers, LearningProgress } from '../../../projections/answers/learned.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
 import type { DocumentState } from './state.ts'
-
-/** Browsers that are expected to answer alike. */
-export interface AnswerClass {
-  environment: Environment
-  organizationId: string
-  /** An engine and its version, an engine for the deployment's own questions, machines that draw alike, or a handshake. */
-  class: string
-}
-
-export interface AnswerQuery extends AnswerClass {
-  /** The id of a question, `canvas` and the seed of a drawing, or `handshake`. */
-  question: string
-}
-
-/** Answers of honest sessions and of the operator's browsers, learned from the log. */
-export interface LearnedAnswers {
-  /** undefined where too few did. */
-  right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
-  /** The questions that a number of the bank has, by the deployment's keys. */
-  ownQuestions(number: number): EngineQuestion[]
-  /** How far an engine's answers to the deployment's own questions are known. */
-  progress(of: AnswerClass): LearningProgress
-}
-
-export interface LearningProgress {
-  /** The answers to enough of the frequent questions are known, so that they can prove the engine. */
-  isLearned: boolean
-  /** Visitors of the least answered question that is needed, and how many it needs. */
-  visitors: number
-  needed: number
-}
-
-/** Visitors who have to give an answer before it counts. */
-export const visitorsNeeded = 20
-
-export const nothingLearned: LearnedAnswers = {
-  right: () => undefined,
-  ownQuestions: () => [],
-  progress: () => ({ isLearned: false, visitors: 0, needed: visitorsNeeded }),
-}
 
 /** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
 export interface AnswerFacts {

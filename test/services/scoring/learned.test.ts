@@ -9,10 +9,9 @@ import {
 } from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
+import { type LearnedAnswers, learnFrom } from '../../../projections/answers/learned.ts'
 import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { ClassAnswer } from '../../../projections/answers/queries.ts'
-import { learnFrom } from '../../../services/scoring/learned.ts'
-import type { LearnedAnswers } from '../../../services/scoring/session/answers.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
 const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({ id }))

@@ -1,7 +1,7 @@
 import { bankIdOf, bankNumberOf, bankNumbersOf, bankQuestion } from '../../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import type { EngineAnswer } from '../../../../infra/wire/collect/protocol.ts'
-import { type LearnedAnswers, visitorsNeeded } from '../../../../services/scoring/session/answers.ts'
+import { type LearnedAnswers, visitorsNeeded } from '../../../../projections/answers/learned.ts'
 
 /** When documents of tests are opened. */
 export const startedAt = Date.UTC(2026, 2, 24, 20)

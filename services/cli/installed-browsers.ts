@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+/** A browser of this machine that can show a page by itself, in a profile of its own. */
+export interface InstalledBrowser {
+  program: string
+  args: (profile: string) => string[]
+}
+
+const isRoot = process.getuid?.() === 0
+const headlessChromium = (profile: string) => [
+  ...['--headless=new', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`],
+  // Chromium's sandbox does not work for root, as in a container.
+  ...(isRoot ? ['--no-sandbox'] : []),
+]
+const headlessFirefox = (profile: string) => ['--headless', '--no-remote', '--profile', profile]
+
+// One of each engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
+const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
+  {
+    programs: [
+      ...['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'],
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ],
+    args: headlessChromium,
+  },
+  {
+    programs: ['firefox', 'firefox-esr', '/Applications/Firefox.app/Contents/MacOS/firefox'],
+    args: headlessFirefox,
+  },
+  {
+    programs: ['4.1', '4.0', '6.0'].flatMap((version) =>
+      ['x86_64', 'aarch64'].map((cpu) => `/usr/lib/${cpu}-linux-gnu/webkit2gtk-${version}/MiniBrowser`),
+    ),
+    args: () => [],
+  },
+]
+
+export function installedBrowsers(): InstalledBrowser[] {
+  return known.flatMap(({ programs, args }) => {
+    const program = programs.map(findProgram).find((file) => file !== undefined)
+    return program === undefined ? [] : [{ program, args }]
+  })
+}
+
+function findProgram(name: string): string | undefined {
+  const folders = name.includes('/') ? [''] : (process.env.PATH ?? '').split(path.delimiter)
+  return folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
+}
+
+/** Shows the page until `seen` resolves, or rejects with what it rejects with. */
+export async function showPage(
+  { program, args }: InstalledBrowser,
+  url: string,
+  seen: () => Promise<unknown>,
+): Promise<void> {
+  const profile = await mkdtemp(path.join(tmpdir(), 'tidegate-browser-'))
+  const needsDisplay = program.endsWith('MiniBrowser') && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY
+  const virtual = needsDisplay ? findProgram('xvfb-run') : undefined
+  const command = [...(virtual ? [virtual, '-a'] : []), program, ...args(profile), url]
+  // A process group, because a browser is several processes.
+  const browser = spawn(command[0] ?? program, command.slice(1), { stdio: 'ignore', detached: true })
+  const ended = once(browser, 'exit')
+  try {
+    await seen()
+  } finally {
+    if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, 'SIGTERM')
+    await ended.catch(() => {})
+    await rm(profile, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
