@@ -13,7 +13,7 @@ import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { answerDigest, classDigest } from './digests.ts'
 import { distinct, environments, everybody, hoursNeeded, organizationTag, type Seen } from './projection.ts'
-import { type ClassAnswer, readAnswers } from './queries.ts'
+import { type ClassAnswer, readAnswers, readAnswersTo } from './queries.ts'
 
 /** Browsers that are expected to answer alike. */
 export interface AnswerClass {
@@ -164,7 +164,10 @@ export function learnFrom(
   }
 
   function overview(): EngineLearned[] {
-    const tags = new Set(['', ...rows.flatMap(({ organizations }) => Object.keys(organizations))])
+    const tags = new Set([
+      everybody,
+      ...rows.flatMap(({ organizations, taught }) => [...Object.keys(organizations), ...taught]),
+    ])
     return environments.flatMap((environment) =>
       engineFamilies.map((engine) => {
         const of = { environment, class: classDigest(engine) }
@@ -256,8 +259,21 @@ const keyOf = ({
   question,
 }: Pick<ClassAnswer, 'environment' | 'class' | 'question'>) => `${environment}\n${of}\n${question}`
 
+/** How far each engine is learned at an organization. */
+export async function readProgress(
+  { pool, now, keys }: Bank & { pool: Db },
+  of: Omit<AnswerClass, 'class'>,
+): Promise<(LearningProgress & { engine: EngineFamily })[]> {
+  const rows = await readAnswersTo(pool, frequentIds({ now, keys }))
+  const { progress } = learnFrom(rows, { now, keys })
+  return engineFamilies.map((engine) => ({ engine, ...progress({ ...of, class: engine }) }))
+}
+
+const frequentIds = ({ now, keys }: Bank) =>
+  frequentNumbersAt(now).flatMap((number) => keys.map((key) => bankIdOf(number, key)))
+
 /** What is learned now. The frequent questions are read even where too few visitors answered, to show how far it is. */
 export async function readLearned({ pool, now, keys }: Bank & { pool: Db }) {
-  const frequent = frequentNumbersAt(now).flatMap((number) => keys.map((key) => bankIdOf(number, key)))
-  return learnFrom(await readAnswers(pool, { visitors: least.visitors, always: frequent }), { now, keys })
+  const always = frequentIds({ now, keys })
+  return learnFrom(await readAnswers(pool, { visitors: least.visitors, always }), { now, keys })
 }

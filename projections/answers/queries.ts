@@ -21,3 +21,13 @@ export async function readAnswers(db: Db, { visitors, always }: Wanted): Promise
   })
   return rows
 }
+
+/** Answers to questions, of all classes. */
+export async function readAnswersTo(db: Db, questions: number[]): Promise<ClassAnswer[]> {
+  const { rows } = await db.query<ClassAnswer>({
+    name: 'read-answers-to',
+    text: `select ${answers.selectWithout('a', 'id')} from read.answers a where question = any($1)`,
+    values: [questions.map(String)],
+  })
+  return rows
+}

@@ -20,19 +20,22 @@ const headers = { ...pageHeaders({ referrer, caching: 'no-store' }), ...isolatio
 const noViews = /^\/console\/(?:api|assets)(?:\/|$)/
 
 /** One page at `/console` and everything below it, so that the address of a view works wherever it is opened. */
-export async function pageRoutes(app: FastifyInstance): Promise<void> {
+export async function pageRoutes(
+  app: FastifyInstance,
+  questionsScript: () => Promise<string>,
+): Promise<void> {
   const html = await readFile(path.join(import.meta.dirname, 'pages/index.html'), 'utf8')
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema: { hide: true } }, async (request, reply) => {
       if (noViews.test(request.url.split('?', 1)[0] ?? '')) throw new ApiError('request.not_found')
       return reply.headers(headers).header('content-type', contentTypes.html).send(html)
     })
-  assetRoute(app)
+  assetRoute(app, questionsScript)
 }
 
 // Made at the first request, because most starts are of processes that show no console.
-function assetRoute(app: FastifyInstance): void {
-  const assets = madeOnce(packedAssets)
+function assetRoute(app: FastifyInstance, questionsScript: () => Promise<string>): void {
+  const assets = madeOnce(() => packedAssets(questionsScript))
   app.get<{ Params: { name: string } }>(
     '/console/assets/:name',
     { schema: { hide: true } },
@@ -53,7 +56,8 @@ function typeOf(name: string): FileType {
   return name.endsWith('.svg') ? 'svg' : 'js'
 }
 
-async function packedAssets(): Promise<Map<string, Packed>> {
-  const assets = await buildPages()
+async function packedAssets(questionsScript: () => Promise<string>): Promise<Map<string, Packed>> {
+  const [pages, text] = await Promise.all([buildPages(), questionsScript()])
+  const assets = [...pages, { name: 'questions.js', text }]
   return new Map(await Promise.all(assets.map(async ({ name, text }) => [name, await pack(text)] as const)))
 }

@@ -9,13 +9,16 @@ import { single } from '../../infra/http/schemas.ts'
 import { type ConsoleAuthOptions, cookieOf, createConsoleAuth, createLookups, loggedIn } from './auth.ts'
 import { consoleSessionOf, csrfTokenOf, type LoggedIn, logInByCode, logInByKey } from './commands.ts'
 import { longestMs } from './decide.ts'
+import { type EngineOptions, engineRoutes } from './engines.ts'
 import { pageRoutes } from './page-routes.ts'
 import { consoleSessionJson, consoleSessionSchema, loginBody } from './schemas.ts'
 import { createSharedAnswers } from './shared-answers.ts'
 import { changes, checkSameOrigin, siteOf } from './site.ts'
 import { endAllLike, endSession } from './store.ts'
 
-export interface ConsoleOptions extends Omit<ConsoleAuthOptions, 'lookups'> {
+export interface ConsoleOptions extends Omit<EngineOptions, 'lookups'> {
+  /** The module that answers questions about an engine. */
+  questionsScript: () => Promise<string>
   /** Adds the routes of the REST API, here below `/console/api`. */
   addRest: (app: FastifyInstance, auth: Auth) => void
 }
@@ -23,7 +26,7 @@ export interface ConsoleOptions extends Omit<ConsoleAuthOptions, 'lookups'> {
 /** The console at `/console`, and what it calls below `/console/api`. Nothing of it is in the description of the API. */
 export async function consoleRoutes(
   app: FastifyInstance,
-  { addRest, ...rest }: ConsoleOptions,
+  { addRest, questionsScript, ...rest }: ConsoleOptions,
 ): Promise<void> {
   const options = { ...rest, lookups: createLookups(rest) }
   await app.register(
@@ -41,11 +44,12 @@ export async function consoleRoutes(
       sessionRoute(api, options)
       logoutRoute(api, options, { path: '/logout', end: endSession })
       logoutRoute(api, options, { path: '/logout-everywhere', end: endAllLike })
+      engineRoutes(api, options)
       addRest(api, createConsoleAuth(options))
     },
     { prefix: '/console/api' },
   )
-  await pageRoutes(app)
+  await pageRoutes(app, questionsScript)
 }
 
 const tooManyLogins = 'Too many sign-in attempts from your network. Try again in a few seconds.'

@@ -31,6 +31,7 @@ import { requestRoutes } from '../scoring/requests/routes.ts'
 import { readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
 import { readLinks } from '../scoring/visitors/links.ts'
+import { buildQuestions } from '../web/build-sdk.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import type { AccessControl } from './access.ts'
@@ -59,6 +60,8 @@ export interface RouteParts {
   /** What has the console: `app`, another one, or none. */
   consoleApp: FastifyInstance | undefined
   missingProxy: MissingProxy
+  /** Started by `tidegate dev`. */
+  isDevelopment: boolean
 }
 
 export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promise<HandOff | undefined> {
@@ -72,6 +75,7 @@ export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promis
   if (parts.consoleApp)
     await consoleRoutes(parts.consoleApp, {
       ...{ ...core, publicUrl, charges, missingProxy: parts.missingProxy },
+      ...{ questionsScript: buildQuestions, teachesAtLogin: parts.isDevelopment },
       addRest: (api, auth) => addRest(api, { ...keys, auth, core, network }),
     })
   if (gate) await gateRoutes(app, { ...keys, gate })

@@ -92,6 +92,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => metrics?.close())
     const schemas = openSchemas(core, roles)
     undo.defer(() => schemas?.close())
+    const isDevelopment = simulationKey !== undefined
     const missingProxy = createMissingProxy(core)
     const { app, counters } = await createHttp(core, {
       ...{ roles, running, registry, missingProxy, undo },
@@ -102,7 +103,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       ? {
           ...openCollect(core, { registry, undo }),
           missingProxy,
-          exemptsLoopback: simulationKey !== undefined,
+          exemptsLoopback: isDevelopment,
         }
       : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
@@ -110,7 +111,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => consoles.own?.close())
     const handOff = await addRoutes(app, {
       ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, agents, registry },
-      ...{ consoleApp: consoles.app, missingProxy },
+      ...{ consoleApp: consoles.app, missingProxy, isDevelopment },
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())

@@ -162,7 +162,8 @@ export async function startWorld({ trustedProxies = [], validates = true }: Worl
   }
   addRest(app, auth)
   const charges = createCharges({ clock, limiter })
-  await consoleRoutes(app, { ...base, publicUrl, charges, addRest })
+  const engines = { questionsScript: async () => '', teachesAtLogin: false }
+  await consoleRoutes(app, { ...deps, ...base, ...engines, publicUrl, charges, addRest })
   requestRoutes(app, {
     ...{ ...deps, directories: { find: () => undefined }, findTrusted: () => null, onScored: () => {} },
     ...{ firstPartyUrls: ['https://shop.example'], maxLifetimeMs: 3_600_000 },

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { RequestFailure, send } from '../shared/api.ts'
 import { type LoggedInPerson, person } from '../shared/person.ts'
+import { teachAtLogin } from '../shared/teach.ts'
 import { visible } from '../shared/visible.ts'
 
 /**
@@ -20,6 +21,8 @@ export async function arrive(): Promise<void> {
     window.alert(refusal.value)
     refusal.value = null
   }
+  // Nothing waits for it, and the next log-in tries again.
+  teachAtLogin().catch(() => {})
 }
 
 const codeInAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code')

@@ -9,6 +9,7 @@ import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
 import type { ApiKey, ApiModel, One, Organization } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
+import { EnginesPanel } from './engines.tsx'
 import { rightsOf } from './rights.ts'
 import { SendSessions } from './send-sessions.tsx'
 
@@ -44,6 +45,7 @@ export function SettingsPage() {
           )}
         </Loaded>
       </div>
+      <EnginesPanel />
       <ApiRequest paths={[`${path}/api-keys`, path, '/v1/scoring/model']} />
     </>
   )

@@ -1,0 +1,112 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { engineFamilies, engineVersionOf } from '../../infra/challenges/challenges.ts'
+import { ApiError } from '../../infra/errors/errors.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
+import { endpoint } from '../../infra/http/endpoint.ts'
+import { single } from '../../infra/http/schemas.ts'
+import { timeOrderedId } from '../../infra/ids.ts'
+import type { EventLog } from '../../infra/log/port.ts'
+import { readProgress } from '../../projections/answers/learned.ts'
+import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
+import { type ConsoleAuthOptions, loggedIn } from './auth.ts'
+import { chosenEnvironment, consoleRefusal, environmentHeader } from './decide.ts'
+
+export interface EngineOptions extends ConsoleAuthOptions {
+  log: Pick<EventLog, 'append'>
+  codec: Pick<EventCodec, 'toCausedRecord'>
+  /** Browsers of people who log in teach by themselves, as under `tidegate dev`. */
+  teachesAtLogin: boolean
+}
+
+const engine = z.enum(engineFamilies)
+const enginesSchema = z.strictObject({
+  engines: z.array(
+    z.strictObject({ engine, is_learned: z.boolean(), visitors: z.int(), visitors_needed: z.int() }),
+  ),
+  own_engine: engine.nullable().describe('Of the browser that asks.'),
+  teaches_at_login: z.boolean(),
+})
+const answersBody = z.strictObject({
+  answers: z.array(z.strictObject({ id: z.int(), answer: z.string().max(128) })).max(20_000),
+})
+const described = { auth: [], tag: 'Console' }
+
+/** Which engines the deployment has learned, and how an administrator's browser teaches its own to the organization. */
+export function engineRoutes(app: FastifyInstance, options: EngineOptions): void {
+  const { pool, keyring, clock, random } = options
+
+  endpoint(app, {
+    ...described,
+    answers: { 200: single(enginesSchema) },
+    route: 'GET /engines',
+    operationId: 'listEngines',
+    summary: 'Which engines are learned',
+    async run(request) {
+      const { session } = await loggedIn(request, options)
+      const of = {
+        organizationId: session.organization.id,
+        environment: chosenEnvironment(session, request.headers[environmentHeader]),
+      }
+      const engines = await readProgress({ pool, now: clock(), keys: keyring.all }, of)
+      const data: z.output<typeof enginesSchema> = {
+        engines: engines.map(({ isLearned: is_learned, needed: visitors_needed, ...one }) => ({
+          ...{ ...one, is_learned, visitors_needed },
+        })),
+        own_engine: engineVersionOf(userAgentOf(request))?.family ?? null,
+        teaches_at_login: options.teachesAtLogin,
+      }
+      return { data }
+    },
+  })
+
+  endpoint(app, {
+    ...described,
+    answers: { 200: single(z.strictObject({ questions: z.array(z.looseObject({ id: z.int() })) })) },
+    route: 'GET /engines/questions',
+    operationId: 'listEngineQuestions',
+    summary: 'What a browser is asked that teaches its engine',
+    async run(request) {
+      await administrator(request, options)
+      return { data: { questions: lessonOf(keyring.all, clock()) } }
+    },
+  })
+
+  endpoint(app, {
+    ...described,
+    body: answersBody,
+    settings: { bodyLimit: 2 * 1024 * 1024 },
+    answers: { 200: single(z.strictObject({ engine })) },
+    route: 'POST /engines',
+    operationId: 'teachEngine',
+    summary: 'Take the answers of this browser as right for the organization',
+    async run(request) {
+      const { id, name, organization } = await administrator(request, options)
+      const now = clock()
+      const learned = decideLesson({
+        ...{ organizationId: organization.id, by: name, now, answers: request.body.answers },
+        ...{ questions: lessonOf(keyring.all, now), userAgent: userAgentOf(request) },
+      })
+      if (typeof learned === 'string')
+        throw new ApiError('request.validation_failed', {
+          ...{ message: learned, details: { fields: [{ name: 'answers', issue: 'invalid' }] } },
+        })
+      const eventId = timeOrderedId('evt', now, random)
+      const meta = { eventId, time: now, organizationId: organization.id, environment: null }
+      const cause = { actor: { type: 'person', id }, request_id: request.id } as const
+      await options.log.append([
+        options.codec.toCausedRecord({ type: 'EngineAnswersLearned', data: learned }, meta, cause),
+      ])
+      return { data: { engine: engine.parse(learned.engine_family) } }
+    },
+  })
+}
+
+const userAgentOf = ({ headers }: FastifyRequest): string => headers['user-agent'] ?? ''
+
+async function administrator(request: FastifyRequest, options: ConsoleAuthOptions) {
+  const { session } = await loggedIn(request, options)
+  if (!('role' in session.rights) || session.rights.role !== 'admin')
+    throw consoleRefusal('Only administrators can teach engines.')
+  return session
+}

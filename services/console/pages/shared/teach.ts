@@ -1,0 +1,38 @@
+import { send } from './api.ts'
+import { type LoggedInPerson, person } from './person.ts'
+
+export interface Engines {
+  engines: { engine: string; is_learned: boolean; visitors: number; visitors_needed: number }[]
+  own_engine: string | null
+  teaches_at_login: boolean
+}
+
+interface QuestionsModule {
+  answerQuestions(questions: object[]): Promise<object[]>
+}
+
+export const engineNames: Record<string, string> = {
+  blink: 'Blink (Chrome, Edge)',
+  gecko: 'Gecko (Firefox)',
+  webkit: 'WebKit (Safari)',
+  webkitgtk: 'WebKitGTK',
+}
+
+const script = '/console/assets/questions.js'
+
+/** Lets this browser answer the deployment's questions for the organization. Throws a `RequestFailure`. */
+export async function teachThisBrowser(): Promise<void> {
+  const { data } = await send<{ data: { questions: object[] } }>('/engines/questions')
+  const { answerQuestions }: QuestionsModule = await import(script)
+  await send('/engines', { method: 'POST', body: { answers: await answerQuestions(data.questions) } })
+}
+
+export const mayTeach = ({ role }: LoggedInPerson): boolean => role === 'admin'
+
+/** Under `tidegate dev` a browser teaches its engine when somebody logs in, so that the first sessions are judged by it. */
+export async function teachAtLogin(): Promise<void> {
+  if (!person.value || !mayTeach(person.value)) return
+  const { data } = await send<{ data: Engines }>('/engines')
+  const own = data.engines.find(({ engine }) => engine === data.own_engine)
+  if (data.teaches_at_login && own && !own.is_learned) await teachThisBrowser()
+}
