@@ -75,7 +75,7 @@ function isPointOn(text: string, answer: string): boolean {
 }
 
 /** Answers to different questions of which none can be equal: long texts, and points. */
-export function repeats(answers: readonly EngineAnswer[]): number {
+export function repeatedTexts(answers: readonly EngineAnswer[]): number {
   const texts = answers
     .map(({ answer }) => answer)
     .filter((answer) => answer.length > 12 && !thrown.test(answer))

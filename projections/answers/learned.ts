@@ -12,7 +12,14 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { answerDigest, classDigest } from './digests.ts'
-import { distinct, environments, everybody, hoursNeeded, organizationTag, type Seen } from './projection.ts'
+import {
+  allEnvironments,
+  distinct,
+  everybody,
+  hoursNeeded,
+  organizationTag,
+  type Seen,
+} from './projection.ts'
 import { type ClassAnswer, readAnswers, readAnswersTo } from './queries.ts'
 
 /** Browsers that are expected to answer alike. */
@@ -168,7 +175,7 @@ export function learnFrom(
       everybody,
       ...rows.flatMap(({ organizations, taught }) => [...Object.keys(organizations), ...taught]),
     ])
-    return environments.flatMap((environment) =>
+    return allEnvironments.flatMap((environment) =>
       engineFamilies.map((engine) => {
         const of = { environment, class: classDigest(engine) }
         const found = [...tags].map((tag) => progressAt(of, tag))
@@ -259,14 +266,9 @@ const keyOf = ({
   question,
 }: Pick<ClassAnswer, 'environment' | 'class' | 'question'>) => `${environment}\n${of}\n${question}`
 
-/** How far each engine is learned at an organization. */
-export async function readProgress(
-  { pool, now, keys }: Bank & { pool: Db },
-  of: Omit<AnswerClass, 'class'>,
-): Promise<(LearningProgress & { engine: EngineFamily })[]> {
-  const rows = await readAnswersTo(pool, frequentIds({ now, keys }))
-  const { progress } = learnFrom(rows, { now, keys })
-  return engineFamilies.map((engine) => ({ engine, ...progress({ ...of, class: engine }) }))
+/** What is learned of the frequent questions, which say how far each engine is. */
+export async function readProgress({ pool, now, keys }: Bank & { pool: Db }) {
+  return learnFrom(await readAnswersTo(pool, frequentIds({ now, keys })), { now, keys })
 }
 
 const frequentIds = ({ now, keys }: Bank) =>

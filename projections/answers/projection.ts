@@ -54,7 +54,7 @@ const mostVisitors = 32
 // As many as an organization needs to learn by itself.
 const mostOfOrganization = { visitors: 20, networks: 10 }
 const mostOrganizations = 8
-export const environments: readonly Environment[] = ['live', 'test']
+export const allEnvironments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
   name: 'answers',
@@ -99,7 +99,7 @@ function learnedRows({
 }: EngineAnswersLearned): AnswerRow[] {
   const tag = organization_id === null ? everybody : organizationTag(organization_id)
   const by = { visitors: [], organizations: {}, taught: [tag] }
-  return environments.flatMap((environment) =>
+  return allEnvironments.flatMap((environment) =>
     Object.entries(learned).map(([question, answer]) => ({
       ...answerOf({ environment, class: classDigest(engine_family), question, answer }),
       ...by,

@@ -4,6 +4,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { within } from '../../infra/timing.ts'
+import { learnFrom, readProgress } from '../../projections/answers/learned.ts'
 import { openKafka } from '../server/dependencies.ts'
 import { tryMasterKeys } from '../server/master-keys.ts'
 import type { ServerSettings } from './server-settings.ts'
@@ -12,7 +13,7 @@ import { errorMessage, systemCode } from './thrown.ts'
 const eachWithinMs = 15_000
 const undefinedTable = '42P01'
 
-/** Prints a line for each of database, log and master keys. Changes nothing. Throws where one of them fails. */
+/** Prints a line for each of database, log, master keys and browser engines. Changes nothing. Throws where one of them fails. */
 export async function tryConnections({ config, databaseUrl, masterKeys }: ServerSettings): Promise<void> {
   await using undo = new AsyncDisposableStack()
   const pool = createPool({ url: databaseUrl, max: 1, queryTimeoutMs: 5000 })
@@ -42,6 +43,19 @@ export async function tryConnections({ config, databaseUrl, masterKeys }: Server
         throw error
       })
       return isTried ? 'they open what the database holds' : 'the database has nothing yet to try them on'
+    }),
+    await attempt('browser engines', async () => {
+      const about = { pool, now: Date.now(), keys: createKeyring(masterKeys).all }
+      const { overview } = await readProgress(about).catch((error: unknown) => {
+        if (systemCode(error) === undefinedTable) return learnFrom([], about)
+        throw error
+      })
+      const shown = overview().filter(({ environment }) => environment === 'live')
+      return shown
+        .map(({ engine, isLearned, visitors, needed }) =>
+          isLearned ? `${engine} learned` : `${engine} ${visitors} of ${needed} visitors`,
+        )
+        .join(', ')
     }),
   ]
   if (outcomes.includes(false)) throw new Error('A server could not start with these connections.')

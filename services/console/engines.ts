@@ -48,7 +48,8 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
         organizationId: session.organization.id,
         environment: chosenEnvironment(session, request.headers[environmentHeader]),
       }
-      const engines = await readProgress({ pool, now: clock(), keys: keyring.all }, of)
+      const { progress } = await readProgress({ pool, now: clock(), keys: keyring.all })
+      const engines = engineFamilies.map((engine) => ({ engine, ...progress({ ...of, class: engine }) }))
       const data: z.output<typeof enginesSchema> = {
         engines: engines.map(({ isLearned: is_learned, needed: visitors_needed, ...one }) => ({
           ...{ ...one, is_learned, visitors_needed },

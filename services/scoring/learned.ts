@@ -23,6 +23,9 @@ interface LearningOptions {
 // With three engines learned that is some 100 MB of rows at the most, and a second.
 const everyMs = 5 * 60_000
 
+const nothingIsLearned =
+  'no browser engine is learned yet: sessions without natural input are inconclusive, and a forger with recorded input passes for a person; tidegate learn ends that'
+
 /** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): {
   learned: LearnedAnswers
@@ -31,11 +34,14 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
   wake(): void
   stop(): Promise<void>
 } {
+  let hasWarned = false
   let current = learnFrom([], { now: clock(), keys: keyring.all })
   const { wake, stop } = runPeriodically({
     ...{ intervalMs: everyMs, gapMs: 1000 },
     async work() {
       current = await readLearned({ pool, now: clock(), keys: keyring.all })
+      if (!hasWarned && !current.overview().some(({ isLearned }) => isLearned)) logger.warn(nothingIsLearned)
+      hasWarned = true
       return false
     },
     onError: (err) => logger.warn({ err }, 'learned answers were not read; the next poll tries again'),

@@ -10,7 +10,7 @@ import {
   questionsOf,
   recordedAnswer,
 } from '../../../infra/challenges/challenges.ts'
-import { isPlausible, repeats } from '../../../infra/challenges/plausible.ts'
+import { isPlausible, repeatedTexts } from '../../../infra/challenges/plausible.ts'
 import { isSameText } from '../../../infra/crypto/same-text.ts'
 import { createLru } from '../../../infra/lru.ts'
 import {
@@ -155,7 +155,7 @@ function byForm(
     const question = questions.get(id)
     return question !== undefined && !isPlausible(question, answer)
   })
-  return implausible.length + repeats(given) > given.length * maxImplausible ? 'otherwise' : undefined
+  return implausible.length + repeatedTexts(given) > given.length * maxImplausible ? 'otherwise' : undefined
 }
 
 function answersToRecorded({

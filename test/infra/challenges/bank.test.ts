@@ -7,7 +7,7 @@ import {
   bankNumbersOf,
   bankQuestion,
   bankSize,
-  frequentSize,
+  frequentNumbersAt,
 } from '../../../infra/challenges/bank.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
@@ -51,7 +51,7 @@ describe("a deployment's own questions", () => {
     expect(kept(52)).toBe(0)
   })
 
-  it('are asked twelve at a time: six of the frequent ones and six of all others, each as often as its like', () => {
+  it('are asked twelve at a time: six frequent ones, two that become frequent within four weeks, and four others', () => {
     const count = new Map<number, number>()
     const documents = 8000
     for (let i = 0; i < documents; i++) {
@@ -59,12 +59,29 @@ describe("a deployment's own questions", () => {
       expect(new Set(asked).size).toBe(12)
       for (const number of asked) count.set(number, (count.get(number) ?? 0) + 1)
     }
-    expect(new Set(count.keys())).toEqual(new Set(numbers(now)))
-    const times = numbers(now).map((number) => (count.get(number) ?? 0) / (6 * documents))
-    const [frequent, others] = [times.slice(0, frequentSize), times.slice(frequentSize)]
-    expect(Math.min(...frequent) * frequentSize).toBeGreaterThan(0.8)
-    expect(Math.max(...frequent) * frequentSize).toBeLessThan(1.2)
-    expect(Math.max(...others) * (bankSize - frequentSize)).toBeLessThan(2.5)
+    const frequent = frequentNumbersAt(now)
+    const soon = frequentNumbersAt(now + 4 * week).filter((number) => !frequent.includes(number))
+    expect(soon).toHaveLength(4)
+    expect(new Set(count.keys())).toEqual(new Set([...numbers(now), ...soon]))
+    const shares = (of: number[], each: number) =>
+      of.map((number) => ((count.get(number) ?? 0) / documents / each) * of.length)
+    for (const [of, each] of [
+      [frequent, 6],
+      [soon, 2],
+    ] as const) {
+      expect(Math.min(...shares(of, each))).toBeGreaterThan(0.8)
+      expect(Math.max(...shares(of, each))).toBeLessThan(1.2)
+    }
+    const others = numbers(now).filter((number) => !frequent.includes(number))
+    expect(Math.max(...shares(others, 4))).toBeLessThan(3)
+  })
+
+  it('are frequent for twelve weeks', () => {
+    const kept = (weeks: number) => {
+      const later = frequentNumbersAt(now + weeks * week)
+      return frequentNumbersAt(now).filter((number) => later.includes(number)).length
+    }
+    expect([1, 4, 11, 12].map(kept)).toEqual([11, 8, 1, 0])
   })
 
   it('are of several kinds, and none that a JavaScript engine without a page answers', () => {
