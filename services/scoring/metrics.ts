@@ -41,21 +41,24 @@ export function countAttestations(registry: Registry): CountAttestation {
 
 /** How far the engines of browsers are learned, as it was read last. */
 export function measureLearning(registry: Registry, overview: () => EngineLearned[]): void {
-  const labelNames = ['environment', 'engine']
-  const disputed = new Gauge({
-    name: 'tidegate_engine_questions_disputed',
-    help: "The deployment's frequent questions, of 12, that groups of visitors of an engine answer differently.",
-    ...{ labelNames, registers: [registry] },
-  })
-  new Gauge({
-    name: 'tidegate_engine_visitors',
-    help: 'Visitors who have taught the answers of an engine. With 20, or after `tidegate learn`, the engine is learned.',
-    ...{ labelNames, registers: [registry] },
-    collect() {
-      for (const { environment, engine, ...learned } of overview()) {
-        this.set({ environment, engine }, learned.visitors)
-        disputed.set({ environment, engine }, learned.disputed)
-      }
-    },
-  })
+  const gauge = (name: string, help: string, value: (engine: EngineLearned) => number) =>
+    new Gauge({
+      ...{ name, help, labelNames: ['environment', 'engine'], registers: [registry] },
+      collect() {
+        for (const learned of overview()) {
+          const { environment, engine } = learned
+          this.set({ environment, engine }, value(learned))
+        }
+      },
+    })
+  gauge(
+    'tidegate_engine_visitors',
+    'Visitors who have taught the answers of an engine. With 20, or after `tidegate learn`, the engine is learned.',
+    ({ visitors }) => visitors,
+  )
+  gauge(
+    'tidegate_engine_questions_disputed',
+    "The deployment's frequent questions, of 12, that groups of visitors of an engine answer differently.",
+    ({ disputed }) => disputed,
+  )
 }
