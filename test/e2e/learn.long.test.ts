@@ -120,3 +120,26 @@ test('what a browser of the operator answered counts for the same engine, and fo
   // Nobody taught the others, and these have input of people.
   expect(statuses(/gecko/i)).toContain('human')
 }, 120_000)
+
+test('under tidegate dev whoever opens the console link teaches the engine of their browser', async () => {
+  await using undo = new AsyncDisposableStack()
+  const dev = await startTidegate()
+  undo.defer(async () => void (await dev.stop()))
+  const link = /http\S+console#code=\S+/.exec(dev.output())?.[0] ?? ''
+  const shown = await inBrowser(async (page) => {
+    const taught = page.waitForResponse(
+      (response) => response.url().endsWith('/engines') && response.request().method() === 'POST',
+    )
+    await page.goto(link)
+    expect((await taught).status()).toBe(200)
+    await page.goto(`${dev.baseUrl}/console/live/settings`)
+    const panel = page.locator('section', { hasText: 'Browser engines' }).last()
+    await expect.poll(() => panel.textContent()).toContain('Blink (Chrome, Edge)learned')
+    expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
+    await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
+    await expect.poll(() => panel.textContent()).toContain('New sessions are judged by it')
+    return page.title()
+  })
+  expect(shown).toContain('Tidegate')
+  await expect.poll(() => sourcesOfDemo(dev), { timeout: 30_000 }).toContain('learned_answers')
+}, 120_000)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { answersOf } from '../../bench/recorded-answers.ts'
+import { readSimulationKey } from '../../infra/local/development.ts'
 import {
   type CollectClientOptions,
   createCollectClient,
@@ -8,6 +8,7 @@ import {
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
+import { simulatedAnswers } from '../../services/cli/simulate/generate/answers.ts'
 import { bindingOf } from '../support/gate-proof.ts'
 import { headerOf, type Request } from './http.ts'
 import type { Headers, World } from './world.ts'
@@ -117,11 +118,12 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
       }
     },
   })
+  const simulationKey = readSimulationKey(world.dataDir)
   const opened = await client.open()
   let handedOut = ''
   for (const batch of batches.slice(0, options.batches)) {
     const { snapshot } = batch
-    const proofs = answersOf(snapshot?.navigator?.user_agent ?? '', opened)
+    const proofs = simulatedAnswers(opened, simulationKey)
     const { fingerprint } = await client.sendBatch(
       snapshot ? { ...batch, snapshot: { ...snapshot, proofs } } : batch,
     )
