@@ -134,10 +134,11 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
     expect((await taught).status()).toBe(200)
     await page.goto(`${dev.baseUrl}/console/live/settings`)
     const panel = page.locator('section', { hasText: 'Browser engines' }).last()
-    await expect.poll(() => panel.textContent()).toContain('Blink (Chrome, Edge)learned')
+    const slowly = { timeout: 60_000 }
+    await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')
     expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
     await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
-    await expect.poll(() => panel.textContent()).toContain('New sessions are judged by it')
+    await expect.poll(() => panel.textContent(), slowly).toContain('New sessions are judged by it')
     return page.title()
   })
   expect(shown).toContain('Tidegate')

@@ -63,8 +63,9 @@ export const answerSignals = signals({
   },
   telemetry_withheld: {
     name: 'Several parts withheld',
-    looksAt: 'two or more parts of the snapshot are blocked or unsupported; `evidence.withheld` names them',
-    falsePositives: 'people who block workers, graphics, canvas and sound at once',
+    looksAt:
+      "two or more parts of the snapshot, the worker aside, are blocked or unsupported; `evidence.withheld` names them",
+    falsePositives: 'people who block graphics, canvas and sound at once',
     fires: ({ withheld }) => refusals(withheld) > 1,
   },
   telemetry_late: {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
+import { nothingLearned } from '../../../projections/answers/learned.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
@@ -16,7 +17,7 @@ import { noSkips } from '../../support/no-skips.ts'
 import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
 import { batch, metaOf, opened, organizationId, testSession } from './support/events.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
-import { taught } from './support/taught.ts'
+import { naturalInput } from './support/taught.ts'
 
 const codec = createCodec()
 const silent = createLogger('silent')
@@ -72,7 +73,7 @@ async function follow(some: Partial<Parameters<typeof followModels>[0]> = {}) {
 async function scoring({ clock = world.base.clock }: { clock?: () => number } = {}) {
   const { modelsAt } = await follow({ clock })
   const worker = await runScoring({
-    learned: taught,
+    learned: nothingLearned,
     log,
     codec,
     pool: world.pool,
@@ -89,7 +90,8 @@ async function scoring({ clock = world.base.clock }: { clock?: () => number } = 
 
 async function decisionOfNew(): Promise<SessionScored> {
   const session = testSession(`model ${sessions++}`, { client, openedAt: world.now.ms })
-  const events: SessionEvent[] = [...opened(session), batch(session)]
+  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+  const events: SessionEvent[] = [...opened(session), batch(session, { observations })]
   await log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
   await log.settled()
   const made = log.records.filter((record) => record.topic === 'tidegate.sessions.v1').map(codec.fromRecord)

@@ -44,7 +44,7 @@ function evaluated(client: Client, behavior?: object) {
   const session = testSession('evaluated', { client })
   const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
-  return evaluate({ state, network: noNetwork.lookup(session.ip, startedAt) })
+  return evaluate({ state, network: noNetwork.lookup(session.ip, startedAt), learned: taught })
 }
 const hashes = (client: Client, behavior?: object) => hashesOf(evaluated(client, behavior).facts)
 const slugsWith = (repeats: Repeats | null) =>

@@ -277,11 +277,31 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   default_headless_screen: { given: [{ parts: { environment: { screen_width: 800, screen_height: 600 } } }] },
   default_viewport: {
-    given: [{ parts: { environment: { inner_width: 800, inner_height: 600 } } }],
+    given: [
+      { parts: { environment: { inner_width: 800, inner_height: 600 } } },
+      // An emulated screen of the same size.
+      {
+        parts: {
+          environment: {
+            ...{ inner_width: 1280, inner_height: 720, outer_width: 1280, outer_height: 805 },
+            ...{ screen_width: 1280, screen_height: 720, pixel_ratio: 1 },
+          },
+        },
+      },
+    ],
     not: [
       {
         parts: {
           environment: { inner_width: 1280, inner_height: 720, outer_width: 1280, outer_height: 720 },
+        },
+      },
+      // Full screen at 150 % on a screen of 1920×1080.
+      {
+        parts: {
+          environment: {
+            ...{ inner_width: 1280, inner_height: 720, outer_width: 1920, outer_height: 1080 },
+            ...{ screen_width: 1920, screen_height: 1080, pixel_ratio: 1.5 },
+          },
         },
       },
     ],
@@ -572,6 +592,14 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       {},
       { parts: { webgl: { renderer: null }, ...said({ webgl: 'blocked' }) } },
+      // A page's policy may block workers, on a machine without WebGL.
+      {
+        parts: {
+          worker: { user_agent: null },
+          webgl: { renderer: null },
+          ...said({ worker: 'blocked', webgl: 'unsupported' }),
+        },
+      },
       // Fonts are measured in a canvas, and what is late may come.
       {
         parts: {
