@@ -64,7 +64,7 @@ export const answerSignals = signals({
   telemetry_withheld: {
     name: 'Several parts withheld',
     looksAt:
-      "two or more parts of the snapshot, the worker aside, are blocked or unsupported; `evidence.withheld` names them",
+      'two or more parts of the snapshot, the worker aside, are blocked or unsupported; `evidence.withheld` names them',
     falsePositives: 'people who block graphics, canvas and sound at once',
     fires: ({ withheld }) => refusals(withheld) > 1,
   },
