@@ -9,7 +9,8 @@ import { Loaded } from '../shell/states.tsx'
 
 /** Which engines' answers the deployment knows, and a button to teach that of this browser. */
 export function EnginesPanel() {
-  const engines = useAnswer<One<Engines>>('/engines')
+  // Visitors teach meanwhile, and a lesson of this browser counts a few seconds after it.
+  const engines = useAnswer<One<Engines>>('/engines', { everyMs: 3000, slowsDown: true })
   return <Loaded answer={engines}>{({ data }) => <Learned engines={data} />}</Loaded>
 }
 
