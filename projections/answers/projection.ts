@@ -52,7 +52,7 @@ export interface Seen {
 export const hoursNeeded = 6
 const mostVisitors = 32
 // As many as an organization needs to learn by itself.
-const mostOfOrganization = { visitors: 20, networks: 10 }
+const mostNetworks = 10
 const mostOrganizations = 8
 export const allEnvironments: readonly Environment[] = ['live', 'test']
 
@@ -63,7 +63,8 @@ export const answersProjection: Projection = {
   types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],
   ddl: answers.ddl,
-  indexes: '',
+  // Progress is read by question.
+  indexes: 'create index on answers (question);',
   appliedIn: [],
   gatherMs: 2000,
   apply,
@@ -198,8 +199,8 @@ function seenTogether(one: AnswerRow['organizations'], other: AnswerRow['organiz
     tags.map((tag) => {
       const [mine, others] = [one[tag] ?? nobody, other[tag] ?? nobody]
       const seen: Seen = {
-        visitors: smallestSlots([...mine.visitors, ...others.visitors], mostOfOrganization.visitors),
-        networks: smallest([...mine.networks, ...others.networks], mostOfOrganization.networks),
+        visitors: smallestSlots([...mine.visitors, ...others.visitors], mostVisitors),
+        networks: smallest([...mine.networks, ...others.networks], mostNetworks),
         hours: [...new Set([...mine.hours, ...others.hours])].sort((a, b) => a - b).slice(0, hoursNeeded),
       }
       return [tag, seen]
@@ -211,7 +212,7 @@ const nobody: Seen = { visitors: [], networks: [], hours: [] }
 
 const smallest = (hashes: string[], count: number) => [...new Set(hashes)].sort().slice(0, count)
 
-// Of each slot the visitor with the smallest hash, so that the order of events makes no difference.
+// Keeps the visitor with the smallest hash of each slot, so that the order of events makes no difference.
 function smallestSlots(visitors: string[], count: number): string[] {
   const sorted = [...new Set(visitors)].sort()
   const slotAt = (i: number) => sorted[i]?.slice(0, halfLength)
@@ -223,7 +224,7 @@ const isSame = (one: AnswerRow, other: AnswerRow) =>
   one.visitors.join() === other.visitors.join() &&
   JSON.stringify(one.organizations) === JSON.stringify(other.organizations)
 
-/** How many visitors there were, each once, and of a network two a day: exact below 32 slots, and an estimate beyond. */
+/** Counts visitors once each, and two a day per network: exactly below 32 slots, by an estimate beyond. */
 export function distinct(slots: string[]): number {
   const visitors = new Set(slots.map((one) => one.slice(halfLength, 2 * halfLength))).size
   const largest = slots.at(-1)

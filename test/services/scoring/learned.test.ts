@@ -90,6 +90,30 @@ describe('answers that were learned', () => {
     expect(distinct(again)).toBe(1)
   })
 
+  it.each([2, 5])(
+    'count visitors who come back %i times, each from several networks, at one organization',
+    (times) => {
+      const rows = Array.from({ length: 60 * times }, (_, i) => {
+        const [visitor_digest] = hashes(1, i % 60)
+        const network_digest = hash('sha256', `network ${i % 97}`).slice(0, 16)
+        const given_answers = { ...answered, network_digest, visitor_digest: visitor_digest ?? '' }
+        return answerRows({
+          ...scored,
+          organization_id: of.organizationId,
+          evaluated_at: i * 25 * hourMs,
+          given_answers,
+        })
+      })
+      const [row] = [...mergeAnswers(rows.flat()).values()]
+      if (!row) throw new Error('one answer')
+      const { id: _, ...merged } = row
+      const by = distinct(merged.organizations[Object.keys(merged.organizations)[0] ?? '']?.visitors ?? [])
+      expect(by).toBeGreaterThan(20)
+      const learned = learnFrom([{ ...merged, class: classDigest(of.class) }], { now: 0, keys: [] })
+      expect(learned.right(of)).toBeDefined()
+    },
+  )
+
   it('may be several, and are not known where they scatter', () => {
     expect(known([given('a', [30, 20]), given('b', [25, 12], [mine], 100)])).toEqual(['a', 'b'])
     const scattered = Array.from({ length: 5 }, (_, i) => given(`other ${i}`, [1, 1], [mine], 200 + i))
