@@ -11,8 +11,8 @@ type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
 const nearest = { family: 'webkitgtk', major: 60 } as const
 
 /**
- * What whoever has read this repository answers in the name of a browser: what was recorded from real ones, and to the
- * deployment's own questions something of the right form. The drawing is made up. For evaluation and tests alone.
+ * Answers as a forger who has read this repository does: recorded answers to the public questions, and invented ones of
+ * the right form to the deployment's own. The drawing is made up. For evaluation and tests only.
  */
 export function answersOf(userAgent: string, asked: Asked): ProofAnswers {
   const version = engineVersionOf(userAgent)

@@ -520,7 +520,7 @@ export interface EngineAnswersLearned {
   browser: string
   /** Hashes of the answers, by question. */
   answers: Record<string, string>
-  /** Who ran the command, as they say, or the person in the console. */
+  /** Name of the operator who ran the command (as they say), or of the person in the console. */
   learned_by: string
   learned_at: number
   /** It counts for this organization alone; null where an operator's command taught it, for everybody. */

@@ -13,13 +13,13 @@ export const bankSize = 2048
 /** So many of them, in the first places, are used most, so that some 50 visitors teach their answers. */
 export const frequentSize = 12
 
-// Of each document: six that are frequent, two that become frequent soon and so are learned before, and four others.
+// Questions per document by kind. `soon` are those that become frequent within four weeks, to be learned by then.
 const asked = { frequent: 6, soon: 2, others: 4 }
 const weekMs = 7 * 24 * 60 * 60 * 1000
 // A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
 // and nothing waits until a whole new bank is learned.
 const lifetimeWeeks = { frequent: 12, others: 52 }
-// So long before it becomes frequent a question is asked.
+// A question is asked this long before it becomes frequent.
 const soonMs = 4 * weekMs
 // The numbers below are for the questions of the repository.
 const firstNumber = 10_000

@@ -102,7 +102,7 @@ export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions
   const read = await readPositions(db)
   const topics = [...new Set(read.map(({ topic }) => topic))]
   const ends: Position[] = []
-  // One after the other, because each read of the embedded log takes a connection.
+  // Sequential, because each read of the embedded log takes a connection.
   for (const topic of topics) ends.push(...(await log.endPositions(topic)))
   for (const { topic, partition, offset } of read) {
     const end = ends.find((one) => one.topic === topic && one.partition === partition)?.offset ?? 0

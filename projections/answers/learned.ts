@@ -41,7 +41,7 @@ export interface LearnedAnswers {
   right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
   /** The questions that a number of the bank has, by the deployment's keys. */
   ownQuestions(number: number): EngineQuestion[]
-  /** How far an engine's answers to the deployment's own questions are known. */
+  /** Returns how many of an engine's answers to the deployment's own questions are known. */
   progress(of: AnswerClass): LearningProgress
 }
 
@@ -68,12 +68,12 @@ const least = { visitors: visitorsNeeded, networks: 10, hours: hoursNeeded }
 // It counts for all where so many organizations have so many of those visitors each, else only for those that have
 // enough by themselves.
 const agreeing = { organizations: 3, visitors: 5 }
-// Where a larger share of a class answers otherwise nothing is known of it, because as many honest ones may be wronged.
+// A class with a larger share of other answers teaches nothing: as many honest visitors would be contradicted.
 const mayDiffer = 0.02
 // A document has six frequent questions of the deployment's own and six others, and may miss a quarter. So all answers
 // that differ between versions of an engine can count, while what a few invented, each in another way, does not.
 const leastOfBank = 0.1
-// Where an operator's browser has taught a question, others count only where most of the class gives them.
+// Answers beside those that a trusted browser taught count only if half of the class gives them.
 const leastBesideTaught = 0.5
 // An engine proves itself by the deployment's own questions once the answers to so many of the frequent ones are known.
 const frequentNeeded = frequentSize - 1
@@ -94,7 +94,7 @@ interface Known {
 /** An answer as one organization sees it. */
 type Counted = Pick<Known, 'answer' | 'by' | 'counts'> & { isTaught: boolean }
 
-/** What is learned of an engine, at the organization where most is. */
+/** Learning progress of an engine at the organization that knows most of it. */
 export interface EngineLearned extends LearningProgress {
   environment: Environment
   engine: EngineFamily
@@ -170,10 +170,20 @@ export function learnFrom(
     return frequentNumbersAt(now).filter(isDisputed).length
   }
 
+  let computed: EngineLearned[] | undefined
+  // Metrics ask at each scrape, and there may be thousands of organizations.
   function overview(): EngineLearned[] {
+    computed ??= computeOverview()
+    return computed
+  }
+
+  function computeOverview(): EngineLearned[] {
+    const frequent = new Set(frequentIds({ now, keys }).map(String))
     const tags = new Set([
       everybody,
-      ...rows.flatMap(({ organizations, taught }) => [...Object.keys(organizations), ...taught]),
+      ...rows
+        .filter(({ question }) => frequent.has(question))
+        .flatMap(({ organizations, taught }) => [...Object.keys(organizations), ...taught]),
     ])
     return allEnvironments.flatMap((environment) =>
       engineFamilies.map((engine) => {
@@ -200,7 +210,7 @@ export function learnFrom(
   }
 }
 
-/** One question to a class, and what was answered. */
+/** Answers of a class to a question. */
 interface Question {
   answers: Known[]
   isOfBank: boolean
@@ -266,7 +276,7 @@ const keyOf = ({
   question,
 }: Pick<ClassAnswer, 'environment' | 'class' | 'question'>) => `${environment}\n${of}\n${question}`
 
-/** What is learned of the frequent questions, which say how far each engine is. */
+/** Reads only the answers to frequent questions: enough for the progress of each engine, not for scoring. */
 export async function readProgress({ pool, now, keys }: Bank & { pool: Db }) {
   return learnFrom(await readAnswersTo(pool, frequentIds({ now, keys })), { now, keys })
 }
@@ -274,7 +284,7 @@ export async function readProgress({ pool, now, keys }: Bank & { pool: Db }) {
 const frequentIds = ({ now, keys }: Bank) =>
   frequentNumbersAt(now).flatMap((number) => keys.map((key) => bankIdOf(number, key)))
 
-/** What is learned now. The frequent questions are read even where too few visitors answered, to show how far it is. */
+/** Reads everything that is learned, and answers of too few visitors to the frequent questions, for their progress. */
 export async function readLearned({ pool, now, keys }: Bank & { pool: Db }) {
   const always = frequentIds({ now, keys })
   return learnFrom(await readAnswers(pool, { visitors: least.visitors, always }), { now, keys })

@@ -17,7 +17,7 @@ const weekMs = 7 * 24 * 60 * 60 * 1000
 // Questions are replaced week by week. Those of the next half year are answered as well, so that one lesson lasts that long.
 const aheadMs = 26 * weekMs
 
-/** What an operator's browser is asked: every question of the repository, and the deployment's own for half a year. */
+/** Returns the questions for a trusted browser: all public ones, and the deployment's own of the next 26 weeks. */
 export function lessonOf(keys: readonly MasterKey[], now: number): EngineQuestion[] {
   const numbers = bankNumbersBetween(now, now + aheadMs)
   const own = keys.flatMap((key) => numbers.map((number) => bankQuestion(number, key)))
@@ -37,7 +37,7 @@ export interface Lesson {
 // An engine newer than those that were recorded may answer a few questions in a form of its own.
 const maxImplausible = 0.02
 
-/** What the deployment learns of a browser, or a sentence that says why it learns nothing. */
+/** Returns the event of what the deployment learns, or a sentence that says why it learns nothing. */
 export function decideLesson({
   organizationId,
   questions,

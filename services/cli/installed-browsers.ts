@@ -64,12 +64,14 @@ export async function showPage(
   const command = [...(virtual ? [virtual, '-a'] : []), program, ...args(profile), url]
   // A process group, because a browser is several processes.
   const browser = spawn(command[0] ?? program, command.slice(1), { stdio: 'ignore', detached: true })
-  const ended = once(browser, 'exit')
+  // A program that cannot be started rejects it.
+  const ended = once(browser, 'exit').catch(() => {})
   try {
     await seen()
   } finally {
-    if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, 'SIGTERM')
-    await ended.catch(() => {})
+    const isRunning = browser.exitCode === null && browser.signalCode === null
+    if (browser.pid !== undefined && isRunning) process.kill(-browser.pid, 'SIGTERM')
+    await ended
     await rm(profile, { recursive: true, force: true, maxRetries: 5 })
   }
 }
