@@ -21,6 +21,7 @@ import { openDump, placesOfDataKeys } from '../support/gate-dump-scan.ts'
 import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
 import { needs } from '../support/needs.ts'
 import { createScanner, type Secret } from '../support/secret-scan.ts'
+import { countsForChromium, teachChromium } from '../support/teach.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 import { type Desktop, openDesktop } from '../support/window.ts'
 
@@ -83,13 +84,16 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-'))
     tidegate = await startTidegate()
+    // Where nothing is learned, it takes the pointer of a person to approve, and this one uses the keyboard.
+    await teachChromium(tidegate.dataDir)
+    await countsForChromium(tidegate)
     pool = createPool({ url: await setting('database-url') })
     desktop = await openDesktop()
     profile = await createProfile()
     proxy = await startProxy(tidegate.baseUrl)
     integrator = followCli(['gate', 'dev-integrator'], { DATA_DIR: tidegate.dataDir })
     await integrator.line(/listens on/)
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     integrator?.end()
     proxy?.close()

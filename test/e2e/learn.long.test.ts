@@ -7,10 +7,10 @@ import { sendForged } from '../../bench/detection/forging.ts'
 import { bankSize } from '../../infra/challenges/bank.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
-import { followCli } from '../support/cli-lines.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
+import { countsForChromium, sourcesOfDemo, teachChromium } from '../support/teach.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
@@ -39,19 +39,6 @@ async function inBrowser<T>(work: (page: Awaited<ReturnType<typeof newPage>>) =>
 }
 const newPage = (context: Awaited<ReturnType<typeof openHeadless>>) => context.newPage()
 
-/** What a session of the demo page, in that browser, was compared with. */
-async function sourcesOfDemo({
-  baseUrl,
-  credentials,
-}: Pick<RunningTidegate, 'baseUrl' | 'credentials'>): Promise<string[]> {
-  const sessionId = await inBrowser(async (page) => {
-    await page.goto(`${baseUrl}/demo?auto=1`)
-    const result = await page.waitForSelector('#result[data-state="done"]')
-    return (await result.getAttribute('data-session-id')) ?? ''
-  })
-  return (await createRest(baseUrl, credentials.live.secret_key).session(sessionId)).evidence?.sources ?? []
-}
-
 /** In both environments. */
 async function taughtRows(): Promise<number> {
   const url = (await readFile(path.join(dataDir, 'database-url'), 'utf8')).trim()
@@ -65,21 +52,6 @@ async function taughtRows(): Promise<number> {
   } finally {
     await client.end()
   }
-}
-
-async function teach(env: Record<string, string>): Promise<string> {
-  const learning = followCli(['learn'], env)
-  const url = /http:\S+/.exec(await learning.line(/^Open http/))?.[0] ?? ''
-  const guessed = await fetch(new URL('/', url))
-  expect(guessed.status).toBe(404)
-  const shown = await inBrowser(async (page) => {
-    await page.goto(url)
-    await page.waitForFunction("document.getElementById('state').textContent.includes('count now')")
-    return page.textContent('#state')
-  })
-  learning.end()
-  expect((await learning.result).code).toBe(0)
-  return shown ?? ''
 }
 
 /** Of scripts that look up in this repository what browsers answer. */
@@ -100,15 +72,11 @@ async function forgedSessions({ baseUrl, credentials }: RunningTidegate) {
 test('what a browser of the operator answered counts for the same engine, and for a script nothing else does', async () => {
   tidegate = await startTidegate({ dataDir })
   expect(await sourcesOfDemo(tidegate)).toContain('recorded_answers')
-  expect(await teach({ DATA_DIR: dataDir })).toMatch(/^blink: \d{4} answers count now/)
+  expect(await teachChromium(dataDir)).toMatch(/^blink: \d{4} answers count now/)
   await eventually(async () => expect(await taughtRows()).toBeGreaterThan(2 * bankSize), {
     timeoutMs: 30_000,
   })
-  const { baseUrl, credentials } = tidegate
-  await eventually(
-    async () => expect(await sourcesOfDemo({ baseUrl, credentials })).toContain('learned_answers'),
-    { timeoutMs: 30_000 },
-  )
+  await countsForChromium(tidegate)
 
   const forged = await forgedSessions(tidegate)
   const statuses = (engine: RegExp) =>
@@ -142,5 +110,5 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
     return page.title()
   })
   expect(shown).toContain('Tidegate')
-  await expect.poll(() => sourcesOfDemo(dev), { timeout: 30_000 }).toContain('learned_answers')
+  await countsForChromium(dev)
 }, 120_000)

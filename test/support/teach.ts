@@ -1,0 +1,53 @@
+import { createProfile, openHeadless } from './chromium.ts'
+import { followCli } from './cli-lines.ts'
+import { eventually } from './eventually.ts'
+import { createRest } from './rest.ts'
+import type { RunningTidegate } from './tidegate.ts'
+
+/** Teaches Chromium's engine with `tidegate learn` and a headless browser. Resolves with what the page says then. */
+export async function teachChromium(dataDir: string): Promise<string> {
+  const learning = followCli(['learn'], { DATA_DIR: dataDir })
+  const url = /http:\S+/.exec(await learning.line(/^Open http/))?.[0] ?? ''
+  await using browser = await openBrowser()
+  const page = await browser.context.newPage()
+  await page.goto(url)
+  await page.waitForFunction("document.getElementById('state').textContent.includes('count now')")
+  const shown = await page.textContent('#state')
+  learning.end()
+  const { code, stderr } = await learning.result
+  if (code !== 0) throw new Error(`tidegate learn ended with ${code}: ${stderr}`)
+  return shown ?? ''
+}
+
+/** What a session of the demo page in a headless Chromium is compared with. */
+export async function sourcesOfDemo({
+  baseUrl,
+  credentials,
+}: Pick<RunningTidegate, 'baseUrl' | 'credentials'>): Promise<string[]> {
+  await using browser = await openBrowser()
+  const page = await browser.context.newPage()
+  await page.goto(`${baseUrl}/demo?auto=1`)
+  const result = await page.waitForSelector('#result[data-state="done"]')
+  const sessionId = (await result.getAttribute('data-session-id')) ?? ''
+  return (await createRest(baseUrl, credentials.live.secret_key).session(sessionId)).evidence?.sources ?? []
+}
+
+/** Waits until new sessions of a headless Chromium are compared with what was taught. */
+export async function countsForChromium(tidegate: RunningTidegate): Promise<void> {
+  const isCounted = async () => {
+    if (!(await sourcesOfDemo(tidegate)).includes('learned_answers')) throw new Error('not counted yet')
+  }
+  await eventually(isCounted, { timeoutMs: 30_000 })
+}
+
+async function openBrowser() {
+  const profile = await createProfile()
+  const context = await openHeadless(profile)
+  return {
+    context,
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await profile.remove()
+    },
+  }
+}
