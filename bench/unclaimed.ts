@@ -4,6 +4,7 @@ import { createMissingProxy } from '../infra/http/missing-proxy.ts'
 import { createRandom } from '../infra/random.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { Claim } from '../services/collect/claims.ts'
+import { countDocuments } from '../services/collect/metrics.ts'
 import { createAccessControl } from '../services/server/access.ts'
 import { addCollect, openAdmission } from '../services/server/collect.ts'
 import { openCore } from '../services/server/dependencies.ts'
@@ -34,7 +35,8 @@ const admission = openAdmission(core, { registry, undo })
 // Without `appendIf`, the claim is asked of what is passed here, which claims nothing.
 const { appendIf: _, ...log } = core.log
 const claims = { claim: async (mine: Claim) => mine }
-const handOff = addCollect(app, { ...core, log, auth, admission, claims, publicUrl })
+const countDocument = countDocuments(registry)
+const handOff = addCollect(app, { ...core, log, auth, admission, claims, countDocument, publicUrl })
 undo.defer(() => handOff.close())
 undo.defer(() => app.close())
 console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)

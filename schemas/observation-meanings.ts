@@ -181,7 +181,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     timing_nonce: '`timingNonce` of the open answer, as it is: as above',
     canvas_challenge_hash:
       'of the pixels of `canvasChallenge`, [drawn](collect-protocol.md#7-challenges) as it says',
-    engine_answers: 'to `engineQuestions`, in their order',
+    engine_answers: 'to `engineQuestions` of the open answer, in their order',
     answer_mac:
       'of these answers, [keyed](collect-protocol.md#7-challenges) by `challenge` and `timingNonce`',
   },

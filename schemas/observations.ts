@@ -203,11 +203,13 @@ const engineAnswer: Lenient<{ id: number; answer: string } | null> = {
       : null,
 }
 
+const engineAnswers = listUpTo(engineAnswer, 32)
+
 const proofs = group({
   challenge: text,
   timing_nonce: text,
   canvas_challenge_hash: hash,
-  engine_answers: listUpTo(engineAnswer, 32),
+  engine_answers: engineAnswers,
   answer_mac: stringUpTo(64),
 })
 
@@ -392,6 +394,8 @@ export interface Observations {
   elapsed_ms: number | null
   snapshot?: Snapshot | undefined
   behavior?: Behavior | undefined
+  /** To the questions that the document's first batch was answered with, in its next body. */
+  engine_answers?: Snapshot['proofs']['engine_answers'] | undefined
   /** In a hand-off: SHA-256, lower-case hex, of the text that the site bound its request to. */
   binding?: string | undefined
   /** Of an app, in any body. */
@@ -407,16 +411,18 @@ export const observationsSchema: Lenient<Observations> = {
     elapsed_ms: number.form,
     snapshot: snapshotSchema.form,
     behavior: behaviorSchema.form,
+    engine_answers: engineAnswers.form,
   },
   parse(value) {
     if (!isObject(value) || value.version !== 1) throw new Error('not observations of version 1')
-    const { elapsed_ms, snapshot, behavior, binding } = value
+    const { elapsed_ms, snapshot, behavior, engine_answers, binding } = value
     const attestation = attestationSchema.parse(value.attestation)
     return {
       version: 1,
       elapsed_ms: number.parse(elapsed_ms),
       ...(isObject(snapshot) ? { snapshot: snapshotSchema.parse(snapshot) } : {}),
       ...(isObject(behavior) ? { behavior: behaviorSchema.parse(behavior) } : {}),
+      ...(Array.isArray(engine_answers) && { engine_answers: engineAnswers.parse(engine_answers) }),
       ...(typeof binding === 'string' && sha256Hex.test(binding) ? { binding } : {}),
       ...(attestation && { attestation }),
     }

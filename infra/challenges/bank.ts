@@ -15,7 +15,10 @@ export const frequentSize = 12
 
 // Questions per document by kind. `soon` are those that become frequent within four weeks, to be learned by then.
 const asked = { frequent: 6, soon: 2, others: 4 }
-const weekMs = 7 * 24 * 60 * 60 * 1000
+// A source is asked 32 of the others on a day, however many documents it opens: two bytes of a SHA-512 pick each.
+const partBytes = 2
+const dayMs = 24 * 60 * 60 * 1000
+const weekMs = 7 * dayMs
 // A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
 // and nothing waits until a whole new bank is learned.
 const lifetimeWeeks = { frequent: 12, others: 52 }
@@ -53,20 +56,42 @@ export function bankNumbersBetween(from: number, until: number): number[] {
   return [...new Set(weeks.flatMap((at) => places.map((place) => bankNumberAt(place, at))))]
 }
 
-/** The numbers of a document's questions. They follow from its challenge, but the questions do not. */
+/** The part of the bank that a source (see `sourceOf`) is asked on a day (UTC). */
+export function bankPartOf(source: string, { now, master }: { now: number; master: MasterKey }): number {
+  const day = Math.floor(now / dayMs)
+  const digest = createHmac('sha256', master.secretKey('question-part')).update(`${source} ${day}`).digest()
+  return digest.readUInt16BE(0)
+}
+
+/** A challenge that begins with the part, so that whoever has the challenge can tell the document's questions. */
+export function challengeWithPart(bytes: Buffer, part: number): string {
+  const challenge = Buffer.from(bytes)
+  challenge.writeUInt16BE(part, 0)
+  return challenge.toString('base64url')
+}
+
+/**
+ * The numbers of a document's questions. They follow from its challenge, but the questions do not. Documents of one part
+ * are asked the same frequent questions, and some of the part's others.
+ */
 export function bankNumbersOf(challenge: string, openedAt: number): number[] {
-  const bytes = hash('sha256', `bank ${challenge}`, 'buffer')
-  const [first, second] = [2 * asked.frequent, 2 * (asked.frequent + asked.soon)]
-  const frequent = pickPlaces(bytes.subarray(0, first), frequentSize)
+  const part = Buffer.from(challenge, 'base64url').toString('hex', 0, partBytes)
+  const bytes = hash('sha512', `bank part ${part}`, 'buffer')
+  const at = (from: number, count: number) => bytes.subarray(2 * from, 2 * (from + count))
+  const frequent = pickPlaces(at(0, asked.frequent), frequentSize)
   const replaced = frequentPlaces.filter(
     (place) => bankNumberAt(place, openedAt) !== bankNumberAt(place, openedAt + soonMs),
   )
-  const soon = pickPlaces(bytes.subarray(first, second), replaced.length).map((i) => replaced[i] ?? 0)
-  const others = pickPlaces(bytes.subarray(second, second + 2 * asked.others), bankSize - frequentSize)
+  const soon = pickPlaces(at(asked.frequent, asked.soon), replaced.length).map((i) => replaced[i] ?? 0)
+  const ofPart = pickPlaces(hash('sha512', `others of part ${part}`, 'buffer'), bankSize - frequentSize)
+  const others = pickPlaces(
+    hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, 2 * asked.others),
+    ofPart.length,
+  )
   return [
     ...frequent.map((place) => bankNumberAt(place, openedAt)),
     ...soon.map((place) => bankNumberAt(place, openedAt + soonMs)),
-    ...others.map((place) => bankNumberAt(frequentSize + place, openedAt)),
+    ...others.map((i) => bankNumberAt(frequentSize + (ofPart[i] ?? 0), openedAt)),
   ]
 }
 

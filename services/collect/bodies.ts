@@ -19,6 +19,7 @@ import {
   checkNotErased,
   type DocumentCache,
   documentKeysOf,
+  ownQuestionsOf,
   type ServerDocument,
 } from './documents.ts'
 import { handOutNonce, maxSeq } from './nonces.ts'
@@ -44,14 +45,20 @@ export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions
     now,
     check: () => checkNotErased(state.scope.sessionId, deps.dataKeys),
     claim: deps.claims.claim,
-    store: storeBy(deps, (opened) => batchRecord(request, { deps, state, opened })),
+    store: storeBy(request, deps, (opened) => batchRecord(request, { deps, state, opened })),
     answer: (accepted) => JSON.stringify(acknowledge(state, accepted, deps)),
   })
 }
 
-function storeBy(deps: CollectDeps, recordOf: (opened: OpenedBody) => NewRecord): AcceptOptions['store'] {
-  return (claim, opened) =>
-    appendClaimed(deps, { claim, recordAt: (receivedAt) => recordOf({ ...opened, receivedAt }) })
+function storeBy(
+  request: BodyRequest,
+  deps: CollectDeps,
+  recordOf: (opened: OpenedBody) => NewRecord,
+): AcceptOptions['store'] {
+  return (claim, opened) => {
+    if (opened.seq === 1) deps.countDocument?.(deps.auth.publishable(request).keyId, 'used')
+    return appendClaimed(deps, { claim, recordAt: (receivedAt) => recordOf({ ...opened, receivedAt }) })
+  }
 }
 
 function batchRecord(
@@ -71,7 +78,10 @@ function acknowledge(state: ServerDocument, accepted: AcceptedBody, deps: Collec
     ack: true,
     nonce,
     seq: accepted.seq,
-    ...(accepted.noBatchYet ? { fingerprint: fingerprintOf(state, { accepted, nonce, deps }) } : {}),
+    ...(accepted.noBatchYet && {
+      fingerprint: fingerprintOf(state, { accepted, nonce, deps }),
+      engineQuestions: ownQuestionsOf(state),
+    }),
     next: { intervalMs: deps.batchIntervalMs ?? 2000 },
   }
 }
@@ -142,7 +152,7 @@ function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptio
       await checkNotErased(state.scope.sessionId, deps.dataKeys)
     },
     claim: deps.claims.claim,
-    store: storeBy(deps, (opened) => resultRecord(request, { deps, state, opened })),
+    store: storeBy(request, deps, (opened) => resultRecord(request, { deps, state, opened })),
     answer: async (accepted) => JSON.stringify(await handOff(state, accepted, deps)),
   })
 }

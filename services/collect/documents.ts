@@ -1,10 +1,12 @@
-import { hash, type KeyObject } from 'node:crypto'
+import { createHmac, hash, type KeyObject } from 'node:crypto'
 import type { LRUCache } from 'lru-cache'
+import { bankNumbersOf, bankQuestion, challengeWithPart } from '../../infra/challenges/bank.ts'
+import { canvasSeedOf } from '../../infra/challenges/challenges.ts'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createLru } from '../../infra/lru.ts'
-import { type BodyKind, sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
+import { type BodyKind, type EngineQuestion, sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import {
   agreeDocumentKeys,
   createServerKeys,
@@ -79,6 +81,30 @@ export function documentKeysOf(state: ServerDocument): DocumentKeys {
     clientPublicKey,
   })
   return state.keys
+}
+
+export interface Challenges {
+  challenge: string
+  timingNonce: string
+  canvasSeed: string
+}
+
+type ChallengedDocument = Pick<ServerDocument, 'master' | 'documentId' | 'facts'>
+
+/** What keys the answers of a document and says what it is asked, so that an old snapshot does not pass for new. */
+export function challengesOf({ master, documentId, facts }: ChallengedDocument): Challenges {
+  const bytes = createHmac('sha512', master.secretKey('collect-challenges')).update(documentId).digest()
+  const challenge = challengeWithPart(bytes.subarray(0, 16), facts.part)
+  const timingNonce = bytes.toString('base64url', 16, 32)
+  return { challenge, timingNonce, canvasSeed: canvasSeedOf(challenge, facts.openedAt) }
+}
+
+/** The deployment's own questions, which a page answers with its next body. Apps are asked none. */
+export function ownQuestionsOf(document: ServerDocument): EngineQuestion[] {
+  const { facts, master } = document
+  if (facts.platform !== 'web') return []
+  const { challenge } = challengesOf(document)
+  return bankNumbersOf(challenge, facts.openedAt).map((number) => bankQuestion(number, master))
 }
 
 type ReadKeys = Pick<DataKeys, 'ensure' | 'get'>

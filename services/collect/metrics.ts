@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
 import type { Shed } from './admission.ts'
 
@@ -11,6 +11,17 @@ export function countShed(registry: Registry): (what: Shed) => void {
     labels: { what: allShed },
   })
   return (what) => shed.inc({ what })
+}
+
+/** Counts documents by publishable key: a harvester or a monitor opens many and sends nothing. */
+export function countDocuments(registry: Registry): (keyId: string, step: 'opened' | 'used') => void {
+  const documents = new Counter({
+    name: 'tidegate_collect_documents_total',
+    help: 'Documents that were opened, and those that sent a body (used), by publishable key.',
+    labelNames: ['key_id', 'step'],
+    registers: [registry],
+  })
+  return (key_id, step) => documents.inc({ key_id, step })
 }
 
 export function measureAdmission(

@@ -1,11 +1,8 @@
-import { createHmac } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { PublishablePrincipal } from '../../infra/access/principal.ts'
-import { canvasSeedOf } from '../../infra/challenges/challenges.ts'
-import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
-import type { ServerDocument } from './documents.ts'
+import type { Challenges, ServerDocument } from './documents.ts'
 import {
   acceptLanguageOf,
   type CollectDeps,
@@ -93,23 +90,4 @@ export function documentOpened({
   }
   const eventId = derivedId('doc', documentIdHash)
   return { event: { type: 'DocumentOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
-}
-
-export interface Challenges {
-  challenge: string
-  timingNonce: string
-  canvasSeed: string
-}
-
-interface Challenged {
-  master: MasterKey
-  documentId: string
-  openedAt: number
-}
-
-/** What keys the answers of a document and says what it is asked, so that an old snapshot does not pass for new. */
-export function challengesOf({ master, documentId, openedAt }: Challenged): Challenges {
-  const bytes = createHmac('sha512', master.secretKey('collect-challenges')).update(documentId).digest()
-  const value = (index: number) => bytes.toString('base64url', index * 16, (index + 1) * 16)
-  return { challenge: value(0), timingNonce: value(1), canvasSeed: canvasSeedOf(value(0), openedAt) }
 }

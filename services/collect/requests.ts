@@ -43,6 +43,8 @@ export interface CollectDeps extends VolumeLimits {
   /** From when a result is received until it is answered, with 503 if need be, milliseconds (default 2000). */
   handOffTimeoutMs?: number
   batchIntervalMs?: number
+  /** Default: nobody counts. */
+  countDocument?: (keyId: string, step: 'opened' | 'used') => void
   /** How signatures of requests are checked. */
   signatures: Pick<SignatureRules, 'baseUrls' | 'maxLifetimeMs'>
   /** Documents whose keys and last answer a process holds in memory (default 20,000). */

@@ -28,18 +28,20 @@ export interface DocumentFacts {
   platform: ClientPlatform
   /** From 1, among the documents of the session. */
   number: number
+  /** See `bankPartOf`. */
+  part: number
   /** 16 bytes, hex. */
   continuityId: string
 }
 
-export interface ResumeFacts extends Omit<DocumentFacts, 'openedAt'> {
+export interface ResumeFacts extends Omit<DocumentFacts, 'openedAt' | 'part'> {
   sessionId: SessionId
 }
 
 const platforms: ClientPlatform[] = ['web', 'ios', 'android']
 const continuityBytes = 16
-// created u48 | opened u48 | number u16 | platform u8 | continuity id 16
-const factsBytes = 6 + 6 + 2 + 1 + continuityBytes
+// created u48 | opened u48 | number u16 | platform u8 | part u16 | continuity id 16
+const factsBytes = 6 + 6 + 2 + 1 + 2 + continuityBytes
 
 /** What a text is for, and whose it is. It opens for the same ones only. */
 interface Sealing {
@@ -83,7 +85,7 @@ export function openDocumentId(
 }
 
 export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Sealer): string {
-  const packed = Buffer.concat([packFacts({ ...facts, openedAt: 0 }), Buffer.from(facts.sessionId)])
+  const packed = Buffer.concat([packFacts({ ...facts, openedAt: 0, part: 0 }), Buffer.from(facts.sessionId)])
   return sealText(packed, ofTenant('collect-resume', tenant), sealer)
 }
 
@@ -109,13 +111,14 @@ export function firstContinuityId(master: MasterKey, sessionId: string): string 
   return digest.toString('hex', 0, continuityBytes)
 }
 
-function packFacts({ createdAt, openedAt, platform, number, continuityId }: DocumentFacts): Buffer {
+function packFacts({ createdAt, openedAt, platform, number, part, continuityId }: DocumentFacts): Buffer {
   const packed = Buffer.alloc(factsBytes)
   packed.writeUIntBE(createdAt, 0, 6)
   packed.writeUIntBE(openedAt, 6, 6)
   packed.writeUInt16BE(Math.min(number, 0xffff), 12)
   packed.writeUInt8(platforms.indexOf(platform), 14)
-  packed.write(continuityId, 15, 'hex')
+  packed.writeUInt16BE(part, 15)
+  packed.write(continuityId, 17, 'hex')
   return packed
 }
 
@@ -125,6 +128,7 @@ function unpackFacts(packed: Buffer): DocumentFacts {
     openedAt: packed.readUIntBE(6, 6),
     number: packed.readUInt16BE(12),
     platform: platforms[packed.readUInt8(14)] ?? 'web',
-    continuityId: packed.toString('hex', 15, 15 + continuityBytes),
+    part: packed.readUInt16BE(15),
+    continuityId: packed.toString('hex', 17, 17 + continuityBytes),
   }
 }

@@ -1,27 +1,28 @@
 import type { FastifyRequest } from 'fastify'
-import { bankNumbersOf, bankQuestion } from '../../infra/challenges/bank.ts'
+import { sourceOf } from '../../infra/access/source.ts'
+import { bankPartOf } from '../../infra/challenges/bank.ts'
 import { canvasChallengeOf, questionsOf } from '../../infra/challenges/challenges.ts'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
-import {
-  type EngineQuestion,
-  type OpenResponse,
-  sessionLifetimeMs,
-  sharedPostVersion,
-} from '../../infra/wire/collect/protocol.ts'
-import { createDocumentState, type DocumentCache, hasDataKey, type ServerDocument } from './documents.ts'
-import { isLowOrder } from './keys.ts'
-import { handOutNonce } from './nonces.ts'
+import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
 import {
   type Challenges,
   challengesOf,
+  createDocumentState,
+  type DocumentCache,
+  hasDataKey,
+  type ServerDocument,
+} from './documents.ts'
+import { isLowOrder } from './keys.ts'
+import { handOutNonce } from './nonces.ts'
+import {
   documentOpened,
   type MarkedEvent,
   type OpenedDocument,
   type OpeningSession,
   sessionOpened,
 } from './opening.ts'
-import { type CollectDeps, checkPlatform } from './requests.ts'
+import { type CollectDeps, checkPlatform, ipAddressOf } from './requests.ts'
 import type { OpenBody } from './schemas.ts'
 import {
   firstContinuityId,
@@ -50,12 +51,15 @@ export async function openSession(
   const resumed = await resume(body, { principal, deps, now })
   if (!resumed) deps.admission.admitSession(principal.organizationId)
   const session = resumed ?? (await begin(request, { principal, deps, now }))
-  const state = openDocument(body, { session, tenant: principal, deps, cache, now })
-  const challenges = challengesOf({ ...state, openedAt: now })
+  const source = sourceOf(ipAddressOf(request, principal))
+  const part = bankPartOf(source, { now, master: deps.keyring.current })
+  const state = openDocument(body, { session, tenant: principal, deps, cache, now, part })
+  const challenges = challengesOf(state)
   const { signatures } = deps
   const opened = { request, session, state, challenges, principal, signatures }
   if (!resumed) deps.admission.begun.add(session.sessionId)
   await record(opened, deps)
+  deps.countDocument?.(principal.keyId, 'opened')
   cache.documents.set(state.documentId, state)
   const continuity = sealContinuity(session.continuityId, principal, deps)
   return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
@@ -120,13 +124,13 @@ async function begin(
 
 function openDocument(
   { clientPublicKey }: OpenBody,
-  options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number },
+  options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number; part: number },
 ): ServerDocument {
-  const { session, tenant, deps, cache, now } = options
+  const { session, tenant, deps, cache, now, part } = options
   const { organizationId, environment } = tenant
   const scope = { organizationId, environment, sessionId: session.sessionId, clientPublicKey }
   const { createdAt, platform, number, continuityId } = session
-  const facts = { createdAt, openedAt: now, platform, number, continuityId }
+  const facts = { createdAt, openedAt: now, platform, number, part, continuityId }
   const documentId = sealDocumentId(facts, scope, deps)
   return createDocumentState({ documentId, scope, facts, master: deps.keyring.current }, cache)
 }
@@ -152,17 +156,8 @@ function answerOf(
     nonce: handOutNonce(state, { contents: { seq: 1, noBatchYet: true }, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
-    engineQuestions: session.platform === 'web' ? engineQuestionsOf(challenges, { deps, now }) : [],
+    engineQuestions: session.platform === 'web' ? questionsOf(challenges.challenge) : [],
   }
-}
-
-function engineQuestionsOf(
-  { challenge }: Challenges,
-  { deps, now }: { deps: CollectDeps; now: number },
-): EngineQuestion[] {
-  const { current } = deps.keyring
-  const ofBank = bankNumbersOf(challenge, now).map((number) => bankQuestion(number, current))
-  return [...questionsOf(challenge), ...ofBank]
 }
 
 const name = '__Host-sid'

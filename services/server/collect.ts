@@ -12,7 +12,7 @@ import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
 import { createHandOff, createRecipients, type HandOff } from '../collect/hand-off.ts'
-import { countShed, measureAdmission } from '../collect/metrics.ts'
+import { countDocuments, countShed, measureAdmission } from '../collect/metrics.ts'
 import { collectRoutes } from '../collect/routes.ts'
 import type { Tenant } from '../collect/sealed-ids.ts'
 import type { VolumeLimits } from '../collect/volume.ts'
@@ -29,7 +29,11 @@ export type CollectRouteParts = ReturnType<typeof openCollect> &
   Pick<VolumeLimits, 'missingProxy' | 'exemptsLoopback'>
 
 export function openCollect(core: Core, parts: BasisParts) {
-  return { claims: openClaims(core, parts.undo), admission: openAdmission(core, parts) }
+  return {
+    claims: openClaims(core, parts.undo),
+    admission: openAdmission(core, parts),
+    countDocument: countDocuments(parts.registry),
+  }
 }
 
 // Claims have connections of their own, so that a batch, which waits for its claim, waits for nothing else.

@@ -73,7 +73,7 @@ export const openResponseSchema = z.object({
   nonce: z.string(),
   timingNonce: z.string(),
   canvasChallenge,
-  engineQuestions: z.array(engineQuestion).describe('Empty for apps.'),
+  engineQuestions: z.array(engineQuestion).describe('Answered in the snapshot. Empty for apps.'),
 })
 export type OpenResponse = z.infer<typeof openResponseSchema>
 
@@ -91,6 +91,10 @@ export const batchResponseSchema = z.object({
   nonce: z.string(),
   seq: z.int(),
   fingerprint: fingerprint.optional().describe('With the first batch of a document.'),
+  engineQuestions: z
+    .array(engineQuestion)
+    .optional()
+    .describe('With the first batch of a document, to be answered in its next body. Empty for apps.'),
   next: z.object({ intervalMs: z.int() }),
 })
 export type BatchResponse = z.infer<typeof batchResponseSchema>

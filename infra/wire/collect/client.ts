@@ -14,6 +14,7 @@ import {
   type Bytes,
   bodyPath,
   type DocumentAddress,
+  type EngineQuestion,
   type Fingerprint,
   fingerprintText,
   fromBase64Url,
@@ -63,6 +64,8 @@ interface BatchAck {
   seq: number
   intervalMs: number
   fingerprint?: Fingerprint
+  /** Further questions, in the answer to the first batch. Their answers are `engine_answers` of the next body. */
+  engineQuestions: EngineQuestion[]
 }
 
 export interface HandoffAnswer {
@@ -216,12 +219,12 @@ function createBodySender(options: SenderOptions) {
     sendBatch: (observations: SentObservations): Promise<BatchAck> =>
       inTurn(async () => {
         const { seq, answer } = await send<BatchResponse>('batches', observations)
-        const { fingerprint, next } = answer
+        const { fingerprint, engineQuestions = [], next } = answer
         if (fingerprint) {
           const covered = { ...fingerprint, stateId: fingerprint.state.id }
           check(fingerprintText(covered, { seq, nonce: answer.nonce }), fingerprint.integrity.responseHmac)
         }
-        return { seq, intervalMs: next.intervalMs, ...(fingerprint ? { fingerprint } : {}) }
+        return { seq, intervalMs: next.intervalMs, engineQuestions, ...(fingerprint ? { fingerprint } : {}) }
       }),
     requestResult: (observations: SentObservations): Promise<HandoffAnswer> =>
       inTurn(async () => {

@@ -81,7 +81,7 @@ const risks: Theme[] = [
   {
     key: 'slow_page',
     summary:
-      'The page was slow, so that parts of the snapshot are not there yet. That says nothing against a person.',
+      'Parts of the snapshot, or answers to later questions, are not there yet. That says nothing against a person.',
     includes: of('slowness'),
   },
   {

@@ -26,7 +26,7 @@ import type { AnswerClass, LearnedAnswers, LearningProgress } from '../../../pro
 import type { Environment } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
-import type { DocumentState } from './state.ts'
+import type { DocumentState, SessionState } from './state.ts'
 
 /** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
 export interface AnswerFacts {
@@ -45,8 +45,11 @@ export interface AnswerFacts {
   canvas: 'as_others' | 'otherwise' | 'unknown'
 }
 
-/** `unrecorded`: its answers are not known, as with Apple's engine, and they are not those of another one. */
-export type EngineVerdict = 'as_claimed' | 'otherwise' | 'unanswered' | 'unrecorded' | 'unknown'
+/**
+ * `to come`: its answers to the deployment's own questions come with the next body. `unrecorded`: its answers are not known, as with Apple's engine, and they are not
+ * those of another one.
+ */
+export type EngineVerdict = 'as_claimed' | 'otherwise' | 'to come' | 'unanswered' | 'unrecorded' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
   ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
@@ -63,16 +66,19 @@ export interface AnswersInput {
   sessionId: string
   learned: LearnedAnswers
   simulationKey: SimulationKey | undefined
+  toBank: BankAnswers
 }
+
+/** Answers to the deployment's own questions of a document, in their order; undefined where one is missing. */
+type BankAnswers = readonly (EngineAnswer | undefined)[] | 'to come'
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
   const proof = proofOf(input.snapshot, input.document)
   if (isSimulated(input)) return { ...noAnswers, proof, engine: 'as_claimed', engineBy: 'simulated' }
-  const toBank = answersToBank(input)
-  const toQuestions = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
+  const toQuestions = [...answersToRecorded(input), ...givenOf(input.toBank)]
   return {
     ...{ proof, canvas: canvasOf(input), toQuestions },
-    ...engineOf(input, toBank),
+    ...engineOf(input),
   }
 }
 
@@ -106,8 +112,8 @@ type EngineFacts = Pick<AnswerFacts, 'engine' | 'engineBy' | 'notLearned'>
  * Compares the engine with the claimed one. The repository's questions only contradict once the deployment has learned
  * the answers to its own, because their answers are public.
  */
-function engineOf(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): EngineFacts {
-  const { document, userAgent, learned, environment, organizationId } = input
+function engineOf(input: AnswersInput): EngineFacts {
+  const { document, userAgent, learned, environment, organizationId, toBank } = input
   const version = engineVersionOf(userAgent)
   const recorded = byRecorded(input, version)
   const byRepository = { engine: recorded, engineBy: 'recorded', notLearned: null } as const
@@ -116,7 +122,7 @@ function engineOf(input: AnswersInput, toBank: (EngineAnswer | undefined)[]): En
   const of = { environment, organizationId, class: version.family }
   const { isLearned, visitors, needed } = learned.progress(of)
   if (isLearned) return { engine: byBank(toBank, { learned, of }), engineBy: 'learned', notLearned: null }
-  const engine = byForm(input, toBank) ?? recorded
+  const engine = byForm(input) ?? recorded
   const isPossible = engine === 'as_claimed' || engine === 'unrecorded'
   const notLearned = isPossible ? { engine: version.family, visitors, needed } : null
   return { engine, engineBy: 'recorded', notLearned }
@@ -140,17 +146,14 @@ function byRecorded(input: AnswersInput, version: EngineVersion | null): EngineV
 const maxImplausible = 0.25
 
 /** Judges answers that nothing is known of; undefined where an engine may have given them. */
-function byForm(
-  input: AnswersInput,
-  toBank: (EngineAnswer | undefined)[],
-): 'otherwise' | 'unanswered' | undefined {
-  const { document, learned } = input
+function byForm(input: AnswersInput): 'otherwise' | 'unanswered' | undefined {
+  const { document, learned, toBank } = input
   const bank = bankNumbersOf(document.challenge, document.opened_at).flatMap((number) =>
     learned.ownQuestions(number),
   )
-  if (bank.length > 0 && toBank.includes(undefined)) return 'unanswered'
+  if (bank.length > 0 && toBank !== 'to come' && toBank.includes(undefined)) return 'unanswered'
   const questions = new Map([...recordedQuestions(document), ...bank].map((one) => [one.id, one]))
-  const given = [...answersToRecorded(input), ...toBank.filter((one) => one !== undefined)]
+  const given = [...answersToRecorded(input), ...givenOf(toBank)]
   const implausible = given.filter(({ id, answer }) => {
     const question = questions.get(id)
     return question !== undefined && !isPlausible(question, answer)
@@ -169,24 +172,41 @@ function answersToRecorded({
 // An SDK answers this to a kind of question that it does not know.
 const unknownKind = 'object null'
 
-// For each of the document's questions of the bank. Ids of other deployments' keys are left out.
-function answersToBank({ snapshot, document, learned }: AnswersInput): (EngineAnswer | undefined)[] {
+const givenOf = (toBank: BankAnswers): EngineAnswer[] =>
+  toBank === 'to come' ? [] : toBank.filter((one) => one !== undefined)
+
+/**
+ * The answers to the deployment's own questions, which come after the snapshot. Until they do, those of the session's
+ * document before count. Ids of other deployments' keys are left out.
+ */
+export function bankAnswersOf(
+  { documents, late_answers: late }: SessionState,
+  { snapshot, document, learned }: Pick<AnswersInput, 'snapshot' | 'document' | 'learned'>,
+): BankAnswers {
   if (document.challenge === '') return []
   const answers = new Map(
-    snapshot.proofs.engine_answers.filter(({ answer }) => answer !== unknownKind).map((one) => [one.id, one]),
+    [...snapshot.proofs.engine_answers, ...(late?.answers ?? [])]
+      .filter(({ answer }) => answer !== unknownKind)
+      .map((one) => [one.id, one]),
   )
-  return bankNumbersOf(document.challenge, document.opened_at).map((number) =>
-    learned
-      .ownQuestions(number)
-      .map(({ id }) => answers.get(id))
-      .find((one) => one !== undefined),
-  )
+  const toBankOf = ({ challenge, opened_at }: DocumentState) =>
+    bankNumbersOf(challenge, opened_at).map((number) =>
+      learned
+        .ownQuestions(number)
+        .map(({ id }) => answers.get(id))
+        .find((one) => one !== undefined),
+    )
+  const given = toBankOf(document)
+  if (document.is_answered || !given.includes(undefined)) return given
+  const answered = documents.find(({ hash }) => hash === late?.document)
+  return answered ? toBankOf(answered) : 'to come'
 }
 
 function byBank(
-  toBank: (EngineAnswer | undefined)[],
+  toBank: BankAnswers,
   { learned, of }: { learned: LearnedAnswers; of: AnswerClass },
 ): EngineVerdict {
+  if (toBank === 'to come') return toBank
   if (toBank.includes(undefined)) return 'unanswered'
   return verdictOf(
     toBank.map((one) => one && learned.right({ ...of, question: String(one.id) })?.has(one.answer)),

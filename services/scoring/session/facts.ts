@@ -6,7 +6,7 @@ import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Platform, Repeats, SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
-import { type AnswerFacts, judgeAnswers, noAnswers } from './answers.ts'
+import { type AnswerFacts, bankAnswersOf, judgeAnswers, noAnswers } from './answers.ts'
 import { attestationOf } from './attestation.ts'
 import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
 import { type HandshakeFacts, judgeHandshake } from './handshake.ts'
@@ -97,7 +97,7 @@ export function readFacts(input: FactsInput): Facts {
       snapshot && document
         ? judgeAnswers({
             ...{ ...of, snapshot, document, agent, userAgent, simulationKey },
-            sessionId: state.session_id,
+            ...{ sessionId: state.session_id, toBank: bankAnswersOf(state, { snapshot, document, learned }) },
           })
         : noAnswers,
     handshake: judgeHandshake({ ...of, document, userAgent, platform: state.platform }),

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { EngineAnswer } from '../../../infra/wire/collect/protocol.ts'
 import type {
   AgentLookedUp,
   BatchReceived,
@@ -49,6 +50,8 @@ export interface SessionState {
   snapshot: Snapshot | null
   snapshot_document: string | null
   behavior: Behavior | null
+  /** The newest answers that came after a snapshot, with the hash of their document. */
+  late_answers?: { document: string; answers: EngineAnswer[] }
   ip_address: string
   user_agent: string
   batches: number
@@ -163,6 +166,8 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
   const accepted = addBody(document, event)
   if (accepted === 'repeated') return state
   if (accepted === 'conflicting') return { ...state, conflicts: state.conflicts + 1 }
+  // Later questions are in the answer to a first batch, and a hand-off asks for the verdict.
+  if (document.last_seq > 0 || 'decision_id' in event) accepted.is_answered = true
   const next: SessionState = {
     ...state,
     documents: withDocument(state.documents, accepted),
@@ -183,7 +188,7 @@ function documentOf(state: SessionState, event: BatchReceived | ResultRequested)
 }
 
 function observed(state: SessionState, observations: Observations, document: DocumentState): SessionState {
-  const { snapshot, behavior, binding = null } = observations
+  const { snapshot, behavior, engine_answers: answers, binding = null } = observations
   const inputs = (document.inputs ?? 0) + (behavior ? trustedInputs(behavior) : 0)
   const next = { ...state, documents: withDocument(state.documents, { ...document, inputs, binding }) }
   if (snapshot) {
@@ -192,6 +197,11 @@ function observed(state: SessionState, observations: Observations, document: Doc
     if (identityChanged(state.snapshot, snapshot)) next.identity_changes += 1
     if (deviceChanged(state.snapshot, snapshot)) next.copied_id = true
   }
+  if (
+    answers &&
+    (next.late_answers?.document !== next.snapshot_document || document.hash === next.snapshot_document)
+  )
+    next.late_answers = { document: document.hash, answers }
   if (behavior) next.behavior = addBehavior(state.behavior, behavior)
   return next
 }
@@ -245,6 +255,8 @@ export interface DocumentState {
   last_seq: number
   /** Start of the body hash by sequence number, for the newest ones. */
   bodies: Record<string, string>
+  /** A body came after its first batch, and with it whatever the client answers to later questions. */
+  is_answered?: boolean
   /** Trusted input that it reported. */
   inputs?: number
   /** See `Observations.binding`: of the document's newest hand-off. */

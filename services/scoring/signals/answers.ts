@@ -36,6 +36,12 @@ export const answerSignals = signals({
       (_, { answers, platform }) => platform === 'web' && /^(unanswered|unknown)$/.test(answers.engine),
     ),
   },
+  answers_to_come: {
+    name: 'Own questions not answered yet',
+    looksAt: "a document's own questions come after its snapshot, and are answered in the next body",
+    falsePositives: 'every visit until then, and people who leave at once',
+    fires: inBrowser((_, { answers, platform }) => platform === 'web' && answers.engine === 'to come'),
+  },
   engine_not_learned: {
     name: 'Engine not learned yet',
     looksAt:

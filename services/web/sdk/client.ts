@@ -93,16 +93,14 @@ export function createClient(
     })
   }
 
-  /** What was observed since the last body, and parts of the snapshot that were late. */
-  function takeUnsent(document: LiveDocument) {
-    const [seen, late] = [behavior?.drain(), document.takeLate()]
-    return { ...(seen ? { behavior: seen } : {}), ...(late ? { snapshot: late } : {}) }
-  }
-
   async function flush(): Promise<number> {
     const document = await live()
-    const unsent = takeUnsent(document)
-    if (!unsent.behavior && !unsent.snapshot) return document.intervalMs
+    const seen = behavior?.drain()
+    // Alone, what was late waits for one interval, because a hand-off usually takes it along.
+    const late = seen || document.hasWaited ? document.takeLate() : {}
+    document.hasWaited = true
+    const unsent = { ...(seen ? { behavior: seen } : {}), ...late }
+    if (Object.keys(unsent).length === 0) return document.intervalMs
     const body = observations(unsent)
     return withDocument(async (document) => {
       document.intervalMs = (await document.client.sendBatch(body)).intervalMs
@@ -114,8 +112,10 @@ export function createClient(
     const document = await live()
     await withinBudget(waitMs, () => document.whole)
     const { sha256Of } = await import('./hashes.ts')
+    const seen = behavior?.drain()
     const body = observations({
-      ...takeUnsent(document),
+      ...(seen ? { behavior: seen } : {}),
+      ...document.takeLate(),
       ...(binding === undefined ? {} : { binding: sha256Of(binding) }),
     })
     return withDocument((document) => document.client.requestResult(body))

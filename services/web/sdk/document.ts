@@ -1,6 +1,7 @@
 import { type CollectClient, createCollectClient } from '../../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/canvas.ts'
+import { answerQuestions } from './collectors/questions.ts'
 import { loadContinuity, storeResumeToken, storeStateId } from './continuity.ts'
 import { sentAddress } from './page-address.ts'
 import { encode, randomBytes } from './realm.ts'
@@ -13,8 +14,10 @@ export interface LiveDocument {
   client: CollectClient
   fingerprintAt: number
   intervalMs: number
-  /** The whole snapshot, where parts of it were late. It is returned once; undefined before it is there and after. */
-  takeLate(): SentObservations['snapshot']
+  /** An interval has passed in which what is late could have gone with something else. */
+  hasWaited: boolean
+  /** Goes with the next body, once: answers that were asked for later, and the whole snapshot where parts were late. */
+  takeLate(): Pick<SentObservations, 'snapshot' | 'engine_answers'>
   /** Resolves once the whole snapshot is there. */
   whole: Promise<unknown>
 }
@@ -55,10 +58,12 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   await yieldToPage()
   const ack = await client.sendBatch(observations({ snapshot: { ...collected.snapshot, proofs } }))
   const { sessionId, continuityScope: scope } = opened
+  let late: ReturnType<LiveDocument['takeLate']> = {
+    ...(ack.engineQuestions.length > 0 && { engine_answers: await answerQuestions(ack.engineQuestions) }),
+  }
   if (ack.fingerprint) await storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
-  let late: SentObservations['snapshot']
   const whole = Promise.resolve(collected.whole).then((all) => {
-    if (all) late = { ...all, proofs }
+    if (all) late = { ...late, snapshot: { ...all, proofs } }
   })
   return {
     sessionId,
@@ -66,9 +71,10 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     fingerprintAt: ack.fingerprint?.timestamp ?? Date.now(),
     intervalMs: ack.intervalMs,
     whole,
+    hasWaited: false,
     takeLate() {
       const taken = late
-      late = undefined
+      late = {}
       return taken
     },
   }

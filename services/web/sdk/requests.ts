@@ -18,7 +18,7 @@ export interface PageRequests {
 }
 
 export function observations(
-  parts: Pick<SentObservations, 'snapshot' | 'behavior' | 'binding'>,
+  parts: Pick<SentObservations, 'snapshot' | 'behavior' | 'engine_answers' | 'binding'>,
 ): SentObservations {
   return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }

@@ -1,12 +1,14 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import {
   bankIdOf,
   bankNumberAt,
   bankNumberOf,
   bankNumbersOf,
+  bankPartOf,
   bankQuestion,
   bankSize,
+  challengeWithPart,
   frequentNumbersAt,
 } from '../../../infra/challenges/bank.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
@@ -18,6 +20,7 @@ const now = Date.UTC(2026, 10, 24)
 const week = 7 * 24 * 60 * 60 * 1000
 const places = Array.from({ length: bankSize }, (_, place) => place)
 const numbers = (at: number) => places.map((place) => bankNumberAt(place, at))
+const challengeOf = (i: number) => hash('sha256', `challenge ${i}`, 'base64url').slice(0, 22)
 const asking = (number: number, key = master) => {
   const { id: _id, ...question } = bankQuestion(number, key)
   return JSON.stringify(question)
@@ -55,7 +58,7 @@ describe("a deployment's own questions", () => {
     const count = new Map<number, number>()
     const documents = 8000
     for (let i = 0; i < documents; i++) {
-      const asked = bankNumbersOf(`challenge ${i}`, now)
+      const asked = bankNumbersOf(challengeOf(i), now)
       expect(new Set(asked).size).toBe(12)
       for (const number of asked) count.set(number, (count.get(number) ?? 0) + 1)
     }
@@ -74,6 +77,20 @@ describe("a deployment's own questions", () => {
     }
     const others = numbers(now).filter((number) => !frequent.includes(number))
     expect(Math.max(...shares(others, 4))).toBeLessThan(3)
+  })
+
+  it('are few for a source on a day, and others for another source and on the next day', () => {
+    const askedOf = (source: string, at: number) => {
+      const part = bankPartOf(source, { now: at, master })
+      const documents = Array.from({ length: 500 }, () => challengeWithPart(randomBytes(16), part))
+      return new Set(documents.flatMap((challenge) => bankNumbersOf(challenge, now)))
+    }
+    const day = 24 * 60 * 60 * 1000
+    const mine = askedOf('192.0.2.1', now)
+    expect(mine.size).toBe(6 + 2 + 32)
+    expect(askedOf('192.0.2.1', now + day - 1)).toEqual(mine)
+    for (const others of [askedOf('192.0.2.2', now), askedOf('192.0.2.1', now + day)])
+      expect([...others].filter((number) => mine.has(number)).length).toBeLessThan(12)
   })
 
   it('are frequent for twelve weeks', () => {

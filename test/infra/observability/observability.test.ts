@@ -33,6 +33,21 @@ describe('every metric and label', () => {
   let shown: Map<string, Set<string>>
   beforeAll(async () => {
     cluster = await startCluster({ log: 'postgres', processes: 1 })
+    // Keys have no series before their first document.
+    const opening = {
+      clientPublicKey: Buffer.alloc(32, 9).toString('base64url'),
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url: 'https://shop.example/' },
+    }
+    const opened = await cluster.fetch(0, '/v2/collect/sessions', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${cluster.owner.publishable.key}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(opening),
+    })
+    expect(opened.status).toBe(200)
     shown = labelsOf(await (await cluster.fetch(0, '/metrics')).text())
   }, 60_000)
   afterAll(() => cluster?.stop())

@@ -86,8 +86,9 @@ describe('batches', () => {
         state: { id: expect.any(String) },
         integrity: { responseHmac: expect.any(String) },
       },
+      engineQuestions: expect.any(Array),
     })
-    expect(second).toEqual({ seq: 2, intervalMs: 2000 })
+    expect(second).toEqual({ seq: 2, intervalMs: 2000, engineQuestions: [] })
     expect(lastSent(app, 'batches').answer.json).toEqual({
       ack: true,
       nonce: expect.any(String),

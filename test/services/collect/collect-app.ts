@@ -26,7 +26,7 @@ export const firstMasterKey = Buffer.alloc(32, 1).toString('base64')
 export const organization = { organizationId: 'org_00000000000000000000000001', environment: 'live' } as const
 
 /** What any answer of collect may have: which of it is there, a test says by what it expects. */
-interface AnswerJson extends OpenResponse, BatchResponse, ResultResponse {
+interface AnswerJson extends OpenResponse, Omit<BatchResponse, 'engineQuestions'>, ResultResponse {
   error: {
     code: string
     retryable: boolean

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { bankNumberOf } from '../../../infra/challenges/bank.ts'
 import { isId } from '../../../infra/ids.ts'
+import type { EngineQuestion } from '../../../infra/wire/collect/protocol.ts'
 import { isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
 import { agentSignature, createAgentKey } from '../../support/agent-signature.ts'
 import { type CollectApp, clientOf, lastSent, quiet, sendAgain, startCollectApp } from './collect-app.ts'
@@ -27,6 +29,37 @@ async function open(changes: Record<string, unknown> = {}, headers: Record<strin
     payload: JSON.stringify(body),
   })
 }
+
+describe("the deployment's own questions", () => {
+  const isOwn = ({ id }: EngineQuestion) => bankNumberOf(id) !== undefined
+  const askedOf = async (some: CollectApp) => {
+    const client = clientOf(some, some.publishable())
+    const { engineQuestions } = await client.open()
+    expect(engineQuestions.filter(isOwn)).toEqual([])
+    return (await client.sendBatch(quiet)).engineQuestions
+  }
+
+  test('come once a document has sent its first batch', async () => {
+    const client = clientOf(app, key)
+    await client.open()
+    const first = await client.sendBatch(quiet)
+    expect(first.engineQuestions.filter(isOwn)).toHaveLength(12)
+    expect((await client.sendBatch(quiet)).engineQuestions).toEqual([])
+  })
+
+  test('are the same few for whoever has the address, and others for the next address', async () => {
+    const next = await startCollectApp({ remoteAddress: '192.0.2.7' })
+    const of = async (some: CollectApp) => {
+      const asked = []
+      for (let i = 0; i < 150; i++) asked.push(...(await askedOf(some)))
+      return new Set(asked.map(({ id }) => id))
+    }
+    const [here, there] = [await of(app), await of(next)]
+    expect([here.size, there.size]).toEqual([40, 40])
+    expect([...here].filter((id) => there.has(id)).length).toBeLessThan(12)
+    await next.close()
+  })
+})
 
 describe('opening a session', () => {
   test('answers everything a client needs and records the session and its document in one append', async () => {

@@ -3,13 +3,16 @@ import { answersOf } from '../../../bench/recorded-answers.ts'
 import { bankNumberOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
+import { noNetwork } from '../../../infra/ip/network.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import { type LearnedAnswers, nothingLearned } from '../../../projections/answers/learned.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { batch, opened, startedAt, testSession } from './support/events.ts'
+import type { SessionEvent } from '../../../services/scoring/session/state.ts'
+import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
+import { batch, handOff, opened, startedAt, testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
-import { naturalInput, ownIdsOf, rightTo, taught } from './support/taught.ts'
+import { naturalInput, ownIdsOf, rightAnswers, rightTo, taught } from './support/taught.ts'
 
 const { answers, desktopChrome, desktopFirefox, desktopSafari, proofsOf, withParts } = clients
 const echo = { ...answers, canvas_challenge_hash: null, engine_answers: [], answer_mac: null }
@@ -252,6 +255,68 @@ describe('where the deployment has learned the answers to its own questions', ()
     expect(judged(collected)).toEqual(['unanswered', 'learned', 'inconclusive'])
     const half = withBank((id, place) => (place < 7 ? rightTo(id) : 'unknown'))
     expect(judged(half)[2]).not.toBe('human')
+  })
+
+  describe('which come after the snapshot', () => {
+    const client = keyed({ ...recorded, engine_answers: ofRepository })
+    const session = testSession('asked later', { client })
+    const elsewhere = { challenge: 'another document', timingNonce: answers.timing_nonce }
+    const next = {
+      ...session,
+      client: withParts(desktopChrome, {
+        proofs: answersOf(agent, { ...elsewhere, engineQuestions: questionsOf(elsewhere.challenge) }),
+      }),
+      documentHash: 'f'.repeat(64),
+    }
+    const answering = (challenge: string) => ({
+      ...{ version: 1, elapsed_ms: 900, engine_answers: rightAnswers(challenge) },
+    })
+    const right = answering(answers.challenge)
+    const without = { version: 1, elapsed_ms: 900 }
+    const first = [...opened(session), batch(session)]
+    const second = [
+      ...opened(next).flatMap((event) =>
+        event.type === 'DocumentOpened'
+          ? { ...event, data: { ...event.data, challenge: elsewhere.challenge } }
+          : [],
+      ),
+      batch(next),
+    ]
+    const network = noNetwork.lookup(session.ip, startedAt)
+    const judgedAfter = (...events: SessionEvent[]) => {
+      const { facts, score } = evaluate({ state: stateAfter(events), learned, network })
+      return [facts.answers.engine, score.verdict]
+    }
+
+    it('a session is inconclusive until they come, and human with the right ones', () => {
+      expect(judgedAfter(...first)).toEqual(['to come', 'inconclusive'])
+      expect(judgedAfter(...first, handOff(session, { seq: 2, observations: right }))).toEqual([
+        'as_claimed',
+        'human',
+      ])
+    })
+
+    it('who sends the next body without them, or asks for the result at once, has not answered', () => {
+      const unanswered = ['unanswered', 'inconclusive']
+      expect(judgedAfter(...first, batch(session, { seq: 2, observations: without }))).toEqual(unanswered)
+      expect(
+        judgedAfter(
+          ...opened(session),
+          handOff(session, { observations: { ...without, snapshot: client.snapshot } }),
+        ),
+      ).toEqual(unanswered)
+    })
+
+    it("the session's next page counts as proven until its own answers are due", () => {
+      const proven = [...first, batch(session, { seq: 2, observations: right })]
+      expect(judgedAfter(...proven, ...second)).toEqual(['as_claimed', 'human'])
+      const due = batch(next, { seq: 2, observations: without })
+      expect(judgedAfter(...proven, ...second, due)).toEqual(['unanswered', 'inconclusive'])
+      const answered = batch(next, { seq: 2, observations: answering(elsewhere.challenge) })
+      expect(judgedAfter(...proven, ...second, answered)).toEqual(['as_claimed', 'human'])
+      const late = batch(session, { seq: 3, observations: { ...right, engine_answers: [] } })
+      expect(judgedAfter(...proven, ...second, answered, late)).toEqual(['as_claimed', 'human'])
+    })
   })
 
   it('an engine that nobody taught is judged by what the repository has', () => {

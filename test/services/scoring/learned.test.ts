@@ -250,7 +250,10 @@ describe("the deployment's own questions", () => {
             ...{ ...answered, engine: null, engine_family: 'gecko', visitor_digest },
             network_digest: hash('sha256', `network ${i % 60}`).slice(0, 16),
             engine_answers: Object.fromEntries(
-              bankNumbersOf(`challenge ${i}`, now).map((number) => [bankIdOf(number, master), 'right']),
+              bankNumbersOf(hash('sha256', `challenge ${i}`, 'base64url'), now).map((number) => [
+                bankIdOf(number, master),
+                'right',
+              ]),
             ),
           },
         }),

@@ -538,6 +538,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ parts: { proofs: { engine_answers: [] } } }, says('Mozilla/5.0 of another')],
     not: [{}, { client: clients.iphoneSafari }, app({ os_name: 'iOS' })],
   },
+  answers_to_come: {
+    given: [{ facts: { answers: { ...noAnswers, engine: 'to come' } } }],
+    not: [{}, { ...app({ os_name: 'iOS' }), facts: { answers: { ...noAnswers, engine: 'to come' } } }],
+  },
   engine_not_learned: {
     given: [
       { facts: { answers: unlearned } },

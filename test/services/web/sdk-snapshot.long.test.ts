@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest'
+import { bankNumberOf } from '../../../infra/challenges/bank.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needs } from '../../support/needs.ts'
@@ -55,7 +56,23 @@ describe('the snapshot', () => {
     for (const family of ['canvas', 'webgl', 'audio', 'fonts', 'engine', 'tamper'] as const)
       expect(second[family]).toEqual(first[family])
     expect(proofs.answer_mac).not.toBe(firstProofs.answer_mac)
-    expect(proofs.engine_answers).toHaveLength(24)
+    expect(proofs.engine_answers).toHaveLength(12)
+  })
+
+  test("answers the deployment's own questions with the hand-off, and without a request of its own", async () => {
+    const { page } = await bench.open()
+    const before = observationsOf(bench.server).length
+    await handOver(bench, page)
+    const sent = observationsOf(bench.server).slice(before)
+    const asked = sent.flatMap(({ engine_answers: answers = [] }) => answers)
+    expect(
+      sent.map(({ snapshot, engine_answers: answers }) => [snapshot !== undefined, answers?.length]),
+    ).toEqual([
+      [true, undefined],
+      [false, 12],
+    ])
+    expect(asked.filter(({ id }) => bankNumberOf(id) === undefined)).toEqual([])
+    expect(asked.filter(({ answer }) => answer === 'object null' || answer === '')).toEqual([])
   })
 
   test.each([

@@ -59,11 +59,12 @@ export function markedObservations(
       proofs: { ...snapshot.proofs, ...answered },
     },
     behavior: behaviorSchema.parse(marked(behaviorSchema.form, 'behavior', marks)),
+    engine_answers: [{ id: marks.number('engine_answers.id'), answer: marks.text('engine_answers') }],
   }
 }
 
 /** Members at the top that nothing here marks: a new one has to be. */
 export const unmarkedMembers = (): string[] => {
-  const known = ['version', 'elapsed_ms', 'snapshot', 'behavior']
+  const known = ['version', 'elapsed_ms', 'snapshot', 'behavior', 'engine_answers']
   return Object.keys(Object(observationsSchema.form)).filter((name) => !known.includes(name))
 }

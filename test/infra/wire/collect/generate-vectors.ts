@@ -44,6 +44,7 @@ export function buildVectors() {
     openedAt,
     platform: 'web' as const,
     number: 1,
+    part: 1,
     continuityId: '7'.repeat(32),
   }
   const scope = { ...tenant, sessionId, clientPublicKey: client.publicKey }

@@ -63,14 +63,18 @@ export interface Seen {
   allowsMinimal?: AllowsMinimal
 }
 
-/** What scoring makes of one snapshot of a client, with the behaviour that came with it. */
+/** What scoring makes of a client's snapshot and the behaviour that came with it, once another body came. */
 export function evaluateClient(
   client: Client,
   { behavior, network, learned = taught, allowsMinimal }: Seen = {},
 ): Evaluation {
   const session = testSession('evaluated', { client, platform: platformOf(client) })
   const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }
-  const state = stateAfter([...opened(session), batch(session, { observations })])
+  const state = stateAfter([
+    ...opened(session),
+    batch(session, { observations }),
+    batch(session, { seq: 2, observations: { version: 1, elapsed_ms: 900 } }),
+  ])
   return evaluate({
     state,
     learned,
