@@ -96,13 +96,3 @@ export function since(text: string): number {
   const [, count, unit = ''] = /^(\d{1,4})([hd])$/.exec(text) ?? []
   return count === undefined ? instant(text) : Date.now() - Number(count) * (unitsMs[unit] ?? 0)
 }
-
-/** A time, epoch milliseconds, with the text that it was typed as. */
-export interface TypedTime {
-  text: string
-  at: number
-}
-
-export const typedTime =
-  (parse: (text: string) => number) =>
-  (text: string): TypedTime => ({ text, at: parse(text) })

@@ -92,8 +92,8 @@ describe('docs/guide/analysts.md on a live installation', () => {
   }, 240_000)
 
   it('DuckDB counts an export as the API does', async () => {
-    const output = path.join(folder, 'sessions')
-    await cluster.cli(['export', 'sessions', '--since', '7d', '--format', 'parquet', '--output', output])
+    const file = path.join(folder, 'sessions.parquet')
+    await cluster.cli(['export', 'sessions', '--since', '7d', '--out', file])
     const script = await codeBlock('guide/analysts.md', 'analysts-duckdb.py')
     const { stdout } = await run(await pythonWithDuckDb(), ['-c', script], { cwd: folder, timeout: 60_000 })
     expect(lines(stdout)).toEqual(await countsOfApi())

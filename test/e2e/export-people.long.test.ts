@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -28,15 +28,11 @@ describe('exports of people', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const outputOf = (output: string) => path.join(folder, output)
-  const exported = (what: string, output: string, ...flags: string[]) =>
-    cluster.operate<Row>('export', what, '--output', outputOf(output), '--format', 'jsonl', ...flags)
+  const fileOf = (name: string) => path.join(folder, `${name}.jsonl`)
+  const exported = (what: string, name: string, ...flags: string[]) =>
+    cluster.operate<Row>('export', what, '--out', fileOf(name), ...flags)
 
-  async function linesIn(output: string): Promise<Row[]> {
-    const files = (await readdir(outputOf(output))).filter((file) => file.endsWith('.jsonl')).sort()
-    const texts = await Promise.all(files.map((file) => readFile(path.join(outputOf(output), file), 'utf8')))
-    return linesOf(texts.join(''))
-  }
+  const linesIn = async (name: string): Promise<Row[]> => linesOf(await readFile(fileOf(name), 'utf8'))
 
   async function printed(...flags: string[]): Promise<Row[]> {
     const { code, stdout } = await cluster.cli(['events', '--topic', topic, ...flags])
@@ -45,10 +41,10 @@ describe('exports of people', () => {
   }
 
   it.each([[[]], [['--open']]])('events are those that are printed, with %j', async (flags) => {
-    const output = `events${flags.join('')}`
+    const name = `events${flags.join('')}`
     const before = await printed(...flags)
-    await exported('events', output, '--topic', topic, ...flags)
-    const found = (await linesIn(output)).map(({ partition, offset, sealed, type, data }) => ({
+    await exported('events', name, '--topic', topic, ...flags)
+    const found = (await linesIn(name)).map(({ partition, offset, sealed, type, data }) => ({
       ...{ type, position: { topic, partition, offset }, data },
       ...(sealed === null ? {} : { sealed }),
     }))
@@ -75,7 +71,7 @@ describe('exports of people', () => {
       })
   })
 
-  it('who was erased is not in a file that is made anew, and is closed in events', async () => {
+  it('who was erased is not in a later file, and is closed in events', async () => {
     const [gone] = visits
     if (!gone) throw new Error('nobody came')
     const { owner, baseUrls } = cluster
@@ -83,24 +79,40 @@ describe('exports of people', () => {
     const headers = { authorization: `Bearer ${owner.secret.key}` }
     const at = `/v1/organizations/${owner.organizationId}/visitors/${visitor}`
     expect((await cluster.fetch(0, at, { method: 'DELETE', headers })).status).toBe(200)
-    expect(await exported('sessions', 'opened', '--open')).toMatchObject({ rows: 3, parts_made: 0 })
-    await rm(path.join(outputOf('opened'), 'sessions-000001.jsonl'))
-    expect(await exported('sessions', 'opened', '--open')).toMatchObject({ rows: 2, parts_made: 1 })
-    expect((await linesIn('opened')).map((row) => row.session_id)).not.toContain(gone.sessionId)
+    expect(await exported('sessions', 'later', '--open')).toMatchObject({ rows: 2 })
+    expect((await linesIn('later')).map((row) => row.session_id)).not.toContain(gone.sessionId)
     await exported('events', 'erased', '--topic', topic, '--open', '--type', 'SessionScored')
     for (const { key, sealed } of await linesIn('erased'))
       expect(sealed).toBe(key === gone.sessionId ? 'erased' : null)
   })
 
-  it('another export, and other files, are refused in the folder', async () => {
-    const refusal = async (...args: string[]) => (await cluster.cli(['export', 'sessions', ...args])).stderr
-    expect(await refusal('--output', outputOf('closed'), '--since', '7d')).toContain(
-      'has another export: it differs in format, since.',
-    )
+  it('never overwrites, and names what is wrong with --out', async () => {
+    const refusal = async (...args: string[]) => {
+      const { code, stderr } = await cluster.cli(['export', 'sessions', ...args])
+      expect(code).toBe(1)
+      return stderr
+    }
     await exported('sessions', 'empty', '--until', '2020-01-01T00:00:00Z')
     expect(await linesIn('empty')).toEqual([])
-    await writeFile(path.join(folder, 'notes'), '')
-    expect(await refusal('--output', folder)).toContain('has other files')
+    expect(await refusal('--out', fileOf('empty'))).toBe(
+      `--out: ${fileOf('empty')} exists already. Delete it, or name a new file.\n`,
+    )
+    expect(await refusal('--out', 'sessions.txt')).toBe(
+      '--out must end in one of .parquet, .jsonl, .csv, or --format must be set, got "sessions.txt"\n',
+    )
+    expect(await refusal('--out', path.join(folder, 'none', 'rows.csv'))).toContain(
+      'no such file or directory',
+    )
+    const { code } = await cluster.cli([
+      'export',
+      'sessions',
+      '--out',
+      path.join(folder, 'rows'),
+      '--format',
+      'csv',
+    ])
+    expect(code).toBe(0)
+    expect(await readFile(path.join(folder, 'rows'), 'utf8')).toMatch(/^session_id,organization_id,/)
   })
 })
 

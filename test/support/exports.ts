@@ -1,38 +1,39 @@
-import { readdir, readFile } from 'node:fs/promises'
-import path from 'node:path'
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { ExportManifest } from '../../services/cli/export/manifest.ts'
 import { startCli } from './cli.ts'
 
-export type ManifestSeen = Pick<ExportManifest, 'state' | 'rows' | 'parts'>
+interface Exporting {
+  settings: Record<string, string>
+  file: string
+}
 
-export const manifestIn = async (folder: string): Promise<ManifestSeen> =>
-  JSON.parse(await readFile(path.join(folder, 'manifest.json'), 'utf8'))
-
-/** Files that have not all of their rows yet. */
-export const unfinishedIn = async (folder: string): Promise<string[]> =>
-  (await readdir(folder)).filter((name) => name.endsWith('.part'))
-
-const begun: ManifestSeen = { state: 'unfinished', rows: 0, parts: [] }
-
-/** Kills the command once it has made so many parts more and writes the next. */
-export async function killExport(
-  args: string[],
-  { settings, folder, parts }: { settings: Record<string, string>; folder: string; parts: number },
-): Promise<ManifestSeen> {
-  const made = async () => {
-    const { parts: all } = await manifestIn(folder).catch(() => begun)
-    return all.filter(({ rows }) => rows !== null).length
-  }
-  const isInPart = async () => (await unfinishedIn(folder)).some((name) => !name.startsWith('manifest'))
-  const aim = (await made()) + parts
+/** Starts the command, and returns it once it has written rows. */
+export async function startExport(args: string[], { settings, file }: Exporting) {
+  // What an earlier one has left would be taken for its own.
+  const before = await changedAt(file)
   const child = startCli(args, settings)
-  while ((await made()) < aim || !(await isInPart())) {
+  while (!(await hasRows(file, before))) {
     expect(child.exitCode).toBeNull()
     await sleep(5)
   }
+  return child
+}
+
+/** Kills the command while it writes. */
+export async function killExport(args: string[], exporting: Exporting): Promise<void> {
+  const child = await startExport(args, exporting)
   child.kill('SIGKILL')
   await child.result
-  return manifestIn(folder)
+  expect(existsSync(exporting.file)).toBe(false)
+  expect(existsSync(`${exporting.file}.part`)).toBe(true)
+}
+
+const find = (file: string) => stat(`${file}.part`).catch(() => undefined)
+const changedAt = async (file: string) => (await find(file))?.ctimeMs
+
+async function hasRows(file: string, before: number | undefined): Promise<boolean> {
+  const part = await find(file)
+  return part !== undefined && part.ctimeMs !== before && part.size > 1000
 }

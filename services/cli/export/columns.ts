@@ -11,6 +11,13 @@ export interface ExportColumn {
 /** By the names of the columns. What is null or missing is not known. */
 export type ExportRow = Readonly<Record<string, unknown>>
 
+/** The bytes of a file: those of `start`, of the rows in their order, and of `end`. */
+export interface RowEncoder {
+  start(): string | Uint8Array
+  encode(rows: readonly ExportRow[]): string | Uint8Array
+  end(): string | Uint8Array
+}
+
 /** Those of a flat row. */
 export const sessionColumns = (): ExportColumn[] =>
   factsRecord().fields.map(({ name, type }) => ({

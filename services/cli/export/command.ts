@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { eventTopics } from '../../../schemas/events.ts'
-import { instant, jsonFlag, since, typedTime, wordOf } from '../arguments.ts'
+import { instant, jsonFlag, since, wordOf } from '../arguments.ts'
 import { printOutcome } from '../operator/operate.ts'
-import { exportFormats } from './part.ts'
+import { exportFormats } from './file.ts'
 import type { ExportFlags } from './run.ts'
 
 export function defineExport(exporting: Command): void {
@@ -21,14 +21,14 @@ export function defineExport(exporting: Command): void {
 
 function define(command: Command): Command {
   return command
-    .requiredOption('--output <folder>', 'of its own; the same command again makes the parts that it lacks')
-    .option('--format <format>', `one of ${exportFormats.join(', ')}`, wordOf(...exportFormats), 'parquet')
+    .requiredOption('--out <file>', 'a new file, such as sessions.parquet')
     .option(
-      '--since <time>',
-      '7d, 24h or 2026-11-23T12:00:00Z (default: from the beginning)',
-      typedTime(since),
+      '--format <format>',
+      `one of ${exportFormats.join(', ')} (default: the extension of the file)`,
+      wordOf(...exportFormats),
     )
-    .option('--until <time>', 'before this time (default: now)', typedTime(instant))
+    .option('--since <time>', '7d, 24h or 2026-11-23T12:00:00Z (default: from the beginning)', since)
+    .option('--until <time>', 'before this time (default: now)', instant)
     .option('--organization <organization>', 'only what is its; its id or slug (default: all)')
     .option('--environment <environment>', 'live or test (default: both)', wordOf('live', 'test'))
     .option(...jsonFlag)

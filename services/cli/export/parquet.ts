@@ -1,18 +1,25 @@
 import { zstdCompressSync } from 'node:zlib'
-import { fileWriter, ParquetWriter } from 'hyparquet-writer'
-import type { ColumnKind, ExportColumn, ExportRow } from './columns.ts'
+import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import type { ColumnKind, ExportColumn, RowEncoder } from './columns.ts'
 
-/** A file of Parquet, in which each call of `add` is a row group. It is whole once `finish` was called. */
-export function parquetFile(file: string, columns: ExportColumn[]) {
+/** Encodes rows as Parquet: each call of `encode` is a row group. */
+export function parquetEncoder(columns: ExportColumn[]): RowEncoder {
+  const buffer = new ByteWriter()
   const writer = new ParquetWriter({
-    writer: fileWriter(file),
+    writer: buffer,
     schema: [{ name: 'root', num_children: columns.length }, ...columns.flatMap(elementsOf)],
     codec: 'ZSTD',
     compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
   })
+  const take = () => {
+    const bytes = buffer.getBytes().slice()
+    buffer.index = 0
+    return bytes
+  }
   return {
-    add(rows: readonly ExportRow[]): void {
-      if (rows.length === 0) return
+    start: take,
+    encode(rows) {
+      if (rows.length === 0) return ''
       writer.write({
         columnData: columns.map(({ name, type }) => ({
           name,
@@ -22,8 +29,12 @@ export function parquetFile(file: string, columns: ExportColumn[]) {
         })),
         rowGroupSize: rows.length,
       })
+      return take()
     },
-    finish: (): void => void writer.finish(),
+    end() {
+      writer.finish()
+      return take()
+    },
   }
 }
 

@@ -2,117 +2,66 @@ import path from 'node:path'
 import { createSkips } from '../../../infra/event-store/skips.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import type { TypedTime } from '../arguments.ts'
-import { type Stores, withStores } from '../operator/core.ts'
+import { withStores } from '../operator/core.ts'
 import { type CommandOutcome, type OperatorOptions, requireOrganization } from '../operator/operate.ts'
 import { progressBar } from '../progress.ts'
 import { eventColumns, sessionColumns } from './columns.ts'
-import { eventParts, writeEvents } from './events.ts'
-import {
-  type ExportManifest,
-  type ExportPart,
-  type ExportRequest,
-  findManifest,
-  missingParts,
-  saveManifest,
-} from './manifest.ts'
-import type { ExportFormat } from './part.ts'
-import { chooseSessions, sessionParts, writeSessions } from './sessions.ts'
+import { writeEvents } from './events.ts'
+import { type ExportFormat, exportFormats, writeRows } from './file.ts'
+import type { ExportSelection, RowSink } from './selection.ts'
+import { writeSessions } from './sessions.ts'
 
 export interface ExportFlags extends OperatorOptions {
-  output: string
-  format: ExportFormat
+  out: string
+  format?: ExportFormat
   open: boolean
-  since?: TypedTime
-  until?: TypedTime
+  since?: number
+  until?: number
   organization?: string
   environment?: Environment
   topic?: string
   type?: string
 }
 
-// Sessions or offsets of a part, a file of some 10 MB.
-const each = 50_000
-
-export function runExport(what: ExportManifest['what'], flags: ExportFlags): Promise<CommandOutcome> {
-  return withStores((stores) => makeExport(stores, what, flags), { opensKeys: flags.open, isReadOnly: true })
-}
-
-async function makeExport(
-  stores: Stores,
-  what: ExportManifest['what'],
-  flags: ExportFlags,
-): Promise<CommandOutcome> {
-  const { output: folder } = flags
-  const request = await requestOf(stores, what, flags)
-  const manifest = (await findManifest(folder, request)) ?? (await choose(stores, request, flags))
-  const parts = await missingParts(folder, manifest)
-  const bar = progressBar(parts.reduce((sum, { from, to }) => sum + to - from, 0))
-  const writing = { folder, manifest, onDone: bar.add, onPart: notePart(folder, manifest) }
-  if (what === 'sessions') await writeSessions({ ...writing, pool: stores.pool }, parts).finally(bar.end)
-  else await writeTopic(stores, writing, parts).finally(bar.end)
-  manifest.state = 'whole'
-  await saveManifest(folder, manifest)
-  return outcomeOf(folder, manifest, parts)
-}
-
-async function requestOf(
-  { pool }: Stores,
-  what: ExportManifest['what'],
-  flags: ExportFlags,
-): Promise<ExportRequest> {
-  const { format, open, since, until, organization, environment = null, topic = null, type = null } = flags
-  const organization_id = organization ? (await requireOrganization(pool, organization)).id : null
-  const times = { since: since?.text ?? null, until: until?.text ?? null }
-  return { what, format, is_open: open, filters: { ...times, organization_id, environment, topic, type } }
-}
-
-async function choose(stores: Stores, request: ExportRequest, flags: ExportFlags): Promise<ExportManifest> {
-  const { output: folder, format, topic = '' } = flags
-  const range = { since: flags.since?.at ?? 0, until: flags.until?.at ?? Date.now() }
-  const parts =
-    request.what === 'events'
-      ? await eventParts(stores.log, { topic, ...range }, { format, each })
-      : sessionParts(await chooseSessions(stores.pool, folder, { ...request, ...range }), { format, each })
-  const columns = request.what === 'events' ? eventColumns : sessionColumns()
-  const manifest: ExportManifest = {
-    ...{ version: 1, ...request, ...range, columns, state: 'unfinished', rows: 0, parts },
-  }
-  await saveManifest(folder, manifest)
-  return manifest
-}
-
-function notePart(folder: string, manifest: ExportManifest) {
-  return async (part: ExportPart, rows: number): Promise<void> => {
-    part.rows = rows
-    manifest.rows = manifest.parts.reduce((sum, one) => sum + (one.rows ?? 0), 0)
-    await saveManifest(folder, manifest)
-  }
-}
-
-type EventWriting = Omit<Parameters<typeof writeEvents>[0], 'source' | 'topic'>
-
-async function writeTopic(
-  { log, codec, logger }: Stores,
-  writing: EventWriting,
-  parts: ExportPart[],
-): Promise<void> {
-  const skips = createSkips({ log, codec, logger })
-  const topic = writing.manifest.filters.topic ?? ''
-  await writeEvents({ ...writing, source: { log, codec, skips }, topic }, parts).finally(skips.close)
-}
-
-function outcomeOf(folder: string, manifest: ExportManifest, made: ExportPart[]): CommandOutcome {
-  const { what, format, since, until, rows, parts, state } = manifest
-  const counts = `${rows} ${what} in ${parts.length} files of ${path.resolve(folder)}`
-  return {
-    data: {
-      ...{ what, format, folder: path.resolve(folder), state, since: iso(since), until: iso(until) },
-      ...{ rows, parts: parts.length, parts_made: made.length },
+export function runExport(what: 'sessions' | 'events', flags: ExportFlags): Promise<CommandOutcome> {
+  const { out: file, format = formatOf(file), topic = '', type = null } = flags
+  return withStores(
+    async ({ pool, log, codec, logger }) => {
+      const selection: ExportSelection = {
+        since: flags.since ?? 0,
+        until: flags.until ?? Date.now(),
+        organizationId: flags.organization ? (await requireOrganization(pool, flags.organization)).id : null,
+        environment: flags.environment ?? null,
+        isOpen: flags.open,
+      }
+      let bar: ReturnType<typeof progressBar> | undefined
+      const onProgress = (done: number, total: number) => {
+        bar ??= progressBar(total)
+        bar.reach(done)
+      }
+      const fill = async (add: RowSink['add']) => {
+        if (what === 'sessions') return writeSessions(pool, selection, { add, onProgress })
+        const skips = createSkips({ log, codec, logger })
+        await writeEvents({ log, codec, skips }, { ...selection, topic, type }, { add, onProgress }).finally(
+          skips.close,
+        )
+      }
+      const columns = what === 'sessions' ? sessionColumns() : eventColumns
+      const rows = await writeRows({ file, format, columns }, fill).finally(() => bar?.end())
+      const [since, until] = [iso(selection.since), iso(selection.until)]
+      return {
+        data: { what, format, file: path.resolve(file), since, until, rows },
+        text: `${rows} ${what} in ${path.resolve(file)}.`,
+      }
     },
-    text:
-      made.length > 0
-        ? `${counts}.`
-        : `${counts}: they were there already. A newer export needs another folder.`,
-  }
+    { opensKeys: flags.open, isReadOnly: true },
+  )
+}
+
+function formatOf(file: string): ExportFormat {
+  const extension = path.extname(file).slice(1)
+  const format = exportFormats.find((name) => name === extension)
+  if (format) return format
+  const endings = exportFormats.map((name) => `.${name}`).join(', ')
+  throw new Error(`--out must end in one of ${endings}, or --format must be set, got "${file}"`)
 }

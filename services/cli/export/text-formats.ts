@@ -1,11 +1,12 @@
-import type { ColumnKind, ExportColumn, ExportRow } from './columns.ts'
+import type { ColumnKind, ExportColumn, RowEncoder } from './columns.ts'
 
-/** Lines of CSV (RFC 4180): null is nothing, an empty text is `""`, and a list is JSON. */
-export function csvOf(columns: ExportColumn[], rows: readonly ExportRow[]): string {
-  return rows.map((row) => csvLine(columns.map(({ name, type }) => csvField(type, row[name])))).join('')
-}
-
-export const csvHead = (columns: ExportColumn[]): string => csvLine(columns.map(({ name }) => name))
+/** Encodes rows as CSV (RFC 4180): null is nothing, an empty text is `""`, and a list is JSON. */
+export const csvEncoder = (columns: ExportColumn[]): RowEncoder => ({
+  start: () => csvLine(columns.map(({ name }) => name)),
+  encode: (rows) =>
+    rows.map((row) => csvLine(columns.map(({ name, type }) => csvField(type, row[name])))).join(''),
+  end: () => '',
+})
 
 const csvLine = (fields: string[]): string => `${fields.join(',')}\r\n`
 
@@ -16,11 +17,16 @@ function csvField(type: ColumnKind, value: unknown): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Lines of JSON, each an object with all columns. */
-export function jsonLinesOf(columns: ExportColumn[], rows: readonly ExportRow[]): string {
-  const objects = rows.map((row) => columns.map(({ name, type }) => [name, plainValue(type, row[name])]))
-  return objects.map((members) => `${JSON.stringify(Object.fromEntries(members))}\n`).join('')
-}
+/** Encodes rows as lines of JSON, each an object with all columns. */
+export const jsonLinesEncoder = (columns: ExportColumn[]): RowEncoder => ({
+  start: () => '',
+  encode: (rows) =>
+    rows
+      .map((row) => Object.fromEntries(columns.map(({ name, type }) => [name, plainValue(type, row[name])])))
+      .map((object) => `${JSON.stringify(object)}\n`)
+      .join(''),
+  end: () => '',
+})
 
 function plainValue(type: ColumnKind, value: unknown): unknown {
   if (value === null || value === undefined) return null

@@ -1,7 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eraseKeysAgain } from '../../../infra/event-store/erased.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
@@ -9,8 +6,7 @@ import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { causedNames, eventTopics } from '../../../schemas/events.ts'
-import { eventParts, writeEvents } from '../../../services/cli/export/events.ts'
-import type { ExportManifest } from '../../../services/cli/export/manifest.ts'
+import { writeEvents } from '../../../services/cli/export/events.ts'
 import { rebuildVisitors } from '../../../services/scoring/restore.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { projections } from '../../../services/server/dependencies.ts'
@@ -119,27 +115,9 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
 }
 
 async function exportEvents(which: Skipping): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-readers-'))
-  const [topic, format] = [eventTopics.SessionScored, 'jsonl'] as const
-  const span = { since: 0, until: Number.MAX_SAFE_INTEGER }
-  const nobody = { since: null, until: null, organization_id: null, environment: null, topic, type: null }
-  const manifest: ExportManifest = {
-    ...{ version: 1, what: 'events', format, is_open: false, filters: nobody, ...span },
-    ...{ columns: [], state: 'unfinished', rows: 0, parts: [] },
-  }
-  const exporting = {
-    source: given(which),
-    folder,
-    manifest,
-    topic,
-    onPart: async () => {},
-    onDone: () => {},
-  }
-  try {
-    await writeEvents(exporting, await eventParts(log, { topic, ...span }, { format, each: 1000 }))
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+  const everything = { since: 0, until: Number.MAX_SAFE_INTEGER, organizationId: null, environment: null }
+  const selection = { ...everything, topic: eventTopics.SessionScored, type: null, isOpen: false }
+  await writeEvents(given(which), selection, { add: async () => {}, onProgress: () => {} })
 }
 
 describe.each(Object.entries(readers))('%s', (_, read) => {

@@ -1,16 +1,8 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { createCodec } from '../../../../infra/event-store/codec.ts'
-import { eventColumns } from '../../../../services/cli/export/columns.ts'
-import { eventParts, writeEvents } from '../../../../services/cli/export/events.ts'
-import {
-  type ExportManifest,
-  findManifest,
-  missingParts,
-  saveManifest,
-} from '../../../../services/cli/export/manifest.ts'
+import type { ExportRow } from '../../../../services/cli/export/columns.ts'
+import { writeEvents } from '../../../../services/cli/export/events.ts'
+import type { EventSelection } from '../../../../services/cli/export/selection.ts'
 import { createMemoryLog } from '../../../support/memory-log.ts'
 import { noSkips } from '../../../support/no-skips.ts'
 import { metaOf, sessionScored } from '../../../support/session-scored.ts'
@@ -19,14 +11,11 @@ const topic = 'tidegate.sessions.v1'
 const codec = createCodec()
 let now = 0
 let log = createMemoryLog()
-let folder: string
 
-beforeEach(async () => {
+beforeEach(() => {
   now = 0
   log = createMemoryLog({ now: () => now })
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-export-events-'))
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 /** Events are recorded a minute after another. */
 async function append(count: number): Promise<void> {
@@ -37,83 +26,58 @@ async function append(count: number): Promise<void> {
   }
 }
 
-const filters = { since: null, until: null, organization_id: null, environment: null, topic, type: null }
-const request = { what: 'events', format: 'jsonl', is_open: false, filters } as const
-
-async function planned(since = 0, until = Number.MAX_SAFE_INTEGER): Promise<ExportManifest> {
-  const parts = await eventParts(log, { topic, since, until }, { format: 'jsonl', each: 4 })
-  const times = { since, until, columns: eventColumns }
-  const manifest: ExportManifest = { version: 1, ...request, ...times, state: 'unfinished', rows: 0, parts }
-  await saveManifest(folder, manifest)
-  return manifest
+const everything: EventSelection = {
+  ...{ topic, type: null, since: 0, until: Number.MAX_SAFE_INTEGER },
+  ...{ organizationId: null, environment: null, isOpen: false },
 }
 
-/** Makes what is missing; `endsAfter` = it is interrupted at the end of so many parts, when the last is not noted. */
-async function write(manifest: ExportManifest, endsAfter = Infinity): Promise<number> {
-  let made = 0
-  const onPart = async (part: { rows: number | null }, rows: number) => {
-    if (++made > endsAfter) throw new Error('killed')
-    part.rows = rows
-    await saveManifest(folder, manifest)
-  }
-  const source = { log, codec, skips: noSkips }
-  const parts = await missingParts(folder, manifest)
-  const written = writeEvents({ source, folder, manifest, topic, onPart, onDone: () => {} }, parts)
-  await written.catch((error: Error) => expect(error.message).toBe('killed'))
-  return made
+async function offsets(selection: Partial<EventSelection> = {}, onAdd = async () => {}) {
+  const rows: ExportRow[] = []
+  const progress: [number, number][] = []
+  await writeEvents(
+    { log, codec, skips: noSkips },
+    { ...everything, ...selection },
+    {
+      async add(some) {
+        rows.push(...some)
+        await onAdd()
+      },
+      onProgress: (done, total) => progress.push([done, total]),
+    },
+  )
+  return { offsets: rows.map(({ offset }) => offset), progress: progress.at(-1) }
 }
 
-async function offsets({ parts }: ExportManifest): Promise<number[][]> {
-  const files = parts.map(({ file }) => readFile(path.join(folder, file), 'utf8'))
-  const lines = (await Promise.all(files)).map((text) => text.split('\n').filter(Boolean))
-  return lines.map((some) => some.map((line) => JSON.parse(line).offset))
-}
-
-it('parts have the events of their offsets, and those that were interrupted are made by the next run', async () => {
-  await append(10)
-  const whole = [
-    [0, 1, 2, 3],
-    [4, 5, 6, 7],
-    [8, 9],
-  ]
-  await planned()
-  const first = await findManifest(folder, request)
-  if (!first) throw new Error('no manifest')
-  expect(await write(first, 1)).toBe(2)
-  // What came since is of no part.
-  await append(5)
-  const second = await findManifest(folder, request)
-  if (!second) throw new Error('no manifest')
-  expect(second.parts.map(({ rows }) => rows)).toEqual([4, null, null])
-  expect(await write(second)).toBe(2)
-  expect(await offsets(second)).toEqual(whole)
-  await rm(path.join(folder, second.parts[1]?.file ?? ''))
-  expect(await write(second)).toBe(1)
-  expect(await offsets(second)).toEqual(whole)
+it('has the events that the log had when it began', async () => {
+  await append(2500)
+  let more = 0
+  const exported = await offsets({}, async () => {
+    if (more++ === 0) await append(5)
+  })
+  expect(exported.offsets).toEqual(Array.from({ length: 2500 }, (_, offset) => offset))
+  expect(exported.progress).toEqual([2500, 2500])
 })
 
 it('only events that were recorded in the time are in it', async () => {
   await append(12)
-  const manifest = await planned(3 * 60_000, 6 * 60_000)
-  await write(manifest)
-  expect((await offsets(manifest)).flat()).toEqual([2, 3, 4])
+  const exported = await offsets({ since: 3 * 60_000, until: 6 * 60_000 })
+  expect(exported.offsets).toEqual([2, 3, 4])
+})
+
+it.each([{ type: 'SessionErased' }, { environment: 'test' }, { organizationId: 'org_x' }])(
+  'has only what is selected: %j',
+  async (selection) => {
+    await append(1)
+    expect((await offsets(selection)).offsets).toEqual([])
+  },
+)
+
+it('has no rows of a topic without records', async () => {
+  expect((await offsets()).offsets).toEqual([])
 })
 
 it('a record that cannot be read ends it with its place', async () => {
   await append(2)
   await log.append([{ topic, key: 'x', value: Buffer.from('not ours'), headers: {} }])
-  const manifest = await planned()
-  const parts = await missingParts(folder, manifest)
-  const reading = { source: { log, codec, skips: noSkips }, folder, manifest, topic }
-  const written = writeEvents({ ...reading, onPart: async () => {}, onDone: () => {} }, parts)
-  await expect(written).rejects.toThrow('tidegate.sessions.v1/0 offset 2 cannot be read')
-})
-
-it.each([
-  [{ ...request, format: 'csv' }, /has another export: it differs in format/],
-  [{ ...request, filters: { ...filters, since: '7d', type: 'SessionScored' } }, /differs in since, type/],
-] as const)('another export is refused in its folder: %j', async (other, problem) => {
-  await append(1)
-  await planned()
-  await expect(findManifest(folder, other)).rejects.toThrow(problem)
+  await expect(offsets()).rejects.toThrow('tidegate.sessions.v1/0 offset 2 cannot be read')
 })

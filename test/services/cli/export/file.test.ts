@@ -1,0 +1,107 @@
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ExportColumn } from '../../../../services/cli/export/columns.ts'
+import { exportFormats, writeRows } from '../../../../services/cli/export/file.ts'
+import type { RowSink } from '../../../../services/cli/export/selection.ts'
+
+const columns: ExportColumn[] = [{ name: 'place', type: 'integer' }]
+
+let folder: string
+let file: string
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-export-file-'))
+  file = path.join(folder, 'rows.csv')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const write = (fill: (add: RowSink['add']) => Promise<void>) =>
+  writeRows({ file, format: 'csv', columns }, fill)
+const fill = (add: RowSink['add']) => add([{ place: 1 }, { place: 2 }])
+const whole = 'place\r\n1\r\n2\r\n'
+
+describe('the file of an export', () => {
+  it('has its name only when it is complete, and only its owner can read it', async () => {
+    const rows = await write(async (add) => {
+      await fill(add)
+      expect(await readdir(folder)).toEqual(['rows.csv.part'])
+      expect((await stat(`${file}.part`)).mode & 0o777).toBe(0o600)
+    })
+    expect(rows).toBe(2)
+    expect(await readdir(folder)).toEqual(['rows.csv'])
+    expect(await readFile(file, 'utf8')).toBe(whole)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+
+  it.each(exportFormats)('grows with each addition, in %s', async (format) => {
+    const sizes: number[] = []
+    await writeRows({ file, format, columns }, async (add) => {
+      for (let i = 0; i < 3; i++) {
+        await fill(add)
+        sizes.push((await stat(`${file}.part`)).size)
+      }
+    })
+    expect(sizes).toEqual([...new Set(sizes)].sort((a, b) => a - b))
+  })
+
+  it('is not there after a failure, nor what was written of it', async () => {
+    const failing = write(async (add) => {
+      await fill(add)
+      throw new Error('the database is gone')
+    })
+    await expect(failing).rejects.toThrow('the database is gone')
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it('takes the place of what a killed export left', async () => {
+    await writeFile(`${file}.part`, 'place\r\n9\r\n', { mode: 0o644 })
+    await write(fill)
+    expect(await readdir(folder)).toEqual(['rows.csv'])
+    expect(await readFile(file, 'utf8')).toBe(whole)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+
+  it.each([
+    ['before it begins', () => writeFile(file, 'mine')],
+    ['as a link to nowhere', () => symlink('/nowhere/at/all', file)],
+  ])('never replaces one that is there %s', async (_, make) => {
+    await make()
+    let isBegun = false
+    const writing = write(async () => {
+      isBegun = true
+    })
+    await expect(writing).rejects.toThrow(`--out: ${file} exists already. Delete it, or name a new file.`)
+    expect(isBegun).toBe(false)
+    expect(await readdir(folder)).toEqual(['rows.csv'])
+  })
+
+  it('never replaces one that came meanwhile', async () => {
+    const writing = write(async (add) => {
+      await fill(add)
+      await writeFile(file, 'mine')
+    })
+    await expect(writing).rejects.toThrow('exists already')
+    expect(await readdir(folder)).toEqual(['rows.csv'])
+    expect(await readFile(file, 'utf8')).toBe('mine')
+  })
+
+  it('never has the name while another export writes it', async () => {
+    const inner = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const first = write(async (add) => {
+      await fill(add)
+      begun.resolve()
+      await inner.promise
+    })
+    await begun.promise
+    const second = write(async (add) => {
+      await add([{ place: 9 }])
+      inner.resolve()
+      await expect(first).rejects.toThrow(`another export is writing ${file}.part`)
+      expect(await readdir(folder)).toEqual(['rows.csv.part'])
+    })
+    expect(await second).toBe(1)
+    expect(await readFile(file, 'utf8')).toBe('place\r\n9\r\n')
+  })
+})
