@@ -57,16 +57,23 @@ const buildMigrations: Migrations = {
     ${bookkeepingDdl(ownHome)}`,
 }
 
-/** Makes the home of a projection that has one of its own, and its first build there. */
-export function migrateHome(pool: pg.Pool, projection: Projection): Promise<Build> {
+/**
+ * Makes the home of a projection that has one of its own, and its build there. Tables of another version are dropped, with
+ * all that depends on them: then it returns that version. Nobody else may fill them.
+ */
+export function migrateHome(pool: pg.Pool, projection: Projection): Promise<number | undefined> {
   const home = homeOf(projection)
   return transaction(pool, async (tx) => {
     await runMigrations(tx, [{ name: 'projections', schema: home, create: bookkeepingDdl(home) }])
-    return firstBuild(tx, projection)
+    const live = await liveBuild(tx, projection.name, home)
+    if (live?.version === projection.version) return undefined
+    if (live) await dropBuild(tx, live)
+    await firstBuild(tx, projection)
+    return live?.version
   })
 }
 
-export const homeOf = ({ home = ownHome }: Pick<Projection, 'home'>): string => home
+const homeOf = ({ home = ownHome }: Pick<Projection, 'home'>): string => home
 
 /**
  * Makes what every projection needs and the first build of each. Any number of processes may run it at once.

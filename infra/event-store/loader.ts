@@ -86,7 +86,6 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
       logger,
       skips,
       maxRecords,
-      keepsNoOffsets: projection.home !== undefined,
       startOffset: (first) => openPartition(pool, build, first),
       apply,
     })

@@ -11,7 +11,6 @@ import {
   createBuild,
   createIndexes,
   dropBuild,
-  homeOf,
   liveBuild,
   makeLive,
 } from './builds.ts'
@@ -73,7 +72,7 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
     const started = performance.now()
     const { pool, projection } = options
-    const live = await liveBuild(pool, projection.name, homeOf(projection))
+    const live = await liveBuild(pool, projection.name)
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const next = (await resume(options)) ?? (await begin(options))
     const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import type { EventLog } from '../log/port.ts'
 import { type Db, type Tx, transaction } from '../postgres/pool.ts'
-import { type Build, buildColumns, dropBuild, homeOf } from './builds.ts'
+import { type Build, buildColumns, dropBuild, ownHome } from './builds.ts'
 import type { Projection } from './projection.ts'
 
 /** What a build that is being filled has: some of its rows, or the readers' indexes too. */
@@ -59,10 +59,9 @@ export async function takeUnfinished(
 
 // Newest first. A retired one has a schema where the kill came between the switch and the drop.
 async function findLeft(db: Db, projection: Projection): Promise<Left[]> {
-  const home = homeOf(projection)
   const { rows } = await db.query<Left>(
-    `select ${buildColumns(home)}, obj_description(n.oid, 'pg_namespace') as note
-     from ${home}.projection_builds left join pg_namespace n on n.nspname = schema_name
+    `select ${buildColumns(ownHome)}, obj_description(n.oid, 'pg_namespace') as note
+     from ${ownHome}.projection_builds left join pg_namespace n on n.nspname = schema_name
      where projection = $1 and (status = 'building' or status = 'retired' and n.oid is not null)
      order by build desc`,
     [projection.name],

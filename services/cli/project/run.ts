@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { refuseOtherLog } from '../../../infra/event-store/bound-log.ts'
-import { type Build, buildOffsets, findBuild, migrateHome } from '../../../infra/event-store/builds.ts'
+import { buildOffsets, findBuild, migrateHome } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { pruneBuild, runPruner } from '../../../infra/event-store/prune.ts'
-import { type RebuildOptions, type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
 import { type RunningProjection, runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { type Position, placeName } from '../../../infra/log/port.ts'
@@ -12,7 +11,7 @@ import { lockKey } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
-import { progress, tellResume } from '../progress.ts'
+import { progress } from '../progress.ts'
 import { systemCode } from '../thrown.ts'
 import { untilBothAnswer } from './away.ts'
 import { namingRecords } from './poison.ts'
@@ -22,9 +21,6 @@ import { ViewFailed } from './view-failed.ts'
 
 export interface ProjectFlags {
   once: boolean
-  rebuild: boolean
-  acceptDifferences: boolean
-  fromScratch: boolean
 }
 
 type Project = Stores & {
@@ -51,13 +47,11 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
           const skips = createSkips({ ...stores, codec })
           stack.defer(() => skips.close())
           const project = { ...stores, codec, projection, skips, signal, onAnswer }
-          const live = await migrateHome(stores.pool, projection)
           if (view.session && !stores.dataKeys)
             console.error(
               'There are no master keys, so what is encrypted in events stays closed to the view.',
             )
-          if (flags.rebuild) return rebuildView(project, flags)
-          await keepUp(project, live, flags)
+          await keepUp(project, flags)
         },
         { opensKeys, isLogReadOnly: true, logsErrorsOnly: true },
       ),
@@ -68,12 +62,12 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
 const stopWithinMs = 3000
 
 // Rows and offsets are written in one transaction, so nothing is lost where the end is cut short.
-function endingSignal({ once, rebuild }: ProjectFlags): AbortSignal {
+function endingSignal({ once }: ProjectFlags): AbortSignal {
   const ending = new AbortController()
   onStopSignals(
     () => {
       // What was to be done once is not done.
-      if (once || rebuild) process.exitCode = 1
+      if (once) process.exitCode = 1
       ending.abort()
       setTimeout(() => process.exit(), stopWithinMs).unref()
     },
@@ -82,43 +76,16 @@ function endingSignal({ once, rebuild }: ProjectFlags): AbortSignal {
   return ending.signal
 }
 
-async function rebuildView(
-  project: Project,
-  { acceptDifferences, fromScratch }: ProjectFlags,
-): Promise<void> {
-  printReport(await build(project, { acceptDifferences, fromScratch }))
-}
-
-function build(
-  project: Project,
-  options: Pick<RebuildOptions, 'acceptDifferences' | 'fromScratch'>,
-): Promise<RebuildReport> {
-  const print = progress()
-  const onProgress = ({ events, total }: { events: number; total: number }) =>
-    print(`${events} events; the log has ${total} records`)
-  return rebuild({
-    ...project,
-    ...options,
-    findEnded: endedIn(project.projection),
-    onProgress,
-    onResume: tellResume,
-  })
-}
-
-function printReport({ events, seconds, tables, switched }: RebuildReport): void {
-  console.log(`${events} events in ${seconds.toFixed(1)} s`)
-  for (const { table, rows, equal, differences } of tables)
-    console.log(`${table}: ${rows} rows, ${equal ? 'equal' : `${differences.length} differences or more`}`)
-  console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')
-  if (!switched) process.exitCode = 1
-}
-
-async function keepUp(project: Project, live: Build, { once }: ProjectFlags): Promise<void> {
+async function keepUp(project: Project, { once }: ProjectFlags): Promise<void> {
   const { pool, projection, logger, signal } = project
   await using stack = new AsyncDisposableStack()
   const held = await holdView(project)
   stack.defer(held.release)
-  if (live.version !== projection.version) await buildVersion(project, live)
+  const dropped = await migrateHome(pool, projection)
+  if (dropped !== undefined)
+    console.error(
+      `Dropped version ${dropped} of ${projection.name}. Reading the log again for version ${projection.version}.`,
+    )
   const failing = Promise.withResolvers<string>()
   const onStopped = (at: Position, error: unknown) => failing.resolve(stopMessage(at, error))
   const applied = { advance: () => {}, onAdvance: () => () => {} }
@@ -162,16 +129,6 @@ async function holdView({ pool, projection }: Project) {
 
 // What it says again and again while the database or the log is away is said once, by the view.
 const errorsOnly = (logger: Logger): Logger => logger.child({}, { level: 'error' })
-
-async function buildVersion(project: Project, live: Build): Promise<void> {
-  const { projection } = project
-  console.error(`${projection.name} has version ${live.version}. ${projection.version} is built beside it.`)
-  const other = projection.tables.map((name) => [name, 'not compared'] as const)
-  await build(
-    { ...project, projection: { ...projection, comparedRows: Object.fromEntries(other) } },
-    { acceptDifferences: true },
-  )
-}
 
 const stopMessage = ({ topic, partition, offset }: Position, error: unknown): string => {
   const what = error instanceof ViewFailed ? error.message : 'the record cannot be applied'
