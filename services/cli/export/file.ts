@@ -23,7 +23,7 @@ interface NewFile {
  * Writes the rows that `fill` adds, and returns how many there are. The file is called `<file>.part` until it is complete
  * and on the disk. Throws where the file exists.
  */
-export async function writeRows(
+export async function writeExport(
   { file, format, columns }: NewFile,
   fill: (add: RowSink['add']) => Promise<void>,
 ): Promise<number> {

@@ -7,7 +7,7 @@ import { type CommandOutcome, type OperatorOptions, requireOrganization } from '
 import { progressBar } from '../progress.ts'
 import { eventColumns, sessionColumns } from './columns.ts'
 import { writeEvents } from './events.ts'
-import { type ExportFormat, exportFormats, writeRows } from './file.ts'
+import { type ExportFormat, exportFormats, writeExport } from './file.ts'
 import type { ExportSelection, RowSink } from './selection.ts'
 import { writeSessions } from './sessions.ts'
 
@@ -47,7 +47,7 @@ export function runExport(what: 'sessions' | 'events', flags: ExportFlags): Prom
         )
       }
       const columns = what === 'sessions' ? sessionColumns() : eventColumns
-      const rows = await writeRows({ file, format, columns }, fill).finally(() => bar?.end())
+      const rows = await writeExport({ file, format, columns }, fill).finally(() => bar?.end())
       const [since, until] = [iso(selection.since), iso(selection.until)]
       return {
         data: { what, format, file: path.resolve(file), since, until, rows },

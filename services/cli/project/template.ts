@@ -18,7 +18,7 @@ const template = (name: string) => `// A view of your own: see docs/guide/own-vi
 export default {
   // Its tables are in the schema view_${name}.
   name: '${name}',
-  // Count it up when tables or the handler change: the view is then built anew.
+  // Count it up when tables or the handler change: the tables are dropped then, and the log is read again.
   version: 1,
   events: ['SessionScored'],
   tables: {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ExportColumn } from '../../../../services/cli/export/columns.ts'
-import { exportFormats, writeRows } from '../../../../services/cli/export/file.ts'
+import { exportFormats, writeExport } from '../../../../services/cli/export/file.ts'
 import type { RowSink } from '../../../../services/cli/export/selection.ts'
 
 const columns: ExportColumn[] = [{ name: 'place', type: 'integer' }]
@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const write = (fill: (add: RowSink['add']) => Promise<void>) =>
-  writeRows({ file, format: 'csv', columns }, fill)
+  writeExport({ file, format: 'csv', columns }, fill)
 const fill = (add: RowSink['add']) => add([{ place: 1 }, { place: 2 }])
 const whole = 'place\r\n1\r\n2\r\n'
 
@@ -36,7 +36,7 @@ describe('the file of an export', () => {
 
   it.each(exportFormats)('grows with each addition, in %s', async (format) => {
     const sizes: number[] = []
-    await writeRows({ file, format, columns }, async (add) => {
+    await writeExport({ file, format, columns }, async (add) => {
       for (let i = 0; i < 3; i++) {
         await fill(add)
         sizes.push((await stat(`${file}.part`)).size)

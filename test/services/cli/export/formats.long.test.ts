@@ -4,7 +4,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExportColumn, ExportRow } from '../../../../services/cli/export/columns.ts'
-import { type ExportFormat, exportFormats, writeRows } from '../../../../services/cli/export/file.ts'
+import { type ExportFormat, exportFormats, writeExport } from '../../../../services/cli/export/file.ts'
 import { duckDb } from '../../../support/duckdb.ts'
 import { needs } from '../../../support/needs.ts'
 
@@ -65,7 +65,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 async function written(format: ExportFormat, some: ExportRow[] = rows): Promise<string> {
   const file = path.join(folder, `rows.${format}`)
   await rm(file, { force: true })
-  const count = await writeRows({ file, format, columns }, async (add) => {
+  const count = await writeExport({ file, format, columns }, async (add) => {
     for (let i = 0; i < some.length; i += 7000) await add(some.slice(i, i + 7000))
   })
   expect(count).toBe(some.length)
