@@ -17,6 +17,8 @@ export interface FoundRow {
   /** All counts as one text, `{0,1,...}`, because a column for each would cost more than counting. */
   counts: string
   near: string
+  /** Hands of the address's newest sessions; null = there are none. */
+  recent: string | null
   /** The read model has the session itself, and its behavior as it is now. */
   known: boolean
   known_behavior: boolean

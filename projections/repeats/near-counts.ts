@@ -6,7 +6,7 @@ import {
   newestOthers,
   type Unseen,
 } from './counted.ts'
-import { areNear } from './near.ts'
+import { areCopies, areNear } from './near.ts'
 import { nearNames, windows } from './tables.ts'
 
 /** Counts of sessions within a day that are nearly equal, or come evenly. This session is included. */
@@ -18,10 +18,19 @@ export interface NearRepeats {
   at_address: number
   /** Visitors of the address whose hands have the same pace. */
   pace_visitors: number
+  /** Sessions of the address in the last minute, and in its last 15 seconds. */
+  in_minute: number
+  in_seconds: number
+  /** Among the address's newest of five minutes, sessions whose input this one copies; 0 unless copies abound there. */
+  copies: number
   /** Between the sessions of the address within the hour: mean in seconds, and its deviation in percent of it. */
   gap_seconds: number | null
   gap_deviation: number | null
 }
+
+const burst = { minute: 60_000, seconds: 15_000 }
+// So many of the newest sessions of an address are compared with each other.
+const mostRecent = 20
 
 const inHour = `filter (where opened_at > target.at - ${windows.hour})`
 /** SQL: counts over the newest sessions of the address, whose `gap` is the time to the next one. */
@@ -29,8 +38,14 @@ export const ofAddress = {
   pace_visitors: `count(distinct visitor)
     filter (where pace = target.pace and visitor <> coalesce(target.visitor, ''))::integer as pace_visitors`,
   gap_seconds: `round(avg(gap) ${inHour} / 1000)::integer as gap_seconds`,
+  in_minute: `count(*) filter (where opened_at > target.at - ${burst.minute})::integer as in_minute`,
+  in_seconds: `count(*) filter (where opened_at > target.at - ${burst.seconds})::integer as in_seconds`,
   gap_deviation: `round(100 * stddev_samp(gap) ${inHour} / nullif(avg(gap) ${inHour}, 0))::integer as gap_deviation`,
 }
+
+/** SQL: of the address's newest sessions of five minutes, the ids and the numbers of their hands. */
+export const recent = `array_to_string((array_agg(session_id || ' ' || encode(hands, 'hex') order by opened_at desc)
+    filter (where hands is not null and opened_at > target.at - ${windows.five_minutes}))[1:${mostRecent}], ',') as recent`
 
 /**
  * SQL: sessions whose hands may be nearly the same. Each is a text of its id, `m` for the same machine and `a` for the same
@@ -58,6 +73,8 @@ export function nearOf(
   { found, unseen }: Answered,
   { rows, numberOf }: Counts,
 ): NearRepeats {
+  const atAddress = matesOf(row, 'address', unseen)
+  const since = (ms: number) => atAddress.filter(([, at]) => at > row.at - ms).length
   const mates = [...new Map([...nearStored(row, found), ...nearUnseen(row, unseen, rows)]).values()]
   const hasHands = row.hands === null ? 0 : 1
   return {
@@ -65,6 +82,9 @@ export function nearOf(
     on_machine: hasHands + mates.filter(({ onMachine }) => onMachine).length,
     at_address: hasHands + mates.filter(({ atAddress }) => atAddress).length,
     pace_visitors: (row.pace && row.visitor ? 1 : 0) + (numberOf('pace_visitors') ?? 0),
+    in_minute: 1 + (numberOf('in_minute') ?? 0) + since(burst.minute),
+    in_seconds: 1 + (numberOf('in_seconds') ?? 0) + since(burst.seconds),
+    copies: copiesOf(row, recentHands(row, found, rows)),
     gap_seconds: numberOf('gap_seconds') ?? null,
     gap_deviation: numberOf('gap_deviation') ?? null,
   }
@@ -81,7 +101,6 @@ function nearStored({ hands }: CountedRow, found: FoundRow | undefined): [string
 
 function nearUnseen(row: CountedRow, unseen: Unseen, rows: CountedRow[]): [string, Likeness][] {
   const ids = new Set(nearNames.flatMap((name) => matesOf(row, name, unseen).map(([id]) => id)))
-  const isSame = (one: Buffer | null, other: Buffer | null) => one !== null && other?.equals(one) === true
   return rows.flatMap((one): [string, Likeness][] => {
     if (!ids.has(one.session_id) || !row.hands || !one.hands || !areNear(row.hands, one.hands)) return []
     const likeness = {
@@ -90,4 +109,31 @@ function nearUnseen(row: CountedRow, unseen: Unseen, rows: CountedRow[]): [strin
     }
     return [[one.session_id, likeness]]
   })
+}
+
+const isSame = (one: Buffer | null, other: Buffer | null) => one !== null && other?.equals(one) === true
+
+function recentHands(row: CountedRow, found: FoundRow | undefined, rows: CountedRow[]): Buffer[] {
+  const inCall = rows.flatMap(({ session_id: id, opened_at: at, address, hands }): [string, Buffer][] => {
+    const isRecent = at > row.at - windows.five_minutes && at <= row.at && isSame(row.address, address)
+    return isRecent && hands && id !== row.session_id ? [[id, hands]] : []
+  })
+  const stored = found?.recent ? found.recent.split(',').toReversed() : []
+  const inModel = stored.map((text): [string, Buffer] => {
+    const [id = '', numbers = ''] = text.split(' ')
+    return [id, Buffer.from(numbers, 'hex')]
+  })
+  return [...new Map([...inModel, ...inCall]).values()].slice(-mostRecent)
+}
+
+const fewestAlike = 4
+
+/** Counts what these hands copy. Two people are alike by chance now and then, so copies have to abound at the address. */
+function copiesOf({ hands }: CountedRow, others: Buffer[]): number {
+  const copies = hands ? others.filter((one) => areCopies(hands, one)).length : 0
+  if (!hands || copies === 0) return 0
+  const all = [hands, ...others]
+  const alike = all.filter((one) => all.some((other) => other !== one && areCopies(one, other))).length
+  const leastShare = copies === 1 ? 0.8 : 0.3
+  return alike >= Math.max(fewestAlike, leastShare * all.length) ? copies : 0
 }

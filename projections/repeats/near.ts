@@ -38,12 +38,18 @@ const members = {
   ],
   touch: ['events', 'touches', 'duration_ms', 'interval_mean', 'interval_std', 'radius_std'],
   scroll: ['events', 'distance'],
-  form: ['focuses', 'changes', 'time_to_submit_ms'],
+  form: [
+    'focuses',
+    'changes',
+    'time_to_submit_ms',
+    ...(['duration_ms', 'interval_mean', 'interval_std'] as const),
+  ],
 } as const satisfies { [C in keyof Behavior]?: readonly (keyof Behavior[C])[] }
 
 const compared: (readonly [channel: string, name: string])[] = Object.entries(members).flatMap(
   ([channel, names]) => names.map((name) => [channel, name] as const),
 )
+const isMeasured = compared.map(([, name]) => /_ms$|_mean$|_std$|^straightness$|^distance$/.test(name))
 const paced = ['interval_mean', 'interval_std', 'hold_mean', 'hold_std', 'speed_std', 'radius_std']
 
 // Fewer numbers may be nearly equal by chance.
@@ -114,6 +120,43 @@ export function areNear(one: Buffer, other: Buffer): boolean {
     if (Math.abs(a - b) > farthest / unit) odd += 1
   }
   return odd * oddOneIn <= present
+}
+
+// Two copies whose numbers were each changed by up to 15 % are this far apart at most.
+const farthestCopy = 0.31
+// Root mean square of the distances; lower where the few numbers could be close by chance.
+const meanDistance = (measured: number) => (measured < 8 ? 0.13 : 0.17)
+// Equal to the rounding of what is stored.
+const equal = 0.003
+
+/**
+ * Returns true where one is a copy of the other of which each number was changed by up to 15 %, or up to half of the
+ * numbers by anything. Looser than `areNear`, so only sessions that come at once from one address are compared by it.
+ */
+export function areCopies(one: Buffer, other: Buffer): boolean {
+  if (one.length !== other.length) return false
+  let [measured, equals, squares, isClose] = [0, 0, 0, true]
+  for (const [i, isMeasure] of isMeasured.entries()) {
+    const [a, b] = [one.readUInt16BE(2 * i) * unit, other.readUInt16BE(2 * i) * unit]
+    if (a === 0 && b === 0) continue
+    const distance = Math.abs(a - b)
+    if (!isMeasure || a === 0 || b === 0) {
+      isClose &&= a > 0 && b > 0 && areCloseCounts(Math.expm1(a) / 100, Math.expm1(b) / 100)
+      continue
+    }
+    measured += 1
+    squares += distance ** 2
+    if (distance <= equal) equals += 1
+    if (distance > farthestCopy) isClose = false
+  }
+  const isChanged = equals >= 3 && equals >= measured / 2
+  return isChanged || (isClose && measured >= 5 && squares <= measured * meanDistance(measured) ** 2)
+}
+
+// A small count of a copy is mostly equal.
+function areCloseCounts(one: number, other: number): boolean {
+  const most = Math.max(one, other)
+  return Math.abs(one - other) <= (most < 3.5 ? 0.5 : 1 + 0.27 * most)
 }
 
 /** Hands as they stand behind the hash of the behavior in a decision. */

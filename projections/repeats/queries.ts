@@ -12,7 +12,7 @@ import {
   newestOthers,
   unseenOf,
 } from './counted.ts'
-import { candidates, type NearRepeats, nearOf, ofAddress } from './near-counts.ts'
+import { candidates, type NearRepeats, nearOf, ofAddress, recent } from './near-counts.ts'
 import { keyNames, repeatKeys, windows } from './tables.ts'
 
 export interface Counted {
@@ -54,9 +54,9 @@ function countOf(member: string, what: string): string {
 
 function countsBy(by: string, members: Record<string, string>): string {
   const counts = Object.entries(members).map(([member, what]) => countOf(member, what))
-  const more = by === 'address' ? Object.values(ofAddress) : []
+  const more = by === 'address' ? [...Object.values(ofAddress), recent] : []
   return `cross join lateral (select ${[...counts, ...more].join(', ')} from (
-      select opened_at, address, visitor, client_user, pace,
+      select session_id, opened_at, address, visitor, client_user, pace, hands,
         ${by === 'address' ? 'lag(opened_at) over (order by opened_at desc) - opened_at' : 'null::bigint'} as gap
       from ${newestOthers(`r.${by} = ${own(by)}`)} newest
     ) one) by_${by}`
@@ -101,7 +101,7 @@ const planned = (source: string) => source.replace(/\$\d+::\w+\[\]/g, (array) =>
 
 function countText(source: string): string {
   const laterals = Object.entries(counted).map(([by, members]) => countsBy(by, members))
-  return `select array[${[...countedNames, ...nearCounts].join(', ')}]::text as counts, near, own.session_id is not null as known, own.client_user is not null as has_user,
+  return `select array[${[...countedNames, ...nearCounts].join(', ')}]::text as counts, near, recent, own.session_id is not null as known, own.client_user is not null as has_user,
       own.behavior is not distinct from target.behavior as known_behavior
     from ${planned(source)} with ordinality as target (${targetNames}, n)
     left join read.repeats own on own.session_id = target.session_id

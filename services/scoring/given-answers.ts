@@ -41,7 +41,7 @@ export function answersOf({
   const { canvas_challenge_hash: canvas } = snapshot.proofs
   const handshake = handshakeClassOf(document.ja4)
   const against = fired.flatMap(({ role, strength, slug }) =>
-    role === 'risk' && strength !== 'weak' ? slug : [],
+    role === 'risk' && (strength !== 'weak' || slug === 'mass_run') ? slug : [],
   )
   return {
     engine: version && classDigest(engineName(version)),

@@ -35,3 +35,42 @@ export function withNoise(behavior: Behavior, noise: number, next: () => number)
     ),
   )
 }
+
+/** Input of people at a desk that counts as natural. */
+export function peoplesInput(seed: string, count: number): Behavior[] {
+  const isAtDesk = ({ mouse, keyboard }: Behavior) => mouse.moves >= 10 && keyboard.keys >= 8
+  const people = peoplesHands(seed, count * 10)
+    .filter(isAtDesk)
+    .slice(0, count)
+  if (people.length < count) throw new Error(`only ${people.length} of ${count} people`)
+  // As a screen of 60 Hz puts the moves of a pointer together.
+  return people.map(({ mouse, ...rest }) => ({
+    ...rest,
+    mouse: { ...mouse, coalesced: Math.max(3, Math.round(mouse.moves * ((mouse.interval_mean ?? 20) / 40))) },
+  }))
+}
+
+/** A copy of which this share of the numbers is another. */
+export function withSomeChanged(behavior: Behavior, share: number, next: () => number): Behavior {
+  return behaviorSchema.parse(
+    Object.fromEntries(
+      Object.entries(behavior).map(([channel, members]) => [
+        channel,
+        Object.fromEntries(
+          Object.entries(members).map(([name, value]) => {
+            if (value === null || next() >= share) return [name, value]
+            const changed = value * (0.4 + 1.6 * next())
+            return [name, measured.test(name) ? changed : Math.round(changed)]
+          }),
+        ),
+      ]),
+    ),
+  )
+}
+
+/** With as many events as its parts say, so that the numbers contradict each other nowhere. */
+export const consistent = ({ mouse, keyboard, ...rest }: Behavior): Behavior => ({
+  ...rest,
+  mouse: { ...mouse, events: mouse.moves + mouse.clicks },
+  keyboard: { ...keyboard, events: 2 * keyboard.keys },
+})

@@ -295,5 +295,6 @@ export function repeatsOf(count: number, some: Partial<Repeats> = {}): Repeats {
 
 export const nearRepeats = (some: Partial<NearRepeats> = {}): NearRepeats => ({
   ...{ sessions: 1, on_machine: 1, at_address: 1, pace_visitors: 1, gap_seconds: null, gap_deviation: null },
+  ...{ in_minute: 1, in_seconds: 1, copies: 0 },
   ...some,
 })

@@ -4,6 +4,7 @@ import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Repeats, SessionScored } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
+import { hasNaturalInput } from './behavior.ts'
 import { type Definition, signals } from './signal.ts'
 
 type Native = NonNullable<Snapshot['native']>
@@ -17,12 +18,14 @@ export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   return {
     snapshot_hash: snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
-    behavior_hash: behavior && isUnique(behavior, snapshot) ? inputHash(behavior) : null,
+    behavior_hash: behavior && inputHash(behavior, snapshot),
   }
 }
 
-function inputHash(behavior: Behavior): string {
+// Input that others may equal by chance has no hash and no digests; only a burst of one address is compared by it.
+function inputHash(behavior: Behavior, snapshot: Snapshot | null): string | null {
   const hands = handsOf(behavior)
+  if (!isUnique(behavior, snapshot)) return hands && `.....${hands.numbers}`
   return hands ? `${sha256(behavior)}.${handsText(hands)}` : sha256(behavior)
 }
 
@@ -83,10 +86,15 @@ const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definit
 const replaysNearly = (near: NearRepeats, { behavior_sessions }: Repeats) =>
   near.sessions > Math.max(1, behavior_sessions.day)
 
+const massRun = 10
+const isBurst = ({ in_minute, in_seconds }: NearRepeats) => in_minute >= massRun || in_seconds >= 6
+
 const manyVisitors = 10
 // Hands repeat: some are nearly the same, or a third of the visitors has one pace.
 const repeatsHands = (near: NearRepeats, { address_visitors }: Repeats) =>
-  near.at_address >= 3 || (near.pace_visitors >= 8 && near.pace_visitors * 3 >= address_visitors.day)
+  near.at_address >= 3 ||
+  (isBurst(near) && near.copies >= 3) ||
+  (near.pace_visitors >= 8 && near.pace_visitors * 3 >= address_visitors.day)
 
 // Whoever comes by chance comes at gaps that deviate by as much as they last.
 const steadyPercent = 25
@@ -94,6 +102,14 @@ const isSteady = ({ gap_deviation }: NearRepeats) => gap_deviation !== null && g
 // Nine of ten sessions are of a visitor of their own.
 const areStrangers = ({ address_sessions: sessions, address_visitors: visitors }: Repeats) =>
   visitors.hour >= 20 && visitors.hour >= 0.9 * sessions.hour
+
+/** Returns true where natural input is comparable and no copy of what the same address sent just now. */
+const hasInputOfItsOwn = (facts: Facts, { sessions, copies }: NearRepeats) =>
+  sessions > 0 && copies === 0 && hasNaturalInput(facts)
+
+// An id says that the visitor came before the last hour, and is no id that a program sends again and again.
+const hasReturned = ({ visitorSessions }: Facts, { visitor_sessions }: Repeats) =>
+  visitorSessions > visitor_sessions.hour && visitor_sessions.five_minutes < massRun
 
 /**
  * What a session has in common with others of its organization and environment. Neither an equal machine nor a shared
@@ -158,6 +174,17 @@ export const repeatSignals = signals({
       facts.visitorSessions === 1 &&
       nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
   },
+  mass_run: {
+    name: 'Many sessions at once from one address',
+    looksAt:
+      'ten sessions within a minute, or six within 15 seconds, came from one address. This one has no natural input that differs from that of the others by more than 15 %, and its visitor has not come before the last hour',
+    falsePositives: 'people behind a shared address who have not used pointer, keyboard or touch yet',
+    fires: (facts) =>
+      facts.answers.engineBy !== 'simulated' &&
+      nearly(
+        (near, repeats) => isBurst(near) && !hasInputOfItsOwn(facts, near) && !hasReturned(facts, repeats),
+      )(facts),
+  },
   velocity_users: {
     name: 'Many users of one visitor',
     looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
@@ -191,6 +218,7 @@ const massProduced: readonly string[] = [
   'nearly_replayed_session',
   'mass_produced_visitors',
   'steady_arrivals',
+  'mass_run',
   'velocity_visitor',
 ]
 

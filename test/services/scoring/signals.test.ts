@@ -1133,6 +1133,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   replayed_snapshot: repeating('snapshot_sessions', 2),
   velocity_visitor: repeating('visitor_sessions', 61),
+  mass_run: {
+    given: [{ facts: nearby({ in_minute: 10 }) }, { facts: nearby({ in_seconds: 6, copies: 2 }) }],
+    not: [{ facts: nearby({ in_minute: 9, in_seconds: 5 }) }, { facts: { near: null } }],
+  },
   velocity_users: repeating('visitor_users', 10),
   visitor_many_addresses: repeating('visitor_addresses', 10),
   velocity_address: repeating('address_sessions', 100),

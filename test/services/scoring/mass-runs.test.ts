@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { derivedId } from '../../../infra/ids.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
+import { type Behavior, behaviorSchema } from '../../../schemas/observations.ts'
+import { createNumbers } from '../../support/hand.ts'
+import { consistent, peoplesInput, withNoise, withSomeChanged } from '../../support/hands.ts'
+import { type Decisions, openDecisions } from './support/decisions.ts'
+import { startedAt, testSession } from './support/events.ts'
+import { desktopChrome, withParts } from './support/snapshots.ts'
+
+// Each of nine people is alike to a copy by chance in one of some thousand runs.
+const seed = Number(process.env.SEED ?? 54)
+const next = createNumbers(seed)
+
+let decisions: Decisions
+beforeAll(async () => {
+  decisions = await openDecisions()
+})
+afterAll(() => decisions?.close())
+
+interface Came {
+  behavior?: Behavior | undefined
+  /** Milliseconds after the first. */
+  at: number
+  ip: string
+  client?: typeof desktopChrome
+  continuityIds?: string[]
+}
+
+let organizations = 0
+
+/** The decisions about sessions of one organization, which has no others. */
+async function decided(came: Came[]): Promise<SessionScored[]> {
+  const organizationId = derivedId('org', `${seed} ${organizations++}`)
+  const judged: SessionScored[] = []
+  for (const [n, { behavior, at, client = desktopChrome, ...rest }] of came.entries()) {
+    const about = { organizationId, client, openedAt: startedAt + at, continuityId: `${organizationId} ${n}` }
+    const session = testSession(`${organizationId} ${n}`, { ...about, ...rest })
+    judged.push(await decisions.decided(session, { behavior }))
+  }
+  return judged
+}
+
+const verdicts = (judged: SessionScored[]) => judged.map(({ verdict }) => verdict)
+
+const laptop = (n: number) =>
+  withParts(desktopChrome, {
+    canvas: { hash: `c${n}`, geometry_hash: `g${n}`, text_hash: `t${n}` },
+    audio: { hash: `a${n}` },
+    fonts: { metrics_hash: `f${n}` },
+  })
+
+const noisy = (behavior: Behavior, noise: number) => consistent(withNoise(behavior, noise, next))
+const noBehavior = behaviorSchema.parse({})
+const people = peoplesInput(`people ${seed}`, 45)
+const recording = (n: number) => people[30 + (n % 5)] ?? noBehavior
+const person = (n: number) => people[n % 30] ?? noBehavior
+
+describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
+  const runs: Record<string, (n: number) => Partial<Came>> = {
+    'without input on equal machines': () => ({}),
+    'without input on different machines': (n) => ({ client: laptop(n) }),
+    'of one recording as it is': () => ({ behavior: recording(0) }),
+    'of one recording with 5 % noise': () => ({ behavior: noisy(recording(1), 0.05) }),
+    'of one recording with 15 % noise': () => ({ behavior: noisy(recording(2), 0.15) }),
+    'of one recording with 15 % of its values changed': () => ({
+      behavior: consistent(withSomeChanged(recording(3), 0.15, next)),
+    }),
+    'of little input with 15 % noise': () => ({ behavior: noisy(littleInput, 0.15) }),
+    'of five recordings as they are': (n) => ({ behavior: recording(n) }),
+    'of five recordings with 15 % noise': (n) => ({ behavior: noisy(recording(n), 0.15) }),
+    'of one recording from one /64': (n) => ({
+      behavior: noisy(recording(4), 0.15),
+      ip: `2001:db8:0:1::${n + 1}`,
+    }),
+  }
+
+  it.each(Object.entries(runs))('%s has no human from the tenth on', async (_, run) => {
+    const came = Array.from({ length: 16 }, (_, n) => ({ ip: '198.51.100.7', at: n * 300, ...run(n) }))
+    const judged = await decided(came)
+    expect(judged[0]?.verdict).toBe('human')
+    expect(verdicts(judged.slice(9))).not.toContain('human')
+  })
+})
+
+describe(`by the seed ${seed}, people`, () => {
+  it('at 30 equal laptops behind one address are no bots, and human once they use them', async () => {
+    const came = Array.from({ length: 30 }, (_, n) => ({
+      ...{ ip: '203.0.113.9', at: n * 1900 },
+      ...(n % 3 > 0 && { behavior: person(n) }),
+    }))
+    const judged = await decided(came)
+    expect(verdicts(judged)).not.toContain('bot')
+    expect(verdicts(judged.filter((_, n) => n % 3 > 0))).toEqual(Array.from({ length: 20 }, () => 'human'))
+    expect(verdicts(judged.slice(0, 5))).toEqual(Array.from({ length: 5 }, () => 'human'))
+  })
+
+  it('behind an address that a mass run uses too are no bots, and human with input or an earlier visit', async () => {
+    const ip = '203.0.113.9'
+    const visit = { ip, client: laptop(99), continuityIds: ['kept'] }
+    const crowd = Array.from({ length: 12 }, (_, n): Came[] => [
+      { ip, at: n * 900, behavior: noisy(recording(n), 0.15) },
+      { ip, at: n * 900 + 100 },
+      { ip, at: n * 900 + 200, client: laptop(n), ...(n % 4 > 0 && { behavior: person(n) }) },
+    ]).flat()
+    const judged = await decided([
+      { ...visit, at: -2 * 60 * 60 * 1000, behavior: person(20) },
+      ...crowd,
+      { ...visit, at: 12_000 },
+    ])
+    const returned = judged.at(-1)
+    const crowdsPeople = judged.slice(1, -1).filter((_, n) => n % 3 === 2)
+    expect(verdicts(crowdsPeople)).not.toContain('bot')
+    expect(verdicts(crowdsPeople.filter((_, n) => n % 4 > 0))).toEqual(
+      Array.from({ length: 9 }, () => 'human'),
+    )
+    expect(returned).toMatchObject({ verdict: 'human', visitor: { id: judged[0]?.visitor?.id } })
+  })
+})
+
+/** A few movements and one press: too little for a hash, and natural. */
+const littleInput = behaviorSchema.parse({
+  mouse: {
+    ...{ events: 16, moves: 14, clicks: 2, presses: 2, activations: 2, coalesced: 5, duration_ms: 612.4 },
+    ...{ interval_mean: 40.8, interval_std: 71.3, straightness: 1.18, speed_std: 0.83 },
+  },
+})
