@@ -5,6 +5,7 @@ import type { Snapshot } from '../../../schemas/observations.ts'
 import type { NativeDetail } from '../device.ts'
 import type { Facts } from '../session/facts.ts'
 import type { Signal, Slug } from '../signals/catalogue.ts'
+import { appleContradictions, computerParts, replacedUserAgent } from '../signals/devices.ts'
 import { hasKnownAge } from './findings.ts'
 
 export type Described = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
@@ -215,7 +216,27 @@ export function measuredOf(
   facts: Facts,
 ): string | null {
   const ofInput = facts.behavior && measured?.(facts.behavior)
-  return ofInput ?? ofNear(facts)[slug] ?? ofAttestation(facts)[slug] ?? ofEngine(facts)[slug] ?? null
+  return (
+    ofInput ??
+    ofNear(facts)[slug] ??
+    ofAttestation(facts)[slug] ??
+    ofEngine(facts)[slug] ??
+    ofDevice(facts)[slug] ??
+    null
+  )
+}
+
+function ofDevice(facts: Facts): Partial<Record<Slug, string | null>> {
+  const { snapshot } = facts
+  if (!snapshot) return {}
+  const { timezone, timezone_offset_min: offset } = snapshot.environment
+  return {
+    apple_device_contradicted: appleContradictions(snapshot, facts).slice(0, 3).join(', '),
+    phone_with_computer_parts: computerParts(snapshot, facts).join(', '),
+    user_agent_replaced: replacedUserAgent(snapshot, facts),
+    navigator_overridden: snapshot.tamper.navigator_own_properties.join(', '),
+    timezone_contradiction: `Intl says ${timezone}, Date is ${-(offset ?? 0)} min from UTC`,
+  }
 }
 
 const engineNames: Record<EngineFamily, string> = {

@@ -2,6 +2,7 @@ import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import { standardModel } from '../model/model.ts'
 import { type Facts, isAnswered } from '../session/facts.ts'
 import { consistencySignals, hasDesktopGraphics, headerSignals, runsOnDesktop } from './consistency.ts'
+import { computerParts, deviceSignals } from './devices.ts'
 import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
 import {
@@ -74,7 +75,7 @@ export const behaviorSignals = [
 ]
 
 // Two languages, or a header that a proxy has changed, are no other browser.
-const contradictions = [...consistencySignals, ...headerSignals].filter(
+const contradictions = [...consistencySignals, ...deviceSignals, ...headerSignals].filter(
   ({ slug }) => standardModel.signals[slug]?.strength !== 'weak',
 )
 
@@ -108,7 +109,11 @@ function isNaturalTouch(behavior: Behavior, facts: Facts): boolean {
   const { snapshot } = facts
   const isReal = t.untrusted === 0 && markedTouches(behavior, facts) === 0
   const isUneven = t.touches >= 3 && (t.radius_std ?? 0) > 0 && (t.interval_std ?? 0) > 5
-  const isComputer = snapshot && (hasDesktopGraphics(snapshot, facts) || runsOnDesktop(snapshot, facts))
+  const isComputer =
+    snapshot &&
+    (hasDesktopGraphics(snapshot, facts) ||
+      runsOnDesktop(snapshot, facts) ||
+      computerParts(snapshot, facts).length > 0)
   const isFree = !isComputer && !phoneSignals.some((signal) => signal.fires(facts))
   return isReal && isUneven && isFree && snapshot?.automation.cdp_runtime !== true
 }

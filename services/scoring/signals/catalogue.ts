@@ -5,6 +5,7 @@ import { automationSignals, tamperSignals } from './automation.ts'
 import { behaviorSignals, trustSignals } from './behavior.ts'
 import { nativeSignals, networkSignals, protocolSignals } from './connection.ts'
 import { consistencySignals, headerSignals } from './consistency.ts'
+import { deviceSignals } from './devices.ts'
 import { headlessSignals, machineSignals } from './headless.ts'
 import { repeatSignals } from './repeats.ts'
 import type { Definition } from './signal.ts'
@@ -17,6 +18,7 @@ const all = [
   ...tamperSignals,
   ...primitiveSignals,
   ...consistencySignals,
+  ...deviceSignals,
   ...answerSignals,
   ...protocolSignals,
   ...headerSignals,

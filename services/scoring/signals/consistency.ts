@@ -4,6 +4,7 @@ import type { Facts } from '../session/facts.ts'
 import type { DocumentState } from '../session/state.ts'
 import { isSoftwareRendered, softwareGraphics } from './headless.ts'
 import { inBrowser, signals } from './signal.ts'
+import { replacesUserAgent } from './tamper.ts'
 
 const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko', JavaScriptCore: 'webkit' }
 
@@ -20,8 +21,9 @@ const isPhone = ({ system, formFactor, webView }: Agent) =>
 
 function engineDiffers(snapshot: Snapshot, facts: Facts): boolean {
   const real = engineNames[snapshot.engine.name ?? '']
-  if (!real || facts.agent.engine === 'unknown' || facts.agent.system === 'ios') return false
-  return real !== facts.agent.engine
+  // Every browser of iOS has Apple's engine, whatever it calls itself.
+  const claimed = facts.agent.system === 'ios' ? 'webkit' : facts.agent.engine
+  return real !== undefined && claimed !== 'unknown' && real !== claimed
 }
 
 function systemsOfPlatform(platform: string): System[] {
@@ -187,7 +189,8 @@ export const consistencySignals = signals({
     name: 'Phone with the graphics of a computer',
     looksAt: 'a phone or tablet by user agent with SwiftShader, or a graphics card of computers',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-    fires: inBrowser(hasDesktopGraphics),
+    // What a switched user agent contradicts is one thing, and its own signals say so.
+    fires: inBrowser((s, facts) => !replacesUserAgent(s) && hasDesktopGraphics(s, facts)),
   },
   phone_on_desktop_system: {
     name: 'Phone on the system of a computer',

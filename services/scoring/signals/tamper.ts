@@ -7,7 +7,8 @@ const inPage = /^(JSON\.stringify|Reflect\.\w+|Crypto\.\w+|TextEncoder\.\w+)$/
 const inFrame =
   /^frame\.(JSON\.stringify|(Function|Object|Reflect|Array|String|Crypto|TextEncoder|console)\.\w+)$/
 const webdriver = /^(frame\.)?navigator\.webdriver$/
-const identity = /^(frame\.)?navigator\.(?!webdriver$)/
+const identity = /^((frame|worker)\.)?navigator\.(?!webdriver$)/
+const agentNames = /^(navigator\.)?(userAgent|appVersion|platform)$/
 
 // Other signals look at these between page, frame and worker; screens differ with resistance to fingerprinting.
 const comparedElsewhere = /^frame\.(webdriver|userAgent|appVersion|platform|languages?|screen\.\w+)$/
@@ -24,6 +25,10 @@ const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(na
 /** Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame. */
 export const rewritesWebdriver = foreign((name) => webdriver.test(name))
 
+/** Whether a script of the page replaced what names the browser, as user agent switchers do. */
+export const replacesUserAgent = ({ tamper: t }: Snapshot): boolean =>
+  [...t.navigator_own_properties, ...t.foreign_primitives].some((name) => agentNames.test(name))
+
 const rewritesIdentity = foreign((name) => identity.test(name))
 
 /** Signals of the comparison between the page's primitives and those of a fresh realm. */
@@ -38,7 +43,7 @@ export const primitiveSignals = signals({
   rewritten_navigator: {
     name: 'Rewritten getters of navigator',
     looksAt:
-      'getters of `Navigator.prototype` other than `webdriver` are not native, in the page or a fresh frame',
+      'getters of `Navigator.prototype` other than `webdriver` are not native, in the page, a fresh frame or a worker',
     falsePositives: 'user agent switchers, privacy extensions',
     fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
   },

@@ -113,6 +113,21 @@ const said = (reasons: Partial<Record<Withheld['group'], Withheld['reason']>>): 
   },
 })
 const nobody = { available: true, user_agent: 'Mozilla/5.0 of another', platform: 'Win32' }
+const iphoneWebView = clients.withParts(clients.iphoneSafari, {
+  navigator: {
+    user_agent:
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148',
+  },
+})
+const ipad = clients.withParts(clients.iphoneSafari, {
+  navigator: {
+    user_agent:
+      'Mozilla/5.0 (iPad; CPU OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
+    platform: 'iPad',
+  },
+  environment: { screen_width: 820, screen_height: 1180, pixel_ratio: 2 },
+})
+const withoutGraphics = { ...said({ webgl: 'blocked' }), webgl: { vendor: null, renderer: null } }
 const documentWithout = (header_order: string[]): Partial<Facts> => {
   const { document } = factsOf({})
   return document ? { document: { ...document, header_order } } : {}
@@ -509,6 +524,105 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       },
     ],
     not: [{ client: androidChrome }, { client: clients.iphoneSafari }],
+  },
+  apple_device_contradicted: {
+    given: [
+      { client: clients.iphoneSafari, parts: { navigator: { max_touch_points: 0 } } },
+      { client: clients.iphoneSafari, parts: { navigator: { device_memory: 8 } } },
+      { client: clients.iphoneSafari, parts: { navigator: { platform: 'x' } } },
+      { client: clients.iphoneSafari, parts: { navigator: { vendor: 'Google Inc.' } } },
+      { client: clients.iphoneSafari, parts: { environment: { pixel_ratio: 2.625 } } },
+      { client: clients.iphoneSafari, parts: { webgl: { renderer: 'Adreno (TM) 740' } } },
+      { client: clients.iphoneSafari, parts: { fonts: { detected: ['Segoe UI'] } } },
+      { client: clients.iphoneSafari, parts: { engine: { name: 'V8' } } },
+      { client: iphoneWebView, parts: { navigator: { connection_rtt: 50 } } },
+      { client: ipad, parts: { environment: { pixel_ratio: 3 } } },
+      { client: clients.desktopSafari, parts: { navigator: { max_touch_points: 10 } } },
+      {
+        client: clients.desktopSafari,
+        parts: { navigator: { brands: [{ brand: 'Chromium', version: '140' }] } },
+      },
+    ],
+    not: [
+      { client: clients.iphoneSafari },
+      { client: clients.desktopSafari },
+      { client: iphoneWebView },
+      { client: ipad },
+      // An iPad that asks for a desktop page.
+      { client: clients.desktopSafari, parts: { navigator: { max_touch_points: 5 } } },
+      // Lockdown mode.
+      { client: clients.iphoneSafari, parts: { webgl: { renderer: null, vendor: null } } },
+      { client: desktopChrome },
+      { client: androidChrome },
+    ],
+  },
+  apple_screen_unknown: {
+    given: [
+      { client: clients.iphoneSafari, parts: { environment: { screen_width: 400, screen_height: 800 } } },
+      {
+        client: clients.iphoneSafari,
+        parts: { environment: { screen_width: 390, screen_height: 844, pixel_ratio: 2 } },
+      },
+    ],
+    not: [
+      { client: clients.iphoneSafari },
+      // Turned, and with Display Zoom.
+      {
+        client: clients.iphoneSafari,
+        parts: { environment: { screen_width: 844, screen_height: 390, pixel_ratio: 3 } },
+      },
+      {
+        client: clients.iphoneSafari,
+        parts: { environment: { screen_width: 320, screen_height: 693, pixel_ratio: 3 } },
+      },
+      { client: ipad, parts: { environment: { screen_width: 507, screen_height: 1000 } } },
+    ],
+  },
+  phone_with_computer_parts: {
+    given: [
+      { client: androidChrome, parts: { navigator: { plugins: ['PDF Viewer'], device_memory: 16 } } },
+      { client: androidChrome, parts: { ...withoutGraphics, fonts: { detected: ['DejaVu Sans'] } } },
+      {
+        client: androidChrome,
+        parts: { ...withoutGraphics, tamper: { foreign_primitives: ['worker.navigator.platform'] } },
+      },
+      {
+        client: androidChrome,
+        parts: { ...withoutGraphics, environment: { orientation_type: 'landscape-primary' } },
+      },
+    ],
+    not: [
+      { client: androidChrome },
+      { client: androidChrome, parts: withoutGraphics },
+      { client: androidChrome, parts: { navigator: { plugins: ['PDF Viewer'] } } },
+      {
+        client: androidChrome,
+        parts: { ...said({ webgl: 'late' }), navigator: { plugins: ['PDF Viewer'] } },
+      },
+      { client: desktopChrome, parts: { ...withoutGraphics, navigator: { device_memory: 16 } } },
+      // A user agent switcher on a computer.
+      {
+        client: androidChrome,
+        parts: {
+          navigator: { plugins: ['PDF Viewer'], device_memory: 16 },
+          tamper: { navigator_own_properties: ['userAgent'] },
+        },
+      },
+    ],
+  },
+  user_agent_replaced: {
+    given: [
+      { parts: { tamper: { navigator_own_properties: ['userAgent'] } }, header: firefoxAgent },
+      { parts: { tamper: { foreign_primitives: ['navigator.platform'] }, worker: nobody } },
+    ],
+    not: [
+      { parts: { tamper: { navigator_own_properties: ['userAgent'] } } },
+      { header: firefoxAgent },
+      {
+        client: clients.resistingFirefox,
+        parts: { tamper: { navigator_own_properties: ['userAgent'] }, worker: nobody },
+      },
+    ],
   },
   timezone_contradiction: { given: [{ parts: { tamper: { timezone_mismatch: true } } }] },
   unreadable_observations: { given: [{ facts: { unreadable: 1 } }] },

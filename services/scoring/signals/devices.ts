@@ -1,0 +1,139 @@
+import type { Snapshot } from '../../../schemas/observations.ts'
+import { readAgent } from '../session/agent.ts'
+import type { Facts } from '../session/facts.ts'
+import { inBrowser, signals } from './signal.ts'
+import { replacesUserAgent } from './tamper.ts'
+
+// Portrait points by scale, with Display Zoom: Apple's Human Interface Guidelines, "Layout", and the screens that
+// ios-resolution.com lists. A newer iPhone may have another.
+const iphoneScreens: Record<number, string> = {
+  2: '320x480 320x568 375x667 375x812 414x896',
+  3: '320x693 320x694 375x667 375x812 390x844 393x852 402x874 414x736 414x896 420x912 428x926 430x932 440x956',
+}
+
+type AppleDevice = 'iPhone' | 'iPad' | 'Mac'
+
+function appleDevice({ agent, userAgent }: Facts): AppleDevice | null {
+  if (agent.system === 'ios') return /\biPad\b/.test(userAgent) ? 'iPad' : 'iPhone'
+  return agent.system === 'macos' && agent.engine === 'webkit' ? 'Mac' : null
+}
+
+// An iPad, and an iPhone that asks for a desktop page, say they are Macs.
+const platforms = { iPhone: /^(iPhone|iPod)/, iPad: /^(iPad|MacIntel$)/, Mac: /^MacIntel$/ }
+const touchPoints = { iPhone: [5], iPad: [5], Mac: [0, 5] }
+const scales = { iPhone: [2, 3], iPad: [1, 2], Mac: null }
+// Fonts of Windows and Linux of which iOS has none.
+const foreignFonts = /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
+
+/**
+ * Members with values that no Apple device has, with the value. Each part that is missing or switched off, as in lockdown
+ * mode, is left out. MDN's browser compatibility data says which interfaces WebKit lacks.
+ */
+export function appleContradictions(s: Snapshot, facts: Facts): string[] {
+  const device = appleDevice(facts)
+  if (device === null) return []
+  const { navigator: n, environment: e, webgl, worker, fonts } = s
+  const isMac = device === 'Mac'
+  // Safari masks the graphics since version 14; web views of apps have no version.
+  const isMasked = !isMac || Number(facts.agent.major) >= 15
+  const isWrong = (value: string | null, right: RegExp) => value !== null && !right.test(value)
+  const isNoneOf = (value: number | null, right: number[]) => value !== null && !right.includes(value)
+  const wrong: [name: string, value: unknown, isWrong: boolean][] = [
+    ['engine.name', s.engine.name, isWrong(s.engine.name, /^JavaScriptCore$/)],
+    ['navigator.vendor', n.vendor, isWrong(n.vendor, /^Apple Computer, Inc\.$/)],
+    ['navigator.platform', n.platform, isWrong(n.platform, platforms[device])],
+    ['navigator.max_touch_points', n.max_touch_points, isNoneOf(n.max_touch_points, touchPoints[device])],
+    ['navigator.hardware_concurrency', n.hardware_concurrency, !isMac && (n.hardware_concurrency ?? 0) > 8],
+    ['navigator.device_memory', n.device_memory, n.device_memory !== null],
+    ['navigator.connection_rtt', n.connection_rtt, n.connection_rtt !== null],
+    ['navigator.brands', n.brands[0]?.brand, n.brands.length > 0],
+    ['navigator.ua_data_platform', n.ua_data_platform, n.ua_data_platform !== null],
+    ['webgl.renderer', webgl.renderer, isMasked && isWrong(webgl.renderer, /^Apple /)],
+    ['worker.webgl_renderer', worker.webgl_renderer, isMasked && isWrong(worker.webgl_renderer, /^Apple /)],
+    [
+      'environment.pixel_ratio',
+      e.pixel_ratio,
+      !facts.agent.webView && isNoneOf(e.pixel_ratio, scales[device] ?? [e.pixel_ratio ?? 0]),
+    ],
+    [
+      'fonts.detected',
+      fonts.detected.join(),
+      !isMac && fonts.detected.some((font) => foreignFonts.test(font)),
+    ],
+  ]
+  return wrong.flatMap(([name, value, isContradiction]) => (isContradiction ? [`${name} ${value}`] : []))
+}
+
+function hasUnknownScreen({ environment: e }: Snapshot, facts: Facts): boolean {
+  const sides = [e.screen_width, e.screen_height].filter((side) => side !== null)
+  if (appleDevice(facts) !== 'iPhone' || sides.length < 2) return false
+  const size = sides.toSorted((a, b) => a - b).join('x')
+  return !(iphoneScreens[e.pixel_ratio ?? 0] ?? '').split(' ').includes(size)
+}
+
+// Android has none of them, and its names for fonts of computers are not among them.
+const computerFonts =
+  /^(Bahnschrift|Calibri|Cambria Math|Cantarell|Consolas|DejaVu Sans|Gadugi|Helvetica Neue|Liberation Sans|Lucida Grande|Menlo|Segoe UI|Ubuntu)$/
+
+/** Parts of a computer that Chromium on a claimed Android device has. */
+export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[] {
+  if (agent.system !== 'android' || agent.engine !== 'blink') return []
+  const { navigator: n, environment: e, fonts, tamper } = s
+  const [width, height] = [e.screen_width ?? 0, e.screen_height ?? 0]
+  const shape = width < height ? 'portrait' : 'landscape'
+  const isTurned = e.orientation_type !== null && width !== height && !e.orientation_type.startsWith(shape)
+  const font = fonts.detected.find((name) => computerFonts.test(name))
+  const parts: [part: string, isThere: boolean][] = [
+    ['PDF plugins', n.plugins.length > 0],
+    // Chromium on Android rounds to 8 at most.
+    [`${n.device_memory} GB of memory`, (n.device_memory ?? 0) > 8],
+    [`font ${font}`, font !== undefined],
+    ['no graphics', withheld.some(({ group, reason }) => group === 'webgl' && reason !== 'late')],
+    ['replaced values', tamper.foreign_primitives.some((name) => /^(frame|worker)\.navigator\./.test(name))],
+    [`${e.orientation_type} on ${width}×${height}`, isTurned],
+  ]
+  return parts.flatMap(([part, isThere]) => (isThere ? [part] : []))
+}
+
+/** Sources other than the page's own `navigator` that name another browser, and how they name it. */
+export function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
+  if (facts.privacyTool || !replacesUserAgent(s)) return null
+  const sources = { "the browser's own headers": facts.headerUserAgent, 'its workers': s.worker.user_agent }
+  for (const [source, text] of Object.entries(sources)) {
+    if (!text || text === s.navigator.user_agent) continue
+    const { browser, major, systemName } = readAgent(text)
+    const name = [browser, major].filter(Boolean).join(' ') || 'another browser'
+    return `${source} say ${name}${systemName ? ` on ${systemName}` : ''}`
+  }
+  return null
+}
+
+export const deviceSignals = signals({
+  apple_device_contradicted: {
+    name: 'Values that no Apple device has',
+    looksAt:
+      'on a claimed iPhone, iPad or Safari on a Mac: engine, vendor, platform, touch points, processors, graphics, scale, fonts, and interfaces that only Chromium has',
+    falsePositives: 'user agent switchers, device emulation in developer tools',
+    fires: inBrowser((s, facts) => appleContradictions(s, facts).length > 0),
+  },
+  apple_screen_unknown: {
+    name: 'Screen of no known iPhone',
+    looksAt: 'on a claimed iPhone, the points and the scale of the screen against those of every iPhone',
+    falsePositives: 'iPhones newer than the table, apps of iPhones on other devices',
+    fires: inBrowser(hasUnknownScreen),
+  },
+  phone_with_computer_parts: {
+    name: 'Phone with parts of a computer',
+    looksAt:
+      "two or more of: PDF plugins, more than 8 GB, a computer's font, no graphics, values replaced in frames or workers, an orientation that is not the screen's; in Chromium that claims Android",
+    falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
+    fires: inBrowser((s, facts) => !replacesUserAgent(s) && computerParts(s, facts).length >= 2),
+  },
+  user_agent_replaced: {
+    name: 'User agent replaced by a script',
+    looksAt:
+      "`navigator.userAgent`, `appVersion` or `platform` is not the browser's own, and its headers or workers name another browser",
+    falsePositives: 'user agent switchers',
+    fires: inBrowser((s, facts) => replacedUserAgent(s, facts) !== null),
+  },
+})
