@@ -234,7 +234,6 @@ function ofDevice(facts: Facts): Partial<Record<Slug, string | null>> {
     apple_device_contradicted: appleContradictions(snapshot, facts).slice(0, 3).join(', '),
     phone_with_computer_parts: computerParts(snapshot, facts).join(', '),
     user_agent_replaced: replacedUserAgent(snapshot, facts),
-    navigator_overridden: snapshot.tamper.navigator_own_properties.join(', '),
     timezone_contradiction: `Intl says ${timezone}, Date is ${-(offset ?? 0)} min from UTC`,
   }
 }

@@ -11,7 +11,6 @@ const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
     'patched_functions',
     'rewritten_primitives',
     'rewritten_navigator',
-    'user_agent_replaced',
     'stealth_iframe_proxy',
     'faked_chrome_runtime',
     'imitated_plugins',

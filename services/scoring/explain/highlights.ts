@@ -51,7 +51,14 @@ const risks: Theme[] = [
   {
     key: 'inconsistent_identity',
     summary: 'The browser contradicts what it says about itself.',
-    includes: of('identity', 'canvas', 'locale', 'graphics', 'headers', 'handshake'),
+    includes: (signal) =>
+      of('identity', 'canvas', 'locale', 'graphics', 'headers', 'handshake')(signal) &&
+      signal.slug !== 'user_agent_replaced',
+  },
+  {
+    key: 'replaced_user_agent',
+    summary: 'A script replaced the user agent, as extensions that switch it do.',
+    includes: slugs('user_agent_replaced'),
   },
   {
     key: 'protocol_anomalies',

@@ -11,57 +11,47 @@ const iphoneScreens: Record<number, string> = {
   3: '320x693 320x694 375x667 375x812 390x844 393x852 402x874 414x736 414x896 420x912 428x926 430x932 440x956',
 }
 
-type AppleDevice = 'iPhone' | 'iPad' | 'Mac'
+// An iPad, and an iPhone that asks for a desktop page, say they are Macs.
+const platforms = { iPhone: /^(iPhone|iPod)/, iPad: /^(iPad|MacIntel$)/, Mac: /^MacIntel$/ }
 
-function appleDevice({ agent, userAgent }: Facts): AppleDevice | null {
+function appleDevice({ agent, userAgent }: Facts): keyof typeof platforms | null {
   if (agent.system === 'ios') return /\biPad\b/.test(userAgent) ? 'iPad' : 'iPhone'
   return agent.system === 'macos' && agent.engine === 'webkit' ? 'Mac' : null
 }
 
-// An iPad, and an iPhone that asks for a desktop page, say they are Macs.
-const platforms = { iPhone: /^(iPhone|iPod)/, iPad: /^(iPad|MacIntel$)/, Mac: /^MacIntel$/ }
-const touchPoints = { iPhone: [5], iPad: [5], Mac: [0, 5] }
-const scales = { iPhone: [2, 3], iPad: [1, 2], Mac: null }
 // Fonts of Windows and Linux of which iOS has none.
 const foreignFonts = /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
+const [any, none] = [/(?:)/, /(?!)/]
+const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: any }
 
 /**
- * Members with values that no Apple device has, with the value. Each part that is missing or switched off, as in lockdown
- * mode, is left out. MDN's browser compatibility data says which interfaces WebKit lacks.
+ * Members with values that no Apple device has, with the value. What is missing or switched off, as in lockdown mode, is
+ * left out. MDN's browser compatibility data says which interfaces WebKit lacks.
  */
 export function appleContradictions(s: Snapshot, facts: Facts): string[] {
   const device = appleDevice(facts)
   if (device === null) return []
-  const { navigator: n, environment: e, webgl, worker, fonts } = s
+  const { navigator: n, environment: e, webgl, fonts } = s
   const isMac = device === 'Mac'
-  // Safari masks the graphics since version 14; web views of apps have no version.
-  const isMasked = !isMac || Number(facts.agent.major) >= 15
-  const isWrong = (value: string | null, right: RegExp) => value !== null && !right.test(value)
-  const isNoneOf = (value: number | null, right: number[]) => value !== null && !right.includes(value)
-  const wrong: [name: string, value: unknown, isWrong: boolean][] = [
-    ['engine.name', s.engine.name, isWrong(s.engine.name, /^JavaScriptCore$/)],
-    ['navigator.vendor', n.vendor, isWrong(n.vendor, /^Apple Computer, Inc\.$/)],
-    ['navigator.platform', n.platform, isWrong(n.platform, platforms[device])],
-    ['navigator.max_touch_points', n.max_touch_points, isNoneOf(n.max_touch_points, touchPoints[device])],
-    ['navigator.hardware_concurrency', n.hardware_concurrency, !isMac && (n.hardware_concurrency ?? 0) > 8],
-    ['navigator.device_memory', n.device_memory, n.device_memory !== null],
-    ['navigator.connection_rtt', n.connection_rtt, n.connection_rtt !== null],
-    ['navigator.brands', n.brands[0]?.brand, n.brands.length > 0],
-    ['navigator.ua_data_platform', n.ua_data_platform, n.ua_data_platform !== null],
-    ['webgl.renderer', webgl.renderer, isMasked && isWrong(webgl.renderer, /^Apple /)],
-    ['worker.webgl_renderer', worker.webgl_renderer, isMasked && isWrong(worker.webgl_renderer, /^Apple /)],
-    [
-      'environment.pixel_ratio',
-      e.pixel_ratio,
-      !facts.agent.webView && isNoneOf(e.pixel_ratio, scales[device] ?? [e.pixel_ratio ?? 0]),
-    ],
-    [
-      'fonts.detected',
-      fonts.detected.join(),
-      !isMac && fonts.detected.some((font) => foreignFonts.test(font)),
-    ],
+  // Safari on Macs masks the graphics since version 14.
+  const graphics = isMac && !(Number(facts.agent.major) >= 15) ? any : /^Apple /
+  const font = isMac ? undefined : fonts.detected.find((name) => foreignFonts.test(name))
+  const members: [name: string, value: string | number | null | undefined, possible: RegExp][] = [
+    ['engine.name', s.engine.name, /^JavaScriptCore$/],
+    ['navigator.vendor', n.vendor, /^Apple Computer, Inc\.$/],
+    ['navigator.platform', n.platform, platforms[device]],
+    ['navigator.max_touch_points', n.max_touch_points, isMac ? /^[05]$/ : /^5$/],
+    ['navigator.hardware_concurrency', n.hardware_concurrency, isMac ? any : /^[1-8]$/],
+    ['navigator.device_memory', n.device_memory, none],
+    ['navigator.connection_rtt', n.connection_rtt, none],
+    ['navigator.brands', n.brands[0]?.brand, none],
+    ['webgl.renderer', webgl.renderer, graphics],
+    ['environment.pixel_ratio', e.pixel_ratio, facts.agent.webView ? any : scales[device]],
+    ['fonts.detected', font, none],
   ]
-  return wrong.flatMap(([name, value, isContradiction]) => (isContradiction ? [`${name} ${value}`] : []))
+  return members.flatMap(([name, value, possible]) =>
+    (value ?? null) === null || possible.test(String(value)) ? [] : [`${name} ${value}`],
+  )
 }
 
 function hasUnknownScreen({ environment: e }: Snapshot, facts: Facts): boolean {
@@ -79,9 +69,7 @@ const computerFonts =
 export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[] {
   if (agent.system !== 'android' || agent.engine !== 'blink') return []
   const { navigator: n, environment: e, fonts, tamper } = s
-  const [width, height] = [e.screen_width ?? 0, e.screen_height ?? 0]
-  const shape = width < height ? 'portrait' : 'landscape'
-  const isTurned = e.orientation_type !== null && width !== height && !e.orientation_type.startsWith(shape)
+  const shape = (e.screen_width ?? 0) <= (e.screen_height ?? 0) ? 'portrait' : 'landscape'
   const font = fonts.detected.find((name) => computerFonts.test(name))
   const parts: [part: string, isThere: boolean][] = [
     ['PDF plugins', n.plugins.length > 0],
@@ -90,7 +78,7 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
     [`font ${font}`, font !== undefined],
     ['no graphics', withheld.some(({ group, reason }) => group === 'webgl' && reason !== 'late')],
     ['replaced values', tamper.foreign_primitives.some((name) => /^(frame|worker)\.navigator\./.test(name))],
-    [`${e.orientation_type} on ${width}×${height}`, isTurned],
+    [`a ${shape} screen turned otherwise`, e.orientation_type?.startsWith(shape) === false],
   ]
   return parts.flatMap(([part, isThere]) => (isThere ? [part] : []))
 }
@@ -99,13 +87,11 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
 export function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   if (facts.privacyTool || !replacesUserAgent(s)) return null
   const sources = { "the browser's own headers": facts.headerUserAgent, 'its workers': s.worker.user_agent }
-  for (const [source, text] of Object.entries(sources)) {
-    if (!text || text === s.navigator.user_agent) continue
-    const { browser, major, systemName } = readAgent(text)
-    const name = [browser, major].filter(Boolean).join(' ') || 'another browser'
-    return `${source} say ${name}${systemName ? ` on ${systemName}` : ''}`
-  }
-  return null
+  const [source, text] =
+    Object.entries(sources).find(([, text]) => text && text !== s.navigator.user_agent) ?? []
+  if (!text) return null
+  const { browser, major, systemName } = readAgent(text)
+  return `${source} say ${browser ?? 'another browser'} ${major ?? ''} on ${systemName ?? 'another system'}`
 }
 
 export const deviceSignals = signals({

@@ -168,6 +168,10 @@ async function assembled(
     automation: automation && withRealms(automation, { frame, worker }),
     tamper: tamper && {
       ...tamper,
+      foreign_primitives: [
+        ...tamper.foreign_primitives,
+        ...(worker?.foreign.map((name) => `worker.navigator.${name}`) ?? []),
+      ],
       webgl_parameter_mismatch: graphics?.mismatch ?? null,
       realm_differences: realmDifferences({ frame, worker }),
     },

@@ -77,6 +77,8 @@ const identity = (status: AgentStatus): Given => ({
 /** As an SDK before 0.2 answers. */
 const echo = { ...clients.answers, answer_mac: null }
 const firefoxAgent = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:153.0) Gecko/20100101 Firefox/153.0'
+const chromeOnIos =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/140.0.7339.39 Mobile/15E148 Safari/604.1'
 const wrongProofs = clients.proofsOf(firefoxAgent)
 const all = (count: number) => ({ five_minutes: count, hour: count, day: count })
 /** Fires from this count on. */
@@ -397,7 +399,11 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     ],
   },
   rewritten_navigator: {
-    given: [foreign('navigator.userAgent'), foreign('frame.navigator.plugins')],
+    given: [
+      foreign('navigator.userAgent'),
+      foreign('frame.navigator.plugins'),
+      foreign('worker.navigator.platform'),
+    ],
     not: [
       foreign('navigator.webdriver', 'fetch'),
       { client: clients.brave, parts: { tamper: { foreign_primitives: ['navigator.plugins'] } } },
@@ -439,8 +445,19 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{ client: clients.desktopFirefox }, { parts: { tamper: { timer_precision_reduced: true } } }],
   },
   engine_mismatch: {
-    given: [{ parts: { engine: { name: 'SpiderMonkey' } } }],
-    not: [{ client: clients.iphoneSafari }, { parts: { engine: { name: null } } }],
+    given: [
+      { parts: { engine: { name: 'SpiderMonkey' } } },
+      // Chrome on iOS has Apple's engine, too.
+      {
+        client: clients.iphoneSafari,
+        parts: { navigator: { user_agent: chromeOnIos }, engine: { name: 'V8' } },
+      },
+    ],
+    not: [
+      { client: clients.iphoneSafari },
+      { ...says(chromeOnIos), client: clients.iphoneSafari },
+      { parts: { engine: { name: null } } },
+    ],
   },
   platform_mismatch: {
     given: [

@@ -33,6 +33,34 @@ describe('verdicts on synthetic snapshots', () => {
     expect(evaluateClient(client, { behavior: person }).score.verdict).toBe('human')
   })
 
+  describe('a user agent switcher on a computer', () => {
+    const { user_agent: ownAgent = null } = clients.desktopChrome.snapshot.navigator ?? {}
+    const switched = (claimed: clients.Client) => {
+      const { user_agent = null } = claimed.snapshot.navigator ?? {}
+      const own = { available: true, user_agent: ownAgent, platform: 'MacIntel' }
+      return clients.withParts(clients.desktopChrome, {
+        navigator: { user_agent, platform: claimed.snapshot.navigator?.platform ?? null },
+        tamper: { navigator_own_properties: ['userAgent', 'platform'] },
+        worker: own,
+        iframe: own,
+        webgl: { renderer: 'ANGLE (Intel Inc., Intel(R) Iris(TM) Plus Graphics, OpenGL 4.1)' },
+      })
+    }
+
+    it.each([
+      ['an iPhone', clients.iphoneSafari],
+      ['Safari on a Mac', clients.desktopSafari],
+      ['Chrome on Android', clients.androidChrome],
+      ['Firefox', clients.desktopFirefox],
+    ])('that claims %s is inconclusive, and the reason says what it does', (_, claimed) => {
+      const evaluation = evaluateClient(switched(claimed))
+      expect([evaluation.score.verdict, slugs(evaluation)]).toEqual(['inconclusive', slugs(evaluation)])
+      const shown = highlightsOf(evaluation).flatMap(({ evidence }) => evidence ?? [])
+      const said = shown.find(({ signal }) => signal === 'user_agent_replaced')
+      expect(said?.name).toBe('User agent replaced by a script: its workers say Chrome 140 on macOS')
+    })
+  })
+
   it('Firefox as it is installed is not called hardened for privacy', () => {
     const evaluation = evaluateClient(clients.desktopFirefox)
     const { fired, facts } = evaluation

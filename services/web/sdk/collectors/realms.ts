@@ -19,6 +19,8 @@ interface RealmAnswers {
   webdriver: boolean | null
   /** Ways in which something was seen to read what the worker logs. */
   readers: string[]
+  /** Members of `navigator` that a script replaced in the realm. */
+  foreign: string[]
   /** What the realm answers, by name, to compare with the page. */
   says: Says
 }
@@ -37,9 +39,19 @@ try {
   for (const name of ['name', 'message']) Object.defineProperty(bait, name, { get: count(name) })
   console.debug(bait)
 } catch {}
+Error.stackTraceLimit = 4
+const scriptOf = (error) => (/([^\\s(@]*):\\d+:\\d+/.exec(error.stack) || [])[1]
+const isForeign = (name) => {
+  const { get } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(n), name) || {}
+  if (!get || Object.prototype.hasOwnProperty.call(n, name)) return get !== undefined
+  try { [get.call({})] } catch (error) { return scriptOf(error) !== scriptOf(new Error('')) }
+  return true
+}
+let foreign = []
+try { foreign = ['userAgent', 'platform', 'languages'].filter(isForeign) } catch {}
 const answer = {
   available: true, user_agent: n.userAgent, platform: n.platform, languages: [...n.languages],
-  hardware_concurrency: n.hardwareConcurrency, webdriver: n.webdriver, webgl_renderer: null, reads,
+  hardware_concurrency: n.hardwareConcurrency, webdriver: n.webdriver, webgl_renderer: null, reads, foreign,
   says: { userAgent: n.userAgent, appVersion: n.appVersion, platform: n.platform, language: n.language,
     languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
     webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
@@ -161,6 +173,7 @@ function readAnswers(answers: unknown): RealmAnswers {
     },
     webdriver: booleanOf(member(answers, 'webdriver')),
     readers: workerReaders(member(answers, 'reads')),
+    foreign: textsOf(member(answers, 'foreign')),
     says: saysOf(member(answers, 'says')),
   }
 }
