@@ -88,7 +88,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     examined: 'how many functions and primitives were looked at for the two lists that follow',
     patched_functions: 'of a list of built-in functions and getters those whose source is not native',
     foreign_primitives:
-      'of a list of primitives those that are not native, as `JSON.stringify`, and `frame.JSON.stringify` in a fresh frame',
+      'of a list of primitives those that are not native, as `JSON.stringify`, `frame.JSON.stringify` in a fresh frame, and `worker.navigator.platform` in a worker',
     realm_differences:
       'values of a fresh frame or a worker that differ from the page: `frame.userAgent`, `worker.languages`',
     realm_available: 'whether a fresh frame could be opened to take primitives from',

@@ -72,6 +72,12 @@ const lines: Line[] = [
   ['jsdom', 'dom.mjs', 'jsdom'],
   ['happy-dom', 'dom.mjs', 'happy-dom'],
   ...phoneLines(),
+  [
+    'cdp-phone-workers',
+    'phone.mjs',
+    'chrome-remote-interface',
+    { workers: true, flags: ['--disable-3d-apis', '--window-position=0,0', '--window-size=412,915'] },
+  ],
 ]
 
 /** Touch phones that a tool emulates; the last one varies what a finger varies. */

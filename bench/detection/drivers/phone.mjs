@@ -73,12 +73,23 @@ async function openProtocol() {
       ...{ architecture: '', bitness: '', wow64: false },
     },
   })
+  if (options.workers) await replaceInWorkers(client)
   return {
     load: (url) => client.Page.navigate({ url }),
     tap: (id) => tapAt(client, id),
     type: (_, words) => typeBy(client, words),
     close: () => client.Browser.close(),
   }
+}
+
+/** Workers say the platform of the phone, which emulation does not reach. */
+async function replaceInWorkers(client) {
+  const expression = `Object.defineProperty(WorkerNavigator.prototype, 'platform', { get: () => 'Linux armv81' })`
+  client.on('Target.attachedToTarget', ({ sessionId }) => {
+    client.send('Runtime.evaluate', { expression }, sessionId).catch(() => {})
+    client.send('Runtime.runIfWaitingForDebugger', {}, sessionId).catch(() => {})
+  })
+  await client.Target.setAutoAttach({ autoAttach: true, waitForDebuggerOnStart: true, flatten: true })
 }
 
 async function tapAt(client, id) {
