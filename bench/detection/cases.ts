@@ -1,13 +1,17 @@
+import type { SentObservations } from '../../schemas/observations.ts'
+import type { Attack } from './attacks.ts'
 import type { Desktop } from './desktop.ts'
+import type { AnswerTable } from './forging.ts'
+import type { OracleBrowser } from './oracle.ts'
 import type { Peer, Phase, Visit } from './site.ts'
 import type { Judgement, Tidegate } from './tidegate.ts'
 
 /**
  * `loading` and `acting` are the two moments of an automated browser that hides nothing but what its tool hides.
  * `informed` are forgeries by somebody who has read this repository, and `informed-fresh` the same on a server that
- * has learned nothing.
+ * has learned nothing. A `forger` has an attack that says more.
  */
-export type Kind = 'loading' | 'acting' | 'evasion' | 'forgery' | 'informed' | 'informed-fresh' | 'person'
+export type Kind = 'loading' | 'acting' | Exclude<Case['kind'], 'automation'>
 
 /** What a case is given: a fresh folder, a page of its own, a seed, and an end. */
 export interface Stage {
@@ -20,8 +24,10 @@ export interface Stage {
   tidegate: Tidegate
   seed: string
   signal: AbortSignal
-  /** The session id of the first person that acted, once there was one. */
-  recordedSession: string | undefined
+  /** What the browser of the first person that acted sent. */
+  recording(): Promise<SentObservations[]>
+  /** Opens the browser the first time. */
+  oracle(browser: OracleBrowser): Promise<AnswerTable>
 }
 
 /** A moment at which a session was judged. */
@@ -30,11 +36,17 @@ export interface Outcome extends Judgement {
   sessionId: string
   botd: Peer | null
   fpscanner: Peer | null
+  /** Of a mass run: which session of it, counted in the order of their hand-offs from 1. */
+  nth?: number
 }
 
 export interface Case {
   name: string
-  kind: 'automation' | 'evasion' | 'forgery' | 'informed' | 'informed-fresh' | 'person'
+  kind: 'automation' | 'evasion' | 'forgery' | 'informed' | 'informed-fresh' | 'forger' | 'person'
+
+  /** On a server that has learned nothing. */
+  isFresh?: boolean
+  attack?: Attack
   family: string
   framework: string
   version: string

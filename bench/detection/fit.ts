@@ -61,8 +61,10 @@ export function fitPoints(rows: readonly JudgedRow[]): Points {
  */
 function samplesOf(rows: readonly JudgedRow[]): Sample[] {
   const open = rows.filter(
-    ({ kind, signals_fired }) =>
-      !kind.startsWith('informed') && signals_fired.every(({ strength }) => strength !== 'definitive'),
+    ({ kind, signals_fired, isFresh }) =>
+      !/^(informed|forger)/.test(kind) &&
+      !isFresh &&
+      signals_fired.every(({ strength }) => strength !== 'definitive'),
   )
   const people = open.filter(({ kind }) => kind === 'person').length
   return open.map(({ kind, signals_fired }) => {

@@ -2,13 +2,13 @@ import type { HandoffAnswer } from '../../infra/wire/collect/client.ts'
 import { observationsSchema, type SentObservations } from '../../schemas/observations.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
-import { type Answering, harvestOf, sendForged, userAgent } from './forging.ts'
+import { type Answering, addressOf, harvestOf, sendForged, userAgent } from './forging.ts'
 
 interface Forgery {
   name: string
   /** The bodies in their order; the last one asks for the result. */
   bodies(stage: Stage): Promise<SentObservations[]> | SentObservations[]
-  answers: Answering
+  answers: Answering | 'harvested'
   times?: number
   isFresh?: boolean
 }
@@ -23,16 +23,20 @@ const forgeries: Forgery[] = [
   { name: 'complete-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'echoed' },
   {
     name: 'replayed-snapshot',
-    bodies: async (stage) => (await recorded(stage)).slice(0, 1),
+    bodies: async (stage) => (await stage.recording()).slice(0, 1),
     answers: 'echoed',
     times: 5,
   },
-  { name: 'replayed-visit', bodies: recorded, answers: 'echoed', times: 5 },
-  { name: 'replayed-as-it-was', bodies: recorded, answers: 'none' },
-  { name: 'edited', bodies: async (stage) => (await recorded(stage)).map(edited), answers: 'echoed' },
+  { name: 'replayed-visit', bodies: ({ recording }) => recording(), answers: 'echoed', times: 5 },
+  { name: 'replayed-as-it-was', bodies: ({ recording }) => recording(), answers: 'none' },
+  { name: 'edited', bodies: async (stage) => (await stage.recording()).map(edited), answers: 'echoed' },
   { name: 'informed', bodies: ({ seed }) => [invented(seed)], answers: 'known' },
   { name: 'informed-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'known' },
-  { name: 'informed-edited', bodies: async (stage) => (await recorded(stage)).map(edited), answers: 'known' },
+  {
+    name: 'informed-edited',
+    bodies: async (stage) => (await stage.recording()).map(edited),
+    answers: 'known',
+  },
   {
     name: 'informed-one-surface',
     bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface),
@@ -47,7 +51,7 @@ const forgeries: Forgery[] = [
   { name: 'harvested-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'harvested' },
   {
     name: 'harvested-edited',
-    bodies: async (stage) => (await recorded(stage)).map(edited),
+    bodies: async (stage) => (await stage.recording()).map(edited),
     answers: 'harvested',
   },
   { name: 'fresh-informed', bodies: ({ seed }) => [invented(seed)], answers: 'known', isFresh: true },
@@ -107,13 +111,6 @@ function invented(seed: string): SentObservations {
   return first
 }
 
-/** What a person's browser sent in this run. */
-async function recorded({ tidegate, recordedSession }: Stage): Promise<SentObservations[]> {
-  if (!recordedSession) throw new Error('no person acted before it: run it with person-chromium')
-  const bodies = await tidegate.observations(recordedSession)
-  return bodies.map((body) => read(Object(body)))
-}
-
 function edited(body: SentObservations): SentObservations {
   if (!body.snapshot) return body
   const { environment, canvas, audio, navigator } = observationsSchema.parse(body).snapshot ?? {}
@@ -136,6 +133,7 @@ export const forgeryCases: Case[] = forgeries.map((forgery) => ({
   family: 'no browser',
   framework: 'raw HTTP',
   version: '',
+  isFresh: forgery.isFresh === true,
   run: (stage, onOutcome) => forge(forgery, { stage, onOutcome }),
 }))
 
@@ -152,10 +150,12 @@ interface Forging {
 /** Of a forgery that is sent several times the last one is judged. */
 async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<void> {
   const bodies = await forgery.bodies(stage)
-  const harvest = forgery.answers === 'harvested' ? harvestOf(await recorded(stage)) : undefined
+  const table = forgery.answers === 'harvested' ? harvestOf(await stage.recording()) : undefined
+  const answers = forgery.answers === 'harvested' ? 'known' : forgery.answers
+  const address = addressOf(stage.seed)
   let last: HandoffAnswer | undefined
   for (let time = 0; time < (forgery.times ?? 1); time++) {
-    last = await sendForged(bodies, { answers: forgery.answers, harvest, tidegate: stage.tidegate })
+    last = await sendForged(bodies, { answers, table, address, tidegate: stage.tidegate })
   }
   if (!last) throw new Error('nothing was sent')
   const judgement = await stage.tidegate.judgement(last)

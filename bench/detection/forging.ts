@@ -1,29 +1,33 @@
+import { hash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import {
+  type CollectClient,
   createCollectClient,
   type HandoffAnswer,
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import { answerMac } from '../../infra/wire/collect/client-crypto.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
+import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import type { Platform } from '../../schemas/events.ts'
 import { observationsSchema, type SentObservations, type Snapshot } from '../../schemas/observations.ts'
 import { clientHints } from '../../services/cli/simulate/generate/headers.ts'
 import { answersOf } from '../recorded-answers.ts'
 import type { Tidegate } from './tidegate.ts'
 
-/**
- * `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository.
- * `harvested`: also in what a real browser answered in one visit, and guesses what is not there.
- */
-export type Answering = 'none' | 'echoed' | 'known' | 'harvested'
+/** `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository. */
+export type Answering = 'none' | 'echoed' | 'known'
 
-/** What a browser answered in one visit, by question. */
-export type Harvest = ReadonlyMap<number, string>
+/** Answers by question, which come before those of the repository: junk, a harvest, or an oracle's. */
+export type AnswerTable = (
+  questions: EngineQuestion[],
+) => ReadonlyMap<number, string> | Promise<ReadonlyMap<number, string>>
 
-export function harvestOf(bodies: SentObservations[]): Harvest {
+/** What a browser answered in one visit. */
+export function harvestOf(bodies: SentObservations[]): AnswerTable {
   const given = bodies.flatMap(({ snapshot }) => snapshot?.proofs?.engine_answers ?? [])
-  return new Map(given.flatMap((one) => (one ? [[one.id, one.answer] as const] : [])))
+  const answers = new Map(given.flatMap((one) => (one ? [[one.id, one.answer] as const] : [])))
+  return () => answers
 }
 
 export const userAgent =
@@ -31,10 +35,18 @@ export const userAgent =
 
 const appAgent = 'Shop/4.2.0'
 
+/** An address of homes, which is another one for each seed. */
+export function addressOf(seed: string): string {
+  const [a = 0, b = 0, c = 0] = hash('sha256', seed, 'buffer')
+  return `87.${128 + (a % 32)}.${b}.${c}`
+}
+
 interface Sending {
   answers: Answering
-  harvest?: Harvest | undefined
+  table?: AnswerTable | undefined
   tidegate: Pick<Tidegate, 'url' | 'keys'>
+  /** Of the client, as a proxy names it. Default: this machine's. */
+  address?: string | undefined
   /** Default: web. */
   platform?: Platform | undefined
   /** Default: the one of the snapshot. */
@@ -44,24 +56,41 @@ interface Sending {
 /** A whole session by HTTP; of several bodies the last one asks for the result. */
 export async function sendForged(
   bodies: SentObservations[],
-  { answers, harvest, tidegate, platform = 'web', userAgent }: Sending,
+  { answers, table, ...sending }: Sending,
 ): Promise<HandoffAnswer> {
-  const snapshot = observationsSchema.parse(bodies[0]).snapshot ?? undefined
-  const client = createCollectClient({
+  const client = forgedClient(observationsSchema.parse(bodies[0]).snapshot ?? undefined, sending)
+  const opened = await client.open()
+  const looked = await table?.(opened.engineQuestions)
+  const sent = bodies.map((body) => answered(body, { answers, looked, opened }))
+  const closing = sent.length > 1 ? sent.pop() : undefined
+  for (const body of sent) await client.sendBatch(body)
+  return client.requestResult(closing ?? { version: 1, elapsed_ms: 900 })
+}
+
+/** Opens a document that is never used, and returns its questions. */
+export async function openForged(
+  { snapshot }: SentObservations,
+  sending: Omit<Sending, 'answers' | 'table'>,
+): Promise<EngineQuestion[]> {
+  const parsed = observationsSchema.parse({ version: 1, elapsed_ms: 0, snapshot }).snapshot
+  return (await forgedClient(parsed, sending).open()).engineQuestions
+}
+
+function forgedClient(
+  snapshot: Snapshot | undefined,
+  { tidegate, address, platform = 'web', userAgent }: Omit<Sending, 'answers' | 'table'>,
+): CollectClient {
+  const headers = platform === 'web' ? headersOf(snapshot) : { 'User-Agent': userAgent ?? appAgent }
+  return createCollectClient({
     endpoint: tidegate.url,
     publishableKey: keyOf(tidegate, platform),
     fetch: (url, request) => fetch(url, request),
-    headers: platform === 'web' ? headersOf(snapshot) : { 'User-Agent': userAgent ?? appAgent },
+    headers: address === undefined ? headers : { ...headers, 'X-Forwarded-For': address },
     sdk: { name: `tidegate-${platform}`, version: '1.0.0', platform },
     ...(platform === 'web' ? { page: { url: 'https://shop.example.com/login' } } : {}),
     crypto: nodeClientCrypto,
     deflate: (bytes) => deflateRawSync(bytes),
   })
-  const opened = await client.open()
-  const sent = bodies.map((body) => answered(body, { answers, harvest, opened }))
-  const closing = sent.length > 1 ? sent.pop() : undefined
-  for (const body of sent) await client.sendBatch(body)
-  return client.requestResult(closing ?? { version: 1, elapsed_ms: 900 })
 }
 
 function keyOf({ keys }: Pick<Tidegate, 'keys'>, platform: Platform): string {
@@ -69,32 +98,35 @@ function keyOf({ keys }: Pick<Tidegate, 'keys'>, platform: Platform): string {
   return platform === 'android' ? keys.android_publishable_key : keys.publishable_key
 }
 
-function answered(
-  body: SentObservations,
-  { answers, harvest, opened }: Pick<Sending, 'answers' | 'harvest'> & { opened: OpenedSession },
-): SentObservations {
+interface Answered {
+  answers: Answering
+  looked: ReadonlyMap<number, string> | undefined
+  opened: OpenedSession
+}
+
+function answered(body: SentObservations, { answers, looked, opened }: Answered): SentObservations {
   const { snapshot } = body
   if (!snapshot || answers === 'none') return body
   const { challenge, timingNonce } = opened
-  const hash = snapshot.proofs?.canvas_challenge_hash ?? null
-  const echoed = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: hash }
+  const drawing = snapshot.proofs?.canvas_challenge_hash ?? null
+  const echoed = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: drawing }
   const known = () => answersOf(snapshot.navigator?.user_agent ?? '', opened)
-  if (harvest)
-    return { ...body, snapshot: { ...snapshot, proofs: withHarvest(known(), { harvest, opened }) } }
-  return { ...body, snapshot: { ...snapshot, proofs: answers === 'known' ? known() : echoed } }
+  const proofs = answers === 'echoed' ? echoed : looked ? replaced(known(), { looked, opened }) : known()
+  return { ...body, snapshot: { ...snapshot, proofs } }
 }
 
-function withHarvest(
-  proofs: ReturnType<typeof answersOf>,
-  { harvest, opened }: { harvest: Harvest; opened: OpenedSession },
-): ReturnType<typeof answersOf> {
-  const looked = new Map(proofs.engine_answers.map(({ id, answer }) => [id, answer]))
-  const engine = opened.engineQuestions.map(({ id }) => ({
-    id,
-    answer: harvest.get(id) ?? looked.get(id) ?? 'number 9',
-  }))
-  const answer_mac = answerMac(opened, { canvas: proofs.canvas_challenge_hash, engine })
-  return { ...proofs, engine_answers: engine, answer_mac }
+type Proofs = ReturnType<typeof answersOf>
+
+function replaced(
+  { canvas_challenge_hash: canvas, engine_answers }: Proofs,
+  { looked, opened }: { looked: ReadonlyMap<number, string>; opened: OpenedSession },
+): Proofs {
+  const engine = engine_answers.map(({ id, answer }) => ({ id, answer: looked.get(id) ?? answer }))
+  return {
+    canvas_challenge_hash: canvas,
+    engine_answers: engine,
+    answer_mac: answerMac(opened, { canvas, engine }),
+  }
 }
 
 function headersOf(snapshot: Snapshot | undefined): Record<string, string> {

@@ -3,7 +3,7 @@ import { type SentObservations, withheldGroups } from '../../schemas/observation
 import { planSession, type TrafficMix } from '../../services/cli/simulate/generate/plan.ts'
 import type { Case } from './cases.ts'
 import { inventedVisit, read } from './forgeries.ts'
-import { sendForged } from './forging.ts'
+import { addressOf, sendForged } from './forging.ts'
 
 /** What a script makes up without any browser or app, and sends with the answers of this repository. */
 export interface Invention {
@@ -130,8 +130,10 @@ const caseOf = (
   family: 'no browser',
   framework: 'raw HTTP',
   version: '',
+  isFresh: kind === 'informed-fresh',
   async run({ seed, tidegate }, onOutcome) {
-    const handed = await sendForged([body(seed)], { answers: 'known', tidegate, platform, userAgent })
+    const of = { tidegate, platform, userAgent, address: addressOf(seed) }
+    const handed = await sendForged([body(seed)], { answers: 'known', ...of })
     const judgement = await tidegate.judgement(handed)
     onOutcome({ ...judgement, phase: 'load', sessionId: handed.sessionId, botd: null, fpscanner: null })
   },

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { automationCases } from './automation.ts'
+import type { Case } from './cases.ts'
 import { desktopCases } from './desktop-hands.ts'
 import { forgeryCases } from './forgeries.ts'
+import { forgerCases } from './forgers.ts'
 import { inventionCases } from './inventions.ts'
 import { runMatrix } from './matrix.ts'
 import { changesSince, countVerdicts, isJudged } from './measures.ts'
@@ -26,14 +28,12 @@ const { values: flags } = parseArgs({
     delbot: { type: 'string' },
   },
 })
-// Forgeries replay what the first person sent.
-const cases = [
-  ...automationCases,
-  ...desktopCases,
-  ...personCases,
-  ...forgeryCases,
-  ...inventionCases,
-].filter(({ name }) => new RegExp(flags.only ?? '').test(name))
+const matching = (all: Case[]) => all.filter(({ name }) => new RegExp(flags.only ?? '').test(name))
+const chosen = matching([...automationCases, ...desktopCases, ...personCases])
+const forged = matching([...forgeryCases, ...inventionCases, ...forgerCases])
+// Forgers copy the input of the first person.
+const isRecorded = chosen.some(({ kind }) => kind === 'person') || forged.length === 0
+const cases = [...chosen, ...(isRecorded ? [] : personCases.slice(0, 1)), ...forged]
 if (flags.list) {
   for (const { name, kind, framework, version } of cases) console.log(name, kind, framework, version)
 } else if (flags.balabit || flags.delbot) {

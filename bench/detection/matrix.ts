@@ -1,8 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import type { SentObservations } from '../../schemas/observations.ts'
 import { type Case, kindOf, type Outcome, type Stage } from './cases.ts'
 import { type Desktop, openDesktop } from './desktop.ts'
+import { type Oracle, type OracleBrowser, openOracle } from './oracle.ts'
 import { nameOf, type Row } from './results.ts'
 import { openSite, type Phase, type Site } from './site.ts'
 import { startTidegate, type Tidegate } from './tidegate.ts'
@@ -17,31 +19,50 @@ interface Matrix {
   seed: string
 }
 
+interface Deployment {
+  tidegate: Tidegate
+  site: Site
+}
+
 interface Place {
   seed: string
-  site: Site
-  tidegate: Tidegate
-  fresh: Tidegate
-  /** The session id of the first person that acted, once there was one. */
-  recordedSession: string | undefined
+  taught: Deployment
+  fresh: Deployment
+  oracle: Stage['oracle']
+  /** Of the first person that acted, once there was one. */
+  recording: Promise<SentObservations[]> | undefined
 }
 
 /**
- * Runs the cases one after another against a server of its own, which was taught by Chromium and Firefox before. Those
- * that are slowed down run beside each other in the end. Every moment of each is a row, failed ones too.
+ * Runs the cases one after another against a server of its own, which was taught by Chromium, Firefox and WebKitGTK
+ * before, or one that was not. Those that are slowed down run beside each other in the end. Every moment of each is a
+ * row, failed ones too.
  */
 export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
   await using undo = new AsyncDisposableStack()
-  const tidegate = await startTidegate({ isTaught: true })
-  undo.defer(tidegate.stop)
-  const fresh = await startTidegate()
-  undo.defer(fresh.stop)
-  const site = await openSite({ endpoint: tidegate.url, publishableKey: tidegate.keys.publishable_key })
-  undo.defer(site.close)
-  const place: Place = { seed, site, tidegate, fresh, recordedSession: undefined }
+  const taught = await openDeployment({ isTaught: true }, undo)
+  const fresh = await openDeployment({ isTaught: false }, undo)
+  const oracles = new Map<OracleBrowser, Promise<Oracle>>()
+  async function oracle(browser: OracleBrowser) {
+    const opened = oracles.get(browser) ?? openOracle(browser)
+    oracles.set(browser, opened)
+    return (await opened).answer
+  }
+  undo.defer(async () => {
+    for (const opened of oracles.values()) await (await opened).close()
+  })
+  const place: Place = { seed, taught, fresh, oracle, recording: undefined }
   const alone = cases.filter(({ isSlow }) => !isSlow)
   const slow = cases.filter(({ isSlow }) => isSlow)
   return [...(await runAll(alone, place)), ...(await runBeside(slow, place))]
+}
+
+async function openDeployment(how: { isTaught: boolean }, undo: AsyncDisposableStack): Promise<Deployment> {
+  const tidegate = await startTidegate(how)
+  undo.defer(tidegate.stop)
+  const site = await openSite({ endpoint: tidegate.url, publishableKey: tidegate.keys.publishable_key })
+  undo.defer(site.close)
+  return { tidegate, site }
 }
 
 async function runAll(cases: Case[], place: Place): Promise<Row[]> {
@@ -65,16 +86,17 @@ async function runBeside(cases: Case[], place: Place): Promise<Row[]> {
 async function rowsOfCase(each: Case, place: Place, desktop: Desktop): Promise<Row[]> {
   const { name } = each
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-case-'))
-  const visit = place.site.visit(name)
+  const { tidegate, site } = each.isFresh ? place.fresh : place.taught
+  const visit = site.visit(name)
   const own = { name, visit, folder, seed: `${place.seed}/${name}` }
   const stage = {
     ...own,
-    desktop,
-    tidegate: each.kind === 'informed-fresh' ? place.fresh : place.tidegate,
-    recordedSession: place.recordedSession,
+    ...{ desktop, tidegate, oracle: place.oracle },
+    recording: () => place.recording ?? Promise.reject(new Error('no person acted before it')),
   }
   const { outcomes, error } = await runCase(each, stage)
-  place.recordedSession ??= each.kind === 'person' ? outcomes.find(isAct)?.sessionId : undefined
+  const acted = each.kind === 'person' && !each.isFresh ? outcomes.find(isAct) : undefined
+  if (acted) place.recording ??= tidegate.observations(acted.sessionId)
   const rows = rowsOf(each, { outcomes, error, seed: stage.seed })
   for (const row of rows) console.log(lineOf(row))
   // Something that a browser left running may still write there.
@@ -101,13 +123,22 @@ async function runCase(each: Case, stage: Omit<Stage, 'signal'>): Promise<Ran> {
 }
 
 function rowsOf(each: Case, { outcomes, error, seed }: Ran & { seed: string }): Row[] {
-  const { name, family, framework, version } = each
-  const row = (phase: Phase) => ({
-    ...{ name: nameOf(name, phase), case: name, kind: kindOf(each.kind, phase) },
-    ...{ family, framework, version, acts: phase === 'act', seed },
+  const { name, family, framework, version, attack } = each
+  const row = (phase: Phase, nth?: number) => ({
+    ...{ name: nameOf(name, phase, nth), case: name, kind: kindOf(each.kind, phase) },
+    ...{
+      family,
+      framework,
+      version,
+      acts: phase === 'act',
+      seed,
+      ...(attack && { attack }),
+      ...(each.isFresh && { isFresh: true as const }),
+    },
   })
-  const rows = outcomes.map(({ phase, verdict, score, signals, botd, fpscanner }): Row => {
-    return { ...row(phase), verdict, score, signals_fired: signals, botd, fpscanner, error: null }
+  const rows = outcomes.map(({ phase, verdict, score, signals, botd, fpscanner, nth }): Row => {
+    const judgement = { verdict, score, signals_fired: signals, botd, fpscanner, error: null }
+    return { ...row(phase, nth), ...judgement, ...(nth === undefined ? {} : { nth }) }
   })
   if (error === undefined) return rows
   const nothing = { verdict: null, score: null, signals_fired: [], botd: null, fpscanner: null }

@@ -112,5 +112,6 @@ export const kinds: Record<Kind, string> = {
   forgery: 'raw HTTP forgeries',
   informed: 'raw HTTP forgeries with answers from this repository',
   'informed-fresh': 'the same, where nothing is learned yet',
+  forger: 'forgers by class',
   person: 'people',
 }

@@ -98,6 +98,10 @@ const caseOf = (person: Person): Case => ({
   run: (stage, onOutcome) => visitBy(person, { stage, onOutcome, open: openers[person.browser] }),
 })
 
-export const personCases: Case[] = [...people, ...people.filter(({ busy }) => !busy).map(throttled)].map(
-  caseOf,
-)
+// Each engine with each kind of input and without any.
+const onFresh = people.filter(({ name }) => /^(chromium|firefox|webkitgtk)(-looks|-keyboard)?$/.test(name))
+
+export const personCases: Case[] = [
+  ...[...people, ...people.filter(({ busy }) => !busy).map(throttled)].map(caseOf),
+  ...onFresh.map(caseOf).map((each) => ({ ...each, name: `${each.name}-fresh`, isFresh: true })),
+]

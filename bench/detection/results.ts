@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { Attack } from './attacks.ts'
 import type { Kind } from './cases.ts'
 import type { Peer, Phase } from './site.ts'
 import type { FiredSignal, Verdict } from './tidegate.ts'
@@ -20,6 +21,10 @@ export interface Row {
   botd: Peer | null
   fpscanner: Peer | null
   error: string | null
+  /** On a server that has learned nothing. */
+  isFresh?: true
+  attack?: Attack
+  nth?: number
 }
 
 export interface Results {
@@ -32,7 +37,8 @@ export interface Results {
   rows: Row[]
 }
 
-export const nameOf = (name: string, phase: Phase) => `${name}/${phase}`
+export const nameOf = (name: string, phase: Phase, nth?: number) =>
+  nth === undefined ? `${name}/${phase}` : `${name}/${phase}-${String(nth).padStart(2, '0')}`
 
 const file = path.join(import.meta.dirname, 'results.json')
 

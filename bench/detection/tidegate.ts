@@ -7,9 +7,9 @@ import { promisify } from 'node:util'
 import { inflateRawSync } from 'node:zlib'
 import { z } from 'zod'
 import { openToken } from '../../infra/wire/sealed-token.ts'
+import type { SentObservations } from '../../schemas/observations.ts'
 import type { DevelopmentCredentials, EnvironmentKeys } from '../../services/cli/credentials.ts'
 import { startChild } from '../child.ts'
-import { teach } from './teach.ts'
 
 const run = promisify(execFile)
 const root = path.resolve(import.meta.dirname, '../..')
@@ -48,23 +48,21 @@ export interface Tidegate {
   /** The session as of the decision in the token, which the read model shows some milliseconds later. */
   judgement(handoff: { sessionId: string; sealedToken: string }): Promise<Judgement>
   /** The observations of a session as they came, oldest first. */
-  observations(sessionId: string): Promise<unknown[]>
+  observations(sessionId: string): Promise<SentObservations[]>
   stop(): Promise<void>
 }
 
-/** With `isTaught` its questions were answered by Chromium and Firefox before. */
+/** With `isTaught` its questions were answered by the Chromium, Firefox and WebKitGTK of this machine before. */
 export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-eval-'))
   const limits = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
-  const settings = { DATA_DIR: folder, PORT: '0', LOG_LEVEL: 'warn', HAND_OFF_TIMEOUT_MS: '10000', ...limits }
-  const start = () => startChild(['services/cli/main.ts', 'dev'], settings)
-  let server = await start()
-  if (isTaught) {
-    await teach(settings)
-    // What was learned is read at the start, and every five minutes.
-    await server.stop()
-    server = await start()
+  const settings = {
+    ...{ DATA_DIR: folder, PORT: '0', LOG_LEVEL: 'warn', HAND_OFF_TIMEOUT_MS: '10000', ...limits },
+    // Forgers name an address of their own.
+    TRUSTED_PROXIES: 'loopback',
   }
+  const server = await startChild(['services/cli/main.ts', 'dev'], settings)
+  if (isTaught) await teach(server, settings)
   const text = await readFile(path.join(folder, 'credentials.json'), 'utf8')
   const { live: keys }: DevelopmentCredentials = JSON.parse(text)
   return {
@@ -77,6 +75,22 @@ export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+const taughtEngines = ['blink', 'gecko', 'webkitgtk']
+
+async function teach({ url }: { url: string }, settings: Record<string, string>): Promise<void> {
+  const options = { cwd: root, env: { ...process.env, ...settings } }
+  const { stdout } = await run(process.execPath, ['services/cli/main.ts', 'learn', '--open'], options)
+  console.log(stdout.trim())
+  for (let attempt = 0; attempt < 300; attempt++) {
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    const isLearned = (engine: string) =>
+      new RegExp(`^tidegate_engine_visitors\\{[^}]*engine="${engine}"[^}]*\\} 20$`, 'm').test(metrics)
+    if (taughtEngines.every(isLearned)) return
+    await delay(100)
+  }
+  throw new Error('the server did not learn Chromium, Firefox and WebKitGTK')
 }
 
 interface Reading {
@@ -106,7 +120,7 @@ function verdictOf(status: string): Verdict {
   return status === 'automated' ? 'bot' : 'inconclusive'
 }
 
-async function observations(sessionId: string, env: Record<string, string>): Promise<unknown[]> {
+async function observations(sessionId: string, env: Record<string, string>): Promise<SentObservations[]> {
   const args = [
     'services/cli/main.ts',
     'events',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { goalsOf } from '../../bench/detection/goals.ts'
 import {
   areaUnderCurve,
   caughtByPeersOnly,
@@ -55,6 +56,66 @@ describe('measures', () => {
     expect(caughtByPeersOnly(rows)).toEqual([
       { name: 'a/load', verdict: 'human', score: 0, found: ['fpscanner cdp'] },
     ])
+  })
+})
+
+describe('goals', () => {
+  const of = (goal: RegExp, rows: JudgedRow[]) => goalsOf(rows).find((one) => goal.test(one.goal))
+  const attack = {
+    class: 'repository',
+    claim: 'chrome',
+    isTaught: true,
+    hasInput: true,
+    isPlausible: true,
+  } as const
+  const forger = (more: Partial<JudgedRow>): JudgedRow => ({ ...nobody, kind: 'forger', attack, ...more })
+  const caught = Array.from({ length: 60 }, () => forger({ verdict: 'inconclusive' }))
+  const untaught = { ...attack, isTaught: false }
+
+  test('60 forgers that claim a taught engine are needed, none of them human', () => {
+    expect(of(/was taught/, caught)).toMatchObject({ measured: '0 of 60 human', isMet: true })
+    expect(of(/was taught/, caught.slice(1))?.isMet).toBe(false)
+    expect(of(/was taught/, [...caught, forger({})])).toMatchObject({
+      measured: '1 of 61 human',
+      isMet: false,
+    })
+    const oracle = forger({ attack: { ...attack, class: 'oracle' } })
+    expect(of(/was taught/, [...caught, oracle])?.isMet).toBe(true)
+    expect(of(/live oracle/, [oracle])).toMatchObject({ measured: '1 of 1 human', isMet: null })
+  })
+
+  test('where the engine was not taught, copied input with plausible answers is only counted', () => {
+    const junk = forger({ attack: { ...untaught, isPlausible: false }, verdict: 'inconclusive' })
+    const rows = [forger({ attack: untaught }), junk]
+    expect(of(/or without input/, rows)?.isMet).toBe(true)
+    expect(of(/copied input/, rows)).toMatchObject({ measured: '1 of 1 human', isMet: null })
+    for (const lacking of [{ hasInput: false }, { isPlausible: false }])
+      expect(of(/or without input/, [forger({ attack: { ...untaught, ...lacking } })])?.isMet).toBe(false)
+  })
+
+  test('of a mass run only the sessions from the tenth on count', () => {
+    const run = (nth: number) => [forger({ attack: { ...attack, class: 'mass' }, nth })]
+    expect([9, 10].map((nth) => of(/tenth/, run(nth))?.isMet)).toEqual([null, false])
+  })
+
+  test('hand-like automation and extensions that lie are left out, a phone that passes is not', () => {
+    const acts: JudgedRow = { ...nobody, kind: 'acting', acts: true, verdict: 'bot' }
+    const hand: JudgedRow = { ...acts, framework: 'xdotool', verdict: 'human' }
+    expect(of(/90 %/, [acts, hand])).toMatchObject({ measured: '1 of 1 bot, 0 human', isMet: true })
+    expect(of(/phone/, [{ ...acts, case: 'cdp-phone', verdict: 'human' }])?.isMet).toBe(false)
+    const switcher = 'person-chromium-user-agent-switcher'
+    const liar: JudgedRow = { ...nobody, kind: 'person', case: switcher, verdict: 'inconclusive' }
+    expect(of(/1 person in 40/, [liar, { ...nobody, kind: 'person' }])?.isMet).toBe(true)
+  })
+
+  test('on a fresh deployment a person may be inconclusive without input, and for no other reason', () => {
+    const person = (...signals: string[]): JudgedRow => ({
+      ...{ ...nobody, kind: 'person', isFresh: true, verdict: 'inconclusive' },
+      signals_fired: signals.map(risk),
+    })
+    expect(of(/fresh/, [person('engine_not_learned')])?.isMet).toBe(true)
+    expect(of(/fresh/, [person('engine_not_learned', 'natural_typing')])?.isMet).toBe(false)
+    expect(of(/fresh/, [person('platform_mismatch')])?.isMet).toBe(false)
   })
 })
 

@@ -1,0 +1,240 @@
+import { hash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { engineVersionOf } from '../../infra/challenges/challenges.ts'
+import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
+import type { Behavior, SentObservations } from '../../schemas/observations.ts'
+import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import { deviceSnapshot } from '../../services/cli/simulate/generate/snapshot.ts'
+import type { Attack, AttackClass } from './attacks.ts'
+import type { Case, Outcome, Stage } from './cases.ts'
+import { claims } from './claims.ts'
+import { read } from './forgeries.ts'
+import { type AnswerTable, addressOf, openForged, sendForged } from './forging.ts'
+import type { OracleBrowser } from './oracle.ts'
+
+/** `copied`: of a person's visit, with each number changed by up to so many percent. */
+type Input = 'none' | { copied: number }
+
+/** Makes the answers; a harvester comes from an address. */
+type TableOf = (stage: Stage, harvester: string) => AnswerTable | Promise<AnswerTable>
+
+interface Forger {
+  class: AttackClass
+  /** What tells it from others of its class. */
+  way: string
+  claim: string
+  input: Input
+  isFresh?: boolean
+  /** The snapshot of the recorded person, too, as it was. */
+  isReplay?: boolean
+  table?: TableOf
+  /** Sessions, and the milliseconds between their starts. Each has an address of its own unless it is a mass run. */
+  sessions?: { count: number; everyMs: number }
+  sharesAddress?: boolean
+}
+
+const always = (answer: (id: number) => string) => (): AnswerTable => (questions) =>
+  new Map(questions.map(({ id }) => [id, answer(id)]))
+
+const junk = {
+  x: always(() => 'x'),
+  empty: always(() => ''),
+  constant: always(() => 'TypeError: undefined is not a function'),
+  hashes: always((id) => `#${hash('sha256', String(id)).slice(0, 16)}`),
+}
+
+const oracle = (browser: OracleBrowser) => (stage: Stage) => stage.oracle(browser)
+
+const openings = 100
+
+/** Answers of a Chromium elsewhere to the questions of documents that were opened and never used. */
+async function harvest({ seed, tidegate, oracle }: Stage, address: string): Promise<AnswerTable> {
+  const body = snapshotBody('chrome', `${seed}/harvest`)
+  const questions: EngineQuestion[] = []
+  for (let i = 0; i < openings; i++) questions.push(...(await openForged(body, { tidegate, address })))
+  const ask = await oracle('chromium')
+  const table = await ask([...new Map(questions.map((one) => [one.id, one])).values()])
+  return () => table
+}
+
+// With others between them, so that replays of one recording are not what is measured.
+const own = { copied: 30 }
+const inputs = [['load', 'none'] as const, ['input', own] as const]
+const deployments = [true, false]
+
+const uninformed = Object.entries(junk).map(([way, table]) => ({ class: 'junk' as const, way, table }))
+const informed = { class: 'repository' as const, way: 'repository' }
+const single: Forger[] = [...uninformed, informed].flatMap((how) =>
+  Object.keys(claims).flatMap((claim) =>
+    inputs.flatMap(([name, input]) =>
+      deployments.map((isFresh) => ({ ...how, claim, input, isFresh, way: `${how.way}-${name}` })),
+    ),
+  ),
+)
+
+const oracles: Record<OracleBrowser, string[]> = {
+  chromium: ['chrome', 'opera', 'samsung', 'chrome-old', 'chrome-future'],
+  firefox: ['firefox-android'],
+  webkitgtk: ['webkitgtk', 'iphone', 'mac-safari'],
+}
+const live: Forger[] = (['chromium', 'firefox', 'webkitgtk'] as const).flatMap((browser) =>
+  oracles[browser].flatMap((claim) =>
+    inputs.map(([name, input]) => ({
+      ...{ class: 'oracle' as const, claim, input, table: oracle(browser), way: `oracle-${name}` },
+    })),
+  ),
+)
+
+const five = { count: 5, everyMs: 0 }
+const harvested: Forger[] = ['chrome', 'chrome-future', 'opera', 'samsung'].flatMap((claim) =>
+  [false, true].map((sharesAddress) => ({
+    ...{ class: 'harvested' as const, claim, input: own, table: harvest, sessions: five, sharesAddress },
+    way: `harvested-${sharesAddress ? 'here' : 'elsewhere'}`,
+  })),
+)
+
+const replays: Forger[] = [0, 5, 15].flatMap((copied) => {
+  const of = { claim: 'chrome', input: { copied }, isReplay: true }
+  return [
+    ...deployments.map((isFresh) => ({ ...of, class: 'replay' as const, way: `replay-${copied}`, isFresh })),
+    { ...of, class: 'oracle' as const, way: `replay-oracle-${copied}`, table: oracle('chromium') },
+  ]
+})
+
+const mass = (way: string, more: Partial<Forger>): Forger => ({
+  ...{ class: 'mass', way: `mass-${way}`, claim: 'iphone', input: own, sharesAddress: true },
+  ...{ sessions: { count: 40, everyMs: 250 }, ...more },
+})
+const massRuns: Forger[] = [
+  mass('junk', { input: 'none', table: junk.x }),
+  mass('junk-input', { table: junk.hashes }),
+  mass('load', { input: 'none' }),
+  mass('input', {}),
+  mass('equal-input', { input: { copied: 0 } }),
+  mass('fresh', { claim: 'chrome', isFresh: true }),
+  mass('oracle', { claim: 'chrome', table: oracle('chromium') }),
+  mass('oracle-webkitgtk', { claim: 'webkitgtk', table: oracle('webkitgtk') }),
+]
+
+const forgers = [...single, ...live, ...harvested, ...replays, ...massRuns]
+
+export const forgerCases: Case[] = forgers.map((forger) => ({
+  name: `forger-${forger.way}-${forger.claim}${forger.isFresh ? '-fresh' : ''}`,
+  kind: 'forger',
+  family: 'no browser',
+  framework: 'raw HTTP',
+  version: '',
+  isFresh: forger.isFresh === true,
+  attack: attackOf(forger),
+  run: (stage, onOutcome) => forge(forger, { stage, onOutcome }),
+}))
+
+function attackOf({ claim, input, isFresh, table, ...forger }: Forger): Attack {
+  const { navigator } = snapshotBody(claim, 'any').snapshot ?? {}
+  const isApples = engineVersionOf(navigator?.user_agent ?? '')?.family === 'webkit'
+  const isJunk = Object.values<TableOf | undefined>(junk).includes(table)
+  const about = { isTaught: !isFresh && !isApples, hasInput: input !== 'none', isPlausible: !isJunk }
+  return { class: forger.class, claim, ...about }
+}
+
+async function forge(
+  forger: Forger,
+  { stage, onOutcome }: { stage: Stage; onOutcome: (outcome: Outcome) => void },
+): Promise<void> {
+  const { input, sharesAddress, sessions = { count: 1, everyMs: 0 } } = forger
+  const { seed, tidegate } = stage
+  const isMass = forger.class === 'mass'
+  const source = addressOf(seed)
+  const table = await forger.table?.(stage, source)
+  const started = performance.now()
+  let handedOff = 0
+  const session = async (index: number) => {
+    await delay(Math.max(0, started + index * sessions.everyMs - performance.now()))
+    const own = `${seed}/${index}`
+    const bodies = await bodiesOf(forger, { stage, seed: own, hand: isMass ? seed : own })
+    const address = sharesAddress ? source : addressOf(own)
+    const handed = await sendForged(bodies, { answers: 'known', table, tidegate, address })
+    const nth = ++handedOff
+    const judgement = await tidegate.judgement(handed)
+    onOutcome({
+      ...judgement,
+      ...{ phase: input === 'none' ? 'load' : 'act', sessionId: handed.sessionId },
+      ...{ botd: null, fpscanner: null },
+      ...(sessions.count > 1 && { nth }),
+    })
+  }
+  const indexes = Array.from({ length: sessions.count }, (_, index) => index)
+  if (!isMass) for (const index of indexes) await session(index)
+  else await settled(indexes.map(session))
+}
+
+/** Throws what failed last, once all sessions have ended: a server may refuse some of a flood. */
+async function settled(sessions: Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(sessions)).filter(({ status }) => status === 'rejected')
+  const last = failed.at(-1)
+  if (last?.status === 'rejected') throw new Error(`${failed.length} sessions failed: ${last.reason}`)
+}
+
+interface Session {
+  stage: Stage
+  seed: string
+  /** Seed of the touches that are copied. */
+  hand: string
+}
+
+async function bodiesOf(
+  { claim, input, isReplay }: Forger,
+  { stage, seed, hand }: Session,
+): Promise<SentObservations[]> {
+  const random = createSeededRandom(seed, 'hand')
+  const changed = (body: SentObservations) => inputChanged(body, { input, random })
+  if (isReplay) return (await stage.recording()).map(changed)
+  const first = snapshotBody(claim, seed)
+  if (input === 'none') return [first]
+  const acted = claims[claim]?.mobile ? touchesOf(hand) : await stage.recording()
+  const copied = acted.filter(({ behavior }) => behavior).map(({ snapshot: _, ...body }) => changed(body))
+  return [first, ...copied]
+}
+
+function snapshotBody(claim: string, seed: string): SentObservations {
+  const family = claims[claim]
+  if (!family) throw new Error(`nobody claims ${claim}`)
+  const snapshot = deviceSnapshot(family, createSeededRandom(seed, 'device'))
+  return { version: 1, elapsed_ms: 300, snapshot }
+}
+
+/** No phone could be recorded here: the numbers of a hand that fills in a form, as the SDK sums them up. */
+function touchesOf(seed: string): SentObservations[] {
+  const random = createSeededRandom(seed, 'touches')
+  return [1, 2].map((body) => {
+    const touches = random.int(4, 14)
+    const touch = {
+      ...{ touches, events: touches * random.int(3, 6), duration_ms: random.int(4000, 9000) },
+      ...{ interval_mean: random.between(120, 420), interval_std: random.between(60, 320) },
+      radius_std: random.between(1.2, 6),
+    }
+    return read({ version: 1, elapsed_ms: 9000 * body, behavior: { touch } })
+  })
+}
+
+interface Changing {
+  input: Input
+  random: SeededRandom
+}
+
+/** Changes each number of what hands did. The whole ones of a channel change alike, so that they still add up. */
+function inputChanged(body: SentObservations, { input, random }: Changing): SentObservations {
+  if (!body.behavior || input === 'none' || input.copied === 0) return body
+  const factor = () => random.between(1 - input.copied / 100, 1 + input.copied / 100)
+  const channelChanged = (channel: Behavior[keyof Behavior]) => {
+    const counts = factor()
+    const changed = (value: unknown) => {
+      if (typeof value !== 'number') return value
+      return Number.isInteger(value) ? Math.floor(value * counts) : value * factor()
+    }
+    return Object.fromEntries(Object.entries(channel).map(([name, value]) => [name, changed(value)]))
+  }
+  const channels = Object.entries<Behavior[keyof Behavior]>(body.behavior)
+  const behavior = Object.fromEntries(channels.map(([name, channel]) => [name, channelChanged(channel)]))
+  return read({ ...body, behavior })
+}
