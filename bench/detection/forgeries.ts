@@ -2,13 +2,13 @@ import type { HandoffAnswer } from '../../infra/wire/collect/client.ts'
 import { observationsSchema, type SentObservations } from '../../schemas/observations.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
-import { type Answering, addressOf, harvestOf, sendForged, userAgent } from './forging.ts'
+import { type Answering, addressOf, sendForged, userAgent } from './forging.ts'
 
 interface Forgery {
   name: string
   /** The bodies in their order; the last one asks for the result. */
   bodies(stage: Stage): Promise<SentObservations[]> | SentObservations[]
-  answers: Answering | 'harvested'
+  answers: Answering
   times?: number
   isFresh?: boolean
 }
@@ -46,20 +46,6 @@ const forgeries: Forgery[] = [
     name: 'informed-blocked',
     bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface).map(sayingBlocked),
     answers: 'known',
-  },
-  { name: 'harvested', bodies: ({ seed }) => [invented(seed)], answers: 'harvested' },
-  { name: 'harvested-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'harvested' },
-  {
-    name: 'harvested-edited',
-    bodies: async (stage) => (await stage.recording()).map(edited),
-    answers: 'harvested',
-  },
-  { name: 'fresh-informed', bodies: ({ seed }) => [invented(seed)], answers: 'known', isFresh: true },
-  {
-    name: 'fresh-informed-acting',
-    bodies: ({ seed }) => inventedVisit(seed),
-    answers: 'known',
-    isFresh: true,
   },
   {
     name: 'fresh-informed-blocked',
@@ -139,7 +125,7 @@ export const forgeryCases: Case[] = forgeries.map((forgery) => ({
 
 function kindOf({ answers, isFresh }: Forgery): Case['kind'] {
   if (isFresh) return 'informed-fresh'
-  return answers === 'known' || answers === 'harvested' ? 'informed' : 'forgery'
+  return answers === 'known' ? 'informed' : 'forgery'
 }
 
 interface Forging {
@@ -150,12 +136,10 @@ interface Forging {
 /** Of a forgery that is sent several times the last one is judged. */
 async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<void> {
   const bodies = await forgery.bodies(stage)
-  const table = forgery.answers === 'harvested' ? harvestOf(await stage.recording()) : undefined
-  const answers = forgery.answers === 'harvested' ? 'known' : forgery.answers
-  const address = addressOf(stage.seed)
+  const of = { answers: forgery.answers, address: addressOf(stage.seed), tidegate: stage.tidegate }
   let last: HandoffAnswer | undefined
   for (let time = 0; time < (forgery.times ?? 1); time++) {
-    last = await sendForged(bodies, { answers, table, address, tidegate: stage.tidegate })
+    last = await sendForged(bodies, of)
   }
   if (!last) throw new Error('nothing was sent')
   const judgement = await stage.tidegate.judgement(last)

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
-import type { Behavior, SentObservations } from '../../schemas/observations.ts'
+import type { Behavior, SentObservations, Snapshot } from '../../schemas/observations.ts'
 import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
 import { deviceSnapshot } from '../../services/cli/simulate/generate/snapshot.ts'
 import type { Attack, AttackClass } from './attacks.ts'
@@ -49,9 +49,9 @@ const openings = 100
 
 /** Answers of a Chromium elsewhere to the questions of documents that were opened and never used. */
 async function harvest({ seed, tidegate, oracle }: Stage, address: string): Promise<AnswerTable> {
-  const body = snapshotBody('chrome', `${seed}/harvest`)
+  const snapshot = snapshotOf('chrome', `${seed}/harvest`)
   const questions: EngineQuestion[] = []
-  for (let i = 0; i < openings; i++) questions.push(...(await openForged(body, { tidegate, address })))
+  for (let i = 0; i < openings; i++) questions.push(...(await openForged(snapshot, { tidegate, address })))
   const ask = await oracle('chromium')
   const table = await ask([...new Map(questions.map((one) => [one.id, one])).values()])
   return () => table
@@ -130,8 +130,8 @@ export const forgerCases: Case[] = forgers.map((forger) => ({
 }))
 
 function attackOf({ claim, input, isFresh, table, ...forger }: Forger): Attack {
-  const { navigator } = snapshotBody(claim, 'any').snapshot ?? {}
-  const isApples = engineVersionOf(navigator?.user_agent ?? '')?.family === 'webkit'
+  const { navigator } = snapshotOf(claim, 'any')
+  const isApples = engineVersionOf(navigator.user_agent ?? '')?.family === 'webkit'
   const isJunk = Object.values<TableOf | undefined>(junk).includes(table)
   const about = { isTaught: !isFresh && !isApples, hasInput: input !== 'none', isPlausible: !isJunk }
   return { class: forger.class, claim, ...about }
@@ -189,18 +189,17 @@ async function bodiesOf(
   const random = createSeededRandom(seed, 'hand')
   const changed = (body: SentObservations) => inputChanged(body, { input, random })
   if (isReplay) return (await stage.recording()).map(changed)
-  const first = snapshotBody(claim, seed)
+  const first = { version: 1, elapsed_ms: 300, snapshot: snapshotOf(claim, seed) } as const
   if (input === 'none') return [first]
   const acted = claims[claim]?.mobile ? touchesOf(hand) : await stage.recording()
   const copied = acted.filter(({ behavior }) => behavior).map(({ snapshot: _, ...body }) => changed(body))
   return [first, ...copied]
 }
 
-function snapshotBody(claim: string, seed: string): SentObservations {
+function snapshotOf(claim: string, seed: string): Snapshot {
   const family = claims[claim]
   if (!family) throw new Error(`nobody claims ${claim}`)
-  const snapshot = deviceSnapshot(family, createSeededRandom(seed, 'device'))
-  return { version: 1, elapsed_ms: 300, snapshot }
+  return deviceSnapshot(family, createSeededRandom(seed, 'device'))
 }
 
 /** No phone could be recorded here: the numbers of a hand that fills in a form, as the SDK sums them up. */

@@ -23,13 +23,6 @@ export type AnswerTable = (
   questions: EngineQuestion[],
 ) => ReadonlyMap<number, string> | Promise<ReadonlyMap<number, string>>
 
-/** What a browser answered in one visit. */
-export function harvestOf(bodies: SentObservations[]): AnswerTable {
-  const given = bodies.flatMap(({ snapshot }) => snapshot?.proofs?.engine_answers ?? [])
-  const answers = new Map(given.flatMap((one) => (one ? [[one.id, one.answer] as const] : [])))
-  return () => answers
-}
-
 export const userAgent =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/155.0.0.0 Safari/537.36'
 
@@ -41,9 +34,7 @@ export function addressOf(seed: string): string {
   return `87.${128 + (a % 32)}.${b}.${c}`
 }
 
-interface Sending {
-  answers: Answering
-  table?: AnswerTable | undefined
+interface Opening {
   tidegate: Pick<Tidegate, 'url' | 'keys'>
   /** Of the client, as a proxy names it. Default: this machine's. */
   address?: string | undefined
@@ -51,6 +42,11 @@ interface Sending {
   platform?: Platform | undefined
   /** Default: the one of the snapshot. */
   userAgent?: string | undefined
+}
+
+interface Sending extends Opening {
+  answers: Answering
+  table?: AnswerTable | undefined
 }
 
 /** A whole session by HTTP; of several bodies the last one asks for the result. */
@@ -68,17 +64,13 @@ export async function sendForged(
 }
 
 /** Opens a document that is never used, and returns its questions. */
-export async function openForged(
-  { snapshot }: SentObservations,
-  sending: Omit<Sending, 'answers' | 'table'>,
-): Promise<EngineQuestion[]> {
-  const parsed = observationsSchema.parse({ version: 1, elapsed_ms: 0, snapshot }).snapshot
-  return (await forgedClient(parsed, sending).open()).engineQuestions
+export async function openForged(snapshot: Snapshot, sending: Opening): Promise<EngineQuestion[]> {
+  return (await forgedClient(snapshot, sending).open()).engineQuestions
 }
 
 function forgedClient(
   snapshot: Snapshot | undefined,
-  { tidegate, address, platform = 'web', userAgent }: Omit<Sending, 'answers' | 'table'>,
+  { tidegate, address, platform = 'web', userAgent }: Opening,
 ): CollectClient {
   const headers = platform === 'web' ? headersOf(snapshot) : { 'User-Agent': userAgent ?? appAgent }
   return createCollectClient({
@@ -111,22 +103,16 @@ function answered(body: SentObservations, { answers, looked, opened }: Answered)
   const drawing = snapshot.proofs?.canvas_challenge_hash ?? null
   const echoed = { challenge, timing_nonce: timingNonce, canvas_challenge_hash: drawing }
   const known = () => answersOf(snapshot.navigator?.user_agent ?? '', opened)
-  const proofs = answers === 'echoed' ? echoed : looked ? replaced(known(), { looked, opened }) : known()
+  const proofs = answers === 'echoed' ? echoed : replaced(known(), { looked, opened })
   return { ...body, snapshot: { ...snapshot, proofs } }
 }
 
 type Proofs = ReturnType<typeof answersOf>
 
-function replaced(
-  { canvas_challenge_hash: canvas, engine_answers }: Proofs,
-  { looked, opened }: { looked: ReadonlyMap<number, string>; opened: OpenedSession },
-): Proofs {
-  const engine = engine_answers.map(({ id, answer }) => ({ id, answer: looked.get(id) ?? answer }))
-  return {
-    canvas_challenge_hash: canvas,
-    engine_answers: engine,
-    answer_mac: answerMac(opened, { canvas, engine }),
-  }
+function replaced(proofs: Proofs, { looked, opened }: Omit<Answered, 'answers'>): Proofs {
+  const engine = proofs.engine_answers.map(({ id, answer }) => ({ id, answer: looked?.get(id) ?? answer }))
+  const answers = { canvas: proofs.canvas_challenge_hash, engine }
+  return { ...proofs, engine_answers: engine, answer_mac: answerMac(opened, answers) }
 }
 
 function headersOf(snapshot: Snapshot | undefined): Record<string, string> {
