@@ -32,8 +32,8 @@ const matching = (all: Case[]) => all.filter(({ name }) => new RegExp(flags.only
 const chosen = matching([...automationCases, ...desktopCases, ...personCases])
 const forged = matching([...forgeryCases, ...inventionCases, ...forgerCases])
 // Forgers copy the input of the first person.
-const isRecorded = chosen.some(({ kind }) => kind === 'person') || forged.length === 0
-const cases = [...chosen, ...(isRecorded ? [] : personCases.slice(0, 1)), ...forged]
+const recorded = personCases.slice(0, forged.length > 0 ? 1 : 0).filter((each) => !chosen.includes(each))
+const cases = [...chosen, ...recorded, ...forged]
 if (flags.list) {
   for (const { name, kind, framework, version } of cases) console.log(name, kind, framework, version)
 } else if (flags.balabit || flags.delbot) {
