@@ -1,5 +1,5 @@
 /** A kind of forger by what they know and own. The report says what each takes. */
-export type AttackClass = 'junk' | 'repository' | 'harvested' | 'replay' | 'oracle' | 'mass'
+export type AttackClass = 'junk' | 'repository' | 'harvested' | 'replay' | 'collected' | 'oracle' | 'mass'
 
 export const attackClasses: Record<AttackClass, { title: string; cost: string }> = {
   junk: {
@@ -17,6 +17,10 @@ export const attackClasses: Record<AttackClass, { title: string; cost: string }>
   replay: {
     title: 'replays of one visit, with answers from this repository',
     cost: 'One visit by hand whose bodies are kept, a script, and this repository.',
+  },
+  collected: {
+    title: "a table of one address's questions of the day",
+    cost: '30 visible sessions from the address each day, and one headless Chromium that answers their questions once. Then a script.',
   },
   oracle: {
     title: 'a live oracle',

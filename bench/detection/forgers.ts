@@ -9,7 +9,7 @@ import type { Attack, AttackClass } from './attacks.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
 import { claims } from './claims.ts'
 import { read } from './forgeries.ts'
-import { type AnswerTable, addressOf, openForged, sendForged } from './forging.ts'
+import { type AnswerTable, addressOf, openForged, sendForged, visitForged } from './forging.ts'
 import type { OracleBrowser } from './oracle.ts'
 
 /** `copied`: of a person's visit, with each number changed by up to so many percent. */
@@ -45,17 +45,19 @@ const junk = {
 
 const oracle = (browser: OracleBrowser) => (stage: Stage) => stage.oracle(browser)
 
-const openings = 100
-
-/** Answers of a Chromium elsewhere to the questions of documents that were opened and never used. */
-async function harvest({ seed, tidegate, oracle }: Stage, address: string): Promise<AnswerTable> {
-  const snapshot = snapshotOf('chrome', `${seed}/harvest`)
-  const questions: EngineQuestion[] = []
-  for (let i = 0; i < openings; i++) questions.push(...(await openForged(snapshot, { tidegate, address })))
-  const ask = await oracle('chromium')
-  const table = await ask([...new Map(questions.map((one) => [one.id, one])).values()])
-  return () => table
-}
+/** Answers of a Chromium elsewhere to the questions of many documents. */
+const harvest =
+  (count: number, questionsOf: typeof openForged): TableOf =>
+  async ({ seed, tidegate, oracle }, address) => {
+    const snapshot = snapshotOf('chrome', `${seed}/harvest`)
+    const questions: EngineQuestion[] = []
+    for (let i = 0; i < count; i++) questions.push(...(await questionsOf(snapshot, { tidegate, address })))
+    const ask = await oracle('chromium')
+    const table = await ask([...new Map(questions.map((one) => [one.id, one])).values()])
+    return () => table
+  }
+const openings = harvest(100, openForged)
+const visits = harvest(30, visitForged)
 
 // With others between them, so that replays of one recording are not what is measured.
 const own = { copied: 30 }
@@ -88,10 +90,17 @@ const live: Forger[] = (['chromium', 'firefox', 'webkitgtk'] as const).flatMap((
 const five = { count: 5, everyMs: 0 }
 const harvested: Forger[] = ['chrome', 'chrome-future', 'opera', 'samsung'].flatMap((claim) =>
   [false, true].map((sharesAddress) => ({
-    ...{ class: 'harvested' as const, claim, input: own, table: harvest, sessions: five, sharesAddress },
+    ...{ class: 'harvested' as const, claim, input: own, table: openings, sessions: five, sharesAddress },
     way: `harvested-${sharesAddress ? 'here' : 'elsewhere'}`,
   })),
 )
+const collected: Forger[] = ['chrome', 'samsung'].flatMap((claim) => {
+  const of = { claim, input: own, table: visits, sessions: five }
+  return [
+    { ...of, class: 'collected' as const, way: 'collected-here', sharesAddress: true },
+    { ...of, class: 'harvested' as const, way: 'collected-elsewhere' },
+  ]
+})
 
 const replays: Forger[] = [0, 5, 15].flatMap((copied) => {
   const of = { claim: 'chrome', input: { copied }, isReplay: true }
@@ -102,7 +111,7 @@ const replays: Forger[] = [0, 5, 15].flatMap((copied) => {
 })
 
 const mass = (way: string, more: Partial<Forger>): Forger => ({
-  ...{ class: 'mass', way: `mass-${way}`, claim: 'iphone', input: own, sharesAddress: true },
+  ...{ class: 'mass', way: `mass-${way}`, claim: 'iphone', input: { copied: 15 }, sharesAddress: true },
   ...{ sessions: { count: 40, everyMs: 250 }, ...more },
 })
 const massRuns: Forger[] = [
@@ -111,12 +120,13 @@ const massRuns: Forger[] = [
   mass('load', { input: 'none' }),
   mass('input', {}),
   mass('equal-input', { input: { copied: 0 } }),
+  mass('varied', { input: own }),
   mass('fresh', { claim: 'chrome', isFresh: true }),
   mass('oracle', { claim: 'chrome', table: oracle('chromium') }),
   mass('oracle-webkitgtk', { claim: 'webkitgtk', table: oracle('webkitgtk') }),
 ]
 
-const forgers = [...single, ...live, ...harvested, ...replays, ...massRuns]
+const forgers = [...single, ...live, ...harvested, ...collected, ...replays, ...massRuns]
 
 export const forgerCases: Case[] = forgers.map((forger) => ({
   name: `forger-${forger.way}-${forger.claim}${forger.isFresh ? '-fresh' : ''}`,

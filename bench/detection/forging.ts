@@ -57,15 +57,43 @@ export async function sendForged(
   const client = forgedClient(observationsSchema.parse(bodies[0]).snapshot ?? undefined, sending)
   const opened = await client.open()
   const looked = await table?.(opened.engineQuestions)
-  const sent = bodies.map((body) => answered(body, { answers, looked, opened }))
-  const closing = sent.length > 1 ? sent.pop() : undefined
-  for (const body of sent) await client.sendBatch(body)
-  return client.requestResult(closing ?? { version: 1, elapsed_ms: 900 })
+  const [first, ...rest] = bodies.map((body) => answered(body, { answers, looked, opened }))
+  const closing = rest.pop() ?? { version: 1, elapsed_ms: 900 }
+  const { engineQuestions } = await client.sendBatch(first ?? closing)
+  const own = answers === 'known' ? await ownAnswers(engineQuestions, { opened, bodies, table }) : {}
+  const [second = closing, ...others] = [...rest, closing]
+  const last = others.pop()
+  if (!last) return client.requestResult({ ...second, ...own })
+  await client.sendBatch({ ...second, ...own })
+  for (const body of others) await client.sendBatch(body)
+  return client.requestResult(last)
+}
+
+/** For the body after the first: answers to the deployment's own questions. */
+async function ownAnswers(
+  engineQuestions: EngineQuestion[],
+  { opened, bodies, table }: Pick<Sending, 'table'> & { opened: OpenedSession; bodies: SentObservations[] },
+): Promise<Pick<SentObservations, 'engine_answers'>> {
+  const userAgent = bodies[0]?.snapshot?.navigator?.user_agent ?? ''
+  const looked = await table?.(engineQuestions)
+  const { engine_answers: invented } = answersOf(userAgent, { ...opened, engineQuestions })
+  return {
+    engine_answers: invented.map(({ id, answer }) => ({ id, answer: looked?.get(id) ?? answer })),
+  }
 }
 
 /** Opens a document that is never used, and returns its questions. */
 export async function openForged(snapshot: Snapshot, sending: Opening): Promise<EngineQuestion[]> {
   return (await forgedClient(snapshot, sending).open()).engineQuestions
+}
+
+/** Opens a document, sends a snapshot and leaves. Returns all that was asked. */
+export async function visitForged(snapshot: Snapshot, sending: Opening): Promise<EngineQuestion[]> {
+  const client = forgedClient(snapshot, sending)
+  const opened = await client.open()
+  const first = { version: 1, elapsed_ms: 300, snapshot } as const
+  const ack = await client.sendBatch(answered(first, { answers: 'known', looked: undefined, opened }))
+  return [...opened.engineQuestions, ...ack.engineQuestions]
 }
 
 function forgedClient(

@@ -1,3 +1,4 @@
+import type { AttackClass } from './attacks.ts'
 import type { JudgedRow } from './measures.ts'
 
 export interface Goal {
@@ -37,9 +38,12 @@ export function goalsOf(rows: JudgedRow[]): Goal[] {
 }
 
 function goalsOfForgers(attacks: Attacked[]): Goal[] {
-  const mass = attacks.filter(({ attack }) => attack.class === 'mass')
-  const oracles = attacks.filter(({ attack }) => attack.class === 'oracle')
-  const single = attacks.filter(({ attack }) => attack.class !== 'mass' && attack.class !== 'oracle')
+  const of = (attackClass: AttackClass) => attacks.filter(({ attack }) => attack.class === attackClass)
+  const [oracles, collected] = [of('oracle'), of('collected')]
+  // Input that differs by more than copies do is no sign of a mass run.
+  const isVaried = (row: JudgedRow) => row.case.startsWith('forger-mass-varied')
+  const mass = of('mass').filter((row) => !isVaried(row))
+  const single = attacks.filter(({ attack }) => !/^(mass|oracle|collected)$/.test(attack.class))
   const taught = single.filter(({ attack }) => attack.isTaught)
   const untaught = single.filter(({ attack }) => !attack.isTaught)
   const hasBoth = ({ attack }: Attacked) => attack.isPlausible && attack.hasInput
@@ -69,6 +73,21 @@ function goalsOfForgers(attacks: Attacked[]): Goal[] {
       goal: 'From the tenth session of a mass run on, none is human',
       measured: `${share(from, isHuman).text} human`,
       isMet: share(from, isHuman).count === 0,
+    },
+    {
+      goal: 'From the tenth session on, with copied input varied by 30 %',
+      measured: `${
+        share(
+          of('mass').filter((row) => isVaried(row) && (row.nth ?? 0) >= 10),
+          isHuman,
+        ).text
+      } human`,
+      isMet: null,
+    },
+    {
+      goal: "With a table of one address's questions of the day",
+      measured: `${share(collected, isHuman).text} human`,
+      isMet: null,
     },
     { goal: 'With a live oracle', measured: `${share(oracles, isHuman).text} human`, isMet: null },
   ]
