@@ -8,7 +8,10 @@ const run = promisify(execFile)
 export const pythonWithDuckDb = async (): Promise<string> =>
   path.join(await pythonPrograms('python-duckdb', ['duckdb==1.4.2']), 'python')
 
-const program = 'import duckdb, json, sys; print(json.dumps(duckdb.sql(sys.argv[1]).fetchall(), default=str))'
+// A slow query shows its progress where its rows go.
+const program = `import duckdb, json, sys
+duckdb.sql('set enable_progress_bar = false')
+print(json.dumps(duckdb.sql(sys.argv[1]).fetchall(), default=str))`
 
 /** The rows that a query gives, each as an array. */
 export async function duckDb<Row extends unknown[]>(sql: string): Promise<Row[]> {
