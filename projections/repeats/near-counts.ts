@@ -6,7 +6,7 @@ import {
   newestOthers,
   type Unseen,
 } from './counted.ts'
-import { areCopies, areNear } from './near.ts'
+import { abound, areCopies, areNear } from './near.ts'
 import { nearNames, windows } from './tables.ts'
 
 /** Counts of sessions within a day that are nearly equal, or come evenly. This session is included. */
@@ -21,7 +21,7 @@ export interface NearRepeats {
   /** Sessions of the address in the last minute, and in its last 15 seconds. */
   in_minute: number
   in_seconds: number
-  /** Among the address's newest of five minutes, sessions whose input this one copies; 0 unless copies abound there. */
+  /** Among the address's newest of five minutes, sessions whose input is alike; 0 unless they abound. */
   copies: number
   /** Between the sessions of the address within the hour: mean in seconds, and its deviation in percent of it. */
   gap_seconds: number | null
@@ -126,14 +126,7 @@ function recentHands(row: CountedRow, found: FoundRow | undefined, rows: Counted
   return [...new Map([...inModel, ...inCall]).values()].slice(-mostRecent)
 }
 
-const fewestAlike = 4
-
-/** Counts what these hands copy. Two people are alike by chance now and then, so copies have to abound at the address. */
 function copiesOf({ hands }: CountedRow, others: Buffer[]): number {
   const copies = hands ? others.filter((one) => areCopies(hands, one)).length : 0
-  if (!hands || copies === 0) return 0
-  const all = [hands, ...others]
-  const alike = all.filter((one) => all.some((other) => other !== one && areCopies(one, other))).length
-  const leastShare = copies === 1 ? 0.8 : 0.3
-  return alike >= Math.max(fewestAlike, leastShare * all.length) ? copies : 0
+  return hands && abound(copies, hands) ? copies : 0
 }

@@ -49,7 +49,6 @@ const members = {
 const compared: (readonly [channel: string, name: string])[] = Object.entries(members).flatMap(
   ([channel, names]) => names.map((name) => [channel, name] as const),
 )
-const isMeasured = compared.map(([, name]) => /_ms$|_mean$|_std$|^straightness$|^distance$/.test(name))
 const paced = ['interval_mean', 'interval_std', 'hold_mean', 'hold_std', 'speed_std', 'radius_std']
 
 // Fewer numbers may be nearly equal by chance.
@@ -124,39 +123,41 @@ export function areNear(one: Buffer, other: Buffer): boolean {
 
 // Two copies whose numbers were each changed by up to 15 % are this far apart at most.
 const farthestCopy = 0.31
-// Root mean square of the distances; lower where the few numbers could be close by chance.
-const meanDistance = (measured: number) => (measured < 8 ? 0.13 : 0.17)
 // Equal to the rounding of what is stored.
 const equal = 0.003
+// Few numbers are close by chance more often.
+const manyNumbers = 10
+const closeShare = { many: 0.9, few: 0.95 }
+const fewestCopies = { many: 2, few: 7 }
 
 /**
- * Returns true where one is a copy of the other of which each number was changed by up to 15 %, or up to half of the
- * numbers by anything. Looser than `areNear`, so only sessions that come at once from one address are compared by it.
+ * Returns true where two sessions' input may be copies of one recording: nearly all numbers within 31 %, or half of them
+ * equal. Two people are that alike now and then, so `abound` decides.
  */
 export function areCopies(one: Buffer, other: Buffer): boolean {
   if (one.length !== other.length) return false
-  let [measured, equals, squares, isClose] = [0, 0, 0, true]
-  for (const [i, isMeasure] of isMeasured.entries()) {
-    const [a, b] = [one.readUInt16BE(2 * i) * unit, other.readUInt16BE(2 * i) * unit]
+  let [present, close, large, equals] = [0, 0, 0, 0]
+  for (let at = 0; at < one.length; at += 2) {
+    const [a, b] = [one.readUInt16BE(at) * unit, other.readUInt16BE(at) * unit]
     if (a === 0 && b === 0) continue
-    const distance = Math.abs(a - b)
-    if (!isMeasure || a === 0 || b === 0) {
-      isClose &&= a > 0 && b > 0 && areCloseCounts(Math.expm1(a) / 100, Math.expm1(b) / 100)
-      continue
-    }
-    measured += 1
-    squares += distance ** 2
-    if (distance <= equal) equals += 1
-    if (distance > farthestCopy) isClose = false
+    present += 1
+    const most = Math.expm1(Math.max(a, b)) / 100
+    const least = Math.expm1(Math.min(a, b)) / 100
+    // A click more or less.
+    const isSmall = most < 4.01
+    if (Math.abs(a - b) <= farthestCopy || (isSmall && most - least < 1.01)) close += 1
+    if (!isSmall) large += 1
+    if (!isSmall && Math.abs(a - b) <= equal) equals += 1
   }
-  const isChanged = equals >= 3 && equals >= measured / 2
-  return isChanged || (isClose && measured >= 5 && squares <= measured * meanDistance(measured) ** 2)
+  const isChanged = equals >= 3 && equals >= large / 2
+  return isChanged || close >= present * (present < manyNumbers ? closeShare.few : closeShare.many)
 }
 
-// A small count of a copy is mostly equal.
-function areCloseCounts(one: number, other: number): boolean {
-  const most = Math.max(one, other)
-  return Math.abs(one - other) <= (most < 3.5 ? 0.5 : 1 + 0.27 * most)
+/** Returns true for so many copies of the hands among 20 sessions as people hardly ever have by chance. */
+export function abound(copies: number, hands: Buffer): boolean {
+  let present = 0
+  for (let at = 0; at < hands.length; at += 2) if (hands.readUInt16BE(at) > 0) present += 1
+  return copies >= (present < manyNumbers ? fewestCopies.few : fewestCopies.many)
 }
 
 /** Hands as they stand behind the hash of the behavior in a decision. */

@@ -93,7 +93,7 @@ const manyVisitors = 10
 // Hands repeat: some are nearly the same, or a third of the visitors has one pace.
 const repeatsHands = (near: NearRepeats, { address_visitors }: Repeats) =>
   near.at_address >= 3 ||
-  (isBurst(near) && near.copies >= 3) ||
+  (isBurst(near) && near.copies > 0) ||
   (near.pace_visitors >= 8 && near.pace_visitors * 3 >= address_visitors.day)
 
 // Whoever comes by chance comes at gaps that deviate by as much as they last.
