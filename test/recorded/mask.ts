@@ -85,7 +85,7 @@ export function createMask(places: Record<string, string>) {
     // As a repeated answer names it; the answer's own was replaced before.
     result = result.replace(/\breq_[0-9a-f]{32}\b/g, '<earlier request>')
     result = result.replace(/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g, '"<drawing>"')
-    result = result.replace(/(?<="engineQuestions":)\[.*\](?=\})/g, '"<questions>"')
+    result = result.replace(/(?<="engineQuestions":)\[.*?\](?=\}$|,"next":)/g, '"<questions>"')
     // What others did is counted a moment later, so that it may or may not be there yet.
     result = result.replace(/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"')
     result = result.replace(/,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g, '')
