@@ -15,7 +15,7 @@ export const frequentSize = 12
 
 // Questions per document by kind. `soon` are those that become frequent within four weeks, to be learned by then.
 const asked = { frequent: 6, soon: 2, others: 4 }
-// A source is asked 32 of the others on a day, however many documents it opens: two bytes of a SHA-512 pick each.
+// A challenge begins with the number of the part of the bank that its source is asked on that day.
 const partBytes = 2
 const dayMs = 24 * 60 * 60 * 1000
 const weekMs = 7 * dayMs
@@ -56,14 +56,14 @@ export function bankNumbersBetween(from: number, until: number): number[] {
   return [...new Set(weeks.flatMap((at) => places.map((place) => bankNumberAt(place, at))))]
 }
 
-/** The part of the bank that a source (see `sourceOf`) is asked on a day (UTC). */
+/** The number of the part of the bank that a source (see `sourceOf`) is asked on a day (UTC). */
 export function bankPartOf(source: string, { now, master }: { now: number; master: MasterKey }): number {
   const day = Math.floor(now / dayMs)
   const digest = createHmac('sha256', master.secretKey('question-part')).update(`${source} ${day}`).digest()
   return digest.readUInt16BE(0)
 }
 
-/** A challenge that begins with the part, so that whoever has the challenge can tell the document's questions. */
+/** A challenge of the part. Whoever has it can tell the document's questions, so no event needs them. */
 export function challengeWithPart(bytes: Buffer, part: number): string {
   const challenge = Buffer.from(bytes)
   challenge.writeUInt16BE(part, 0)
@@ -83,6 +83,7 @@ export function bankNumbersOf(challenge: string, openedAt: number): number[] {
     (place) => bankNumberAt(place, openedAt) !== bankNumberAt(place, openedAt + soonMs),
   )
   const soon = pickPlaces(at(asked.frequent, asked.soon), replaced.length).map((i) => replaced[i] ?? 0)
+  // 32, because two bytes of the digest pick each.
   const ofPart = pickPlaces(hash('sha512', `others of part ${part}`, 'buffer'), bankSize - frequentSize)
   const others = pickPlaces(
     hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, 2 * asked.others),

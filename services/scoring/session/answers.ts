@@ -46,10 +46,10 @@ export interface AnswerFacts {
 }
 
 /**
- * `to come`: its answers to the deployment's own questions come with the next body. `unrecorded`: its answers are not known, as with Apple's engine, and they are not
- * those of another one.
+ * `to_come`: its answers to the deployment's own questions come with the next body. `unrecorded`: its answers are not
+ * known, as with Apple's engine, and they are not those of another one.
  */
-export type EngineVerdict = 'as_claimed' | 'otherwise' | 'to come' | 'unanswered' | 'unrecorded' | 'unknown'
+export type EngineVerdict = 'as_claimed' | 'otherwise' | 'to_come' | 'unanswered' | 'unrecorded' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
   ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
@@ -70,7 +70,7 @@ export interface AnswersInput {
 }
 
 /** Answers to the deployment's own questions of a document, in their order; undefined where one is missing. */
-type BankAnswers = readonly (EngineAnswer | undefined)[] | 'to come'
+type BankAnswers = readonly (EngineAnswer | undefined)[] | 'to_come'
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
   const proof = proofOf(input.snapshot, input.document)
@@ -151,7 +151,7 @@ function byForm(input: AnswersInput): 'otherwise' | 'unanswered' | undefined {
   const bank = bankNumbersOf(document.challenge, document.opened_at).flatMap((number) =>
     learned.ownQuestions(number),
   )
-  if (bank.length > 0 && toBank !== 'to come' && toBank.includes(undefined)) return 'unanswered'
+  if (bank.length > 0 && toBank !== 'to_come' && toBank.includes(undefined)) return 'unanswered'
   const questions = new Map([...recordedQuestions(document), ...bank].map((one) => [one.id, one]))
   const given = [...answersToRecorded(input), ...givenOf(toBank)]
   const implausible = given.filter(({ id, answer }) => {
@@ -173,7 +173,7 @@ function answersToRecorded({
 const unknownKind = 'object null'
 
 const givenOf = (toBank: BankAnswers): EngineAnswer[] =>
-  toBank === 'to come' ? [] : toBank.filter((one) => one !== undefined)
+  toBank === 'to_come' ? [] : toBank.filter((one) => one !== undefined)
 
 /**
  * The answers to the deployment's own questions, which come after the snapshot. Until they do, those of the session's
@@ -199,14 +199,14 @@ export function bankAnswersOf(
   const given = toBankOf(document)
   if (document.is_answered || !given.includes(undefined)) return given
   const answered = documents.find(({ hash }) => hash === late?.document)
-  return answered ? toBankOf(answered) : 'to come'
+  return answered ? toBankOf(answered) : 'to_come'
 }
 
 function byBank(
   toBank: BankAnswers,
   { learned, of }: { learned: LearnedAnswers; of: AnswerClass },
 ): EngineVerdict {
-  if (toBank === 'to come') return toBank
+  if (toBank === 'to_come') return toBank
   if (toBank.includes(undefined)) return 'unanswered'
   return verdictOf(
     toBank.map((one) => one && learned.right({ ...of, question: String(one.id) })?.has(one.answer)),

@@ -40,7 +40,7 @@ export const answerSignals = signals({
     name: 'Own questions not answered yet',
     looksAt: "a document's own questions come after its snapshot, and are answered in the next body",
     falsePositives: 'every visit until then, and people who leave at once',
-    fires: inBrowser((_, { answers, platform }) => platform === 'web' && answers.engine === 'to come'),
+    fires: inBrowser((_, { answers, platform }) => platform === 'web' && answers.engine === 'to_come'),
   },
   engine_not_learned: {
     name: 'Engine not learned yet',

@@ -4,8 +4,8 @@ import type { Facts } from '../session/facts.ts'
 import { inBrowser, signals } from './signal.ts'
 import { replacesUserAgent } from './tamper.ts'
 
-// Portrait points by scale, with Display Zoom: Apple's Human Interface Guidelines, "Layout", and the screens that
-// ios-resolution.com lists. A newer iPhone may have another.
+// Portrait points by scale, with Display Zoom. Those up to the iPhone 15 are of gist.github.com/ricsantos/e7baee6885626b9cb87c021a5097623f,
+// later ones of Apple's specifications. A newer iPhone may have another.
 const iphoneScreens: Record<number, string> = {
   2: '320x480 320x568 375x667 375x812 414x896',
   3: '320x693 320x694 375x667 375x812 390x844 393x852 402x874 414x736 414x896 420x912 428x926 430x932 440x956',

@@ -289,7 +289,7 @@ describe('where the deployment has learned the answers to its own questions', ()
     }
 
     it('a session is inconclusive until they come, and human with the right ones', () => {
-      expect(judgedAfter(...first)).toEqual(['to come', 'inconclusive'])
+      expect(judgedAfter(...first)).toEqual(['to_come', 'inconclusive'])
       expect(judgedAfter(...first, handOff(session, { seq: 2, observations: right }))).toEqual([
         'as_claimed',
         'human',

@@ -670,8 +670,8 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{}, { client: clients.iphoneSafari }, app({ os_name: 'iOS' })],
   },
   answers_to_come: {
-    given: [{ facts: { answers: { ...noAnswers, engine: 'to come' } } }],
-    not: [{}, { ...app({ os_name: 'iOS' }), facts: { answers: { ...noAnswers, engine: 'to come' } } }],
+    given: [{ facts: { answers: { ...noAnswers, engine: 'to_come' } } }],
+    not: [{}, { ...app({ os_name: 'iOS' }), facts: { answers: { ...noAnswers, engine: 'to_come' } } }],
   },
   engine_not_learned: {
     given: [
