@@ -42,9 +42,10 @@ async function connectionOf(plan: SessionPlan, edge: Record<string, string>) {
   const opened = await collect.open()
   const [{ snapshot, ...first }, ...others] = plan.batches
   const proofs = answersOf(headers['User-Agent'] ?? '', opened)
-  await collect.sendBatch({ ...first, snapshot: { ...snapshot, proofs } })
-  for (const batch of others) await collect.sendBatch(batch)
-  await collect.requestResult(plan.closing)
+  const { engineQuestions } = await collect.sendBatch({ ...first, snapshot: { ...snapshot, proofs } })
+  const { engine_answers } = answersOf(headers['User-Agent'] ?? '', { ...opened, engineQuestions })
+  for (const batch of others) await collect.sendBatch({ ...batch, engine_answers })
+  await collect.requestResult({ ...plan.closing, engine_answers })
   return (await createRest(server.baseUrl, live.secret_key).session(opened.sessionId)).connection_fingerprint
 }
 

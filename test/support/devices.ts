@@ -56,8 +56,9 @@ export async function visitAs(device: number, options: VisitOptions): Promise<Vi
   const opened = await client.open()
   const proofs = answersOf(userAgent, opened)
   const sent = { version: 1, elapsed_ms: 100 + device, snapshot: { ...snapshot, proofs } } as const
-  const { fingerprint } = await client.sendBatch(sent)
-  await client.requestResult({ version: 1, elapsed_ms: 900 + device })
+  const { fingerprint, engineQuestions } = await client.sendBatch(sent)
+  const { engine_answers } = answersOf(userAgent, { ...opened, engineQuestions })
+  await client.requestResult({ version: 1, elapsed_ms: 900 + device, engine_answers })
   return { sessionId: opened.sessionId, continuity: fingerprint?.state.id ?? '' }
 }
 
@@ -97,7 +98,7 @@ function snapshotOf(device: number) {
   return {
     ...snapshot,
     environment: { ...snapshot.environment, screen_width: 2000 + device, timezone: own('Zone') },
-    webgl: { ...snapshot.webgl, renderer: own('card'), parameters_hash: own('gl') },
+    webgl: { ...snapshot.webgl, renderer: own('Apple card'), parameters_hash: own('gl') },
     canvas: { ...snapshot.canvas, hash: own('canvas') },
     audio: { ...snapshot.audio, hash: own('audio') },
     fonts: { ...snapshot.fonts, enumeration_hash: own('fonts'), metrics_hash: own('metrics') },

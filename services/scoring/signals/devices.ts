@@ -25,7 +25,7 @@ const [any, none] = [/(?:)/, /(?!)/]
 const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: any }
 
 /**
- * Members with values that no Apple device has, with the value. What is missing or switched off, as in lockdown mode, is
+ * Members with values that no Apple device has. What is missing or switched off, as in lockdown mode, is
  * left out. MDN's browser compatibility data says which interfaces WebKit lacks.
  */
 export function appleContradictions(s: Snapshot, facts: Facts): string[] {
@@ -50,7 +50,7 @@ export function appleContradictions(s: Snapshot, facts: Facts): string[] {
     ['fonts.detected', font, none],
   ]
   return members.flatMap(([name, value, possible]) =>
-    (value ?? null) === null || possible.test(String(value)) ? [] : [`${name} ${value}`],
+    (value ?? null) === null || possible.test(String(value)) ? [] : [name],
   )
 }
 
@@ -74,7 +74,7 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
   const parts: [part: string, isThere: boolean][] = [
     ['PDF plugins', n.plugins.length > 0],
     // Chromium on Android rounds to 8 at most.
-    [`${n.device_memory} GB of memory`, (n.device_memory ?? 0) > 8],
+    ['more than 8 GB of memory', (n.device_memory ?? 0) > 8],
     [`font ${font}`, font !== undefined],
     ['no graphics', withheld.some(({ group, reason }) => group === 'webgl' && reason !== 'late')],
     ['replaced values', tamper.foreign_primitives.some((name) => /^(frame|worker)\.navigator\./.test(name))],
@@ -90,8 +90,8 @@ export function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   const [source, text] =
     Object.entries(sources).find(([, text]) => text && text !== s.navigator.user_agent) ?? []
   if (!text) return null
-  const { browser, major, systemName } = readAgent(text)
-  return `${source} say ${browser ?? 'another browser'} ${major ?? ''} on ${systemName ?? 'another system'}`
+  const { engine, system } = readAgent(text)
+  return `${source} say ${engine} on ${system}`
 }
 
 export const deviceSignals = signals({

@@ -57,7 +57,7 @@ describe('verdicts on synthetic snapshots', () => {
       expect([evaluation.score.verdict, slugs(evaluation)]).toEqual(['inconclusive', slugs(evaluation)])
       const shown = highlightsOf(evaluation).flatMap(({ evidence }) => evidence ?? [])
       const said = shown.find(({ signal }) => signal === 'user_agent_replaced')
-      expect(said?.name).toBe('User agent replaced by a script: its workers say Chrome 140 on macOS')
+      expect(said?.name).toBe('User agent replaced by a script: its workers say blink on macos')
     })
   })
 
