@@ -43,7 +43,7 @@ describe('a model of an organization', () => {
   let device = 0
 
   beforeAll(async () => {
-    cluster = await startCluster({ log: 'postgres', processes: 2 })
+    cluster = await startCluster({ log: 'postgres', processes: 2, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-rescore-'))
   }, 120_000)
   afterAll(async () => {
@@ -59,7 +59,9 @@ describe('a model of an organization', () => {
       const made: Decided[] = []
       for (const agent of agents) {
         const baseUrl = baseUrls[++device % baseUrls.length] ?? ''
-        const { sessionId } = await visitAs(device, { baseUrl, owner, agent })
+        // Of an address each, so that they are no mass run.
+        const address = `198.18.7.${device % 250}`
+        const { sessionId } = await visitAs(device, { baseUrl, owner, agent, address })
         const { rows } = await pool.query<Decided>(
           `select session_id, verdict, risk_score, model, signals, has_snapshot from read.sessions
              where session_id = $1`,
