@@ -32,7 +32,7 @@ export const attackClasses: Record<AttackClass, { title: string; cost: string }>
   },
 }
 
-/** What a forged session is an example of. */
+/** The class, claim and means that a forged session stands for. */
 export interface Attack {
   class: AttackClass
   claim: string

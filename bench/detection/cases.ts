@@ -24,7 +24,7 @@ export interface Stage {
   tidegate: Tidegate
   seed: string
   signal: AbortSignal
-  /** What the browser of the first person that acted sent. */
+  /** Resolves with the bodies that the first acting person's browser sent. */
   recording(): Promise<SentObservations[]>
   /** Opens the browser the first time. */
   oracle(browser: OracleBrowser): Promise<AnswerTable>
@@ -36,7 +36,7 @@ export interface Outcome extends Judgement {
   sessionId: string
   botd: Peer | null
   fpscanner: Peer | null
-  /** Of a mass run: which session of it, counted in the order of their hand-offs from 1. */
+  /** Place in a mass run, from 1, in the order of the hand-offs. */
   nth?: number
 }
 

@@ -21,7 +21,7 @@ const webView =
 const samsung =
   'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/28.0 Chrome/{v}.0.0.0 Mobile Safari/537.36'
 
-/** What forgers say that they are. */
+/** Device families that forgers claim. */
 export const claims: Record<string, DeviceFamily> = {
   iphone,
   // Safari of an iPad asks for desktop pages, and says that it is on a Mac.

@@ -20,7 +20,7 @@ type TableOf = (stage: Stage, harvester: string) => AnswerTable | Promise<Answer
 
 interface Forger {
   class: AttackClass
-  /** What tells it from others of its class. */
+  /** Names it among others of its class. */
   way: string
   claim: string
   input: Input

@@ -36,7 +36,7 @@ export function addressOf(seed: string): string {
 
 interface Opening {
   tidegate: Pick<Tidegate, 'url' | 'keys'>
-  /** Of the client, as a proxy names it. Default: this machine's. */
+  /** The client's, as a proxy names it. Default: this machine's. */
   address?: string | undefined
   /** Default: web. */
   platform?: Platform | undefined

@@ -13,7 +13,7 @@ type Attacked = JudgedRow & { attack: NonNullable<JudgedRow['attack']> }
 export const attacksOf = (rows: JudgedRow[]): Attacked[] =>
   rows.flatMap((row) => (row.attack ? [{ ...row, attack: row.attack }] : []))
 
-// Nothing in a page tells these from a hand or from an extension that people use.
+// A page cannot tell these from a hand, or from an extension that people use.
 const isHandLike = ({ framework }: JudgedRow) => framework === 'xdotool' || framework === 'extension'
 const isEmulatedPhone = (row: JudgedRow) => row.kind !== 'person' && row.case.includes('-phone')
 const lies = (row: JudgedRow) => row.case.includes('user-agent-switcher')
@@ -29,7 +29,7 @@ function share(rows: JudgedRow[], is: (row: JudgedRow) => boolean): { count: num
   return { count, text: `${count} of ${rows.length}` }
 }
 
-/** What detection has to reach, and what these rows say of it. */
+/** Compares the rows with what detection has to reach. */
 export function goalsOf(rows: JudgedRow[]): Goal[] {
   const goals = [...goalsOfForgers(attacksOf(rows)), ...goalsOfAutomation(rows), ...goalsOfPeople(rows)]
   return goals.map((goal) =>

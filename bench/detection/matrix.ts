@@ -29,7 +29,7 @@ interface Place {
   taught: Deployment
   fresh: Deployment
   oracle: Stage['oracle']
-  /** Of the first person that acted, once there was one. */
+  /** The bodies of the first person that acted; resolves once there was one. */
   recording: Promise<SentObservations[]> | undefined
 }
 

@@ -6,7 +6,7 @@ import {
   newestOthers,
   type Unseen,
 } from './counted.ts'
-import { abound, areCopies, areNear } from './near.ts'
+import { areNear, copiesAmong } from './near.ts'
 import { nearNames, windows } from './tables.ts'
 
 /** Counts of sessions within a day that are nearly equal, or come evenly. This session is included. */
@@ -84,7 +84,7 @@ export function nearOf(
     pace_visitors: (row.pace && row.visitor ? 1 : 0) + (numberOf('pace_visitors') ?? 0),
     in_minute: 1 + (numberOf('in_minute') ?? 0) + since(burst.minute),
     in_seconds: 1 + (numberOf('in_seconds') ?? 0) + since(burst.seconds),
-    copies: copiesOf(row, recentHands(row, found, rows)),
+    copies: row.hands ? copiesAmong(recentHands(row, found, rows), row.hands) : 0,
     gap_seconds: numberOf('gap_seconds') ?? null,
     gap_deviation: numberOf('gap_deviation') ?? null,
   }
@@ -124,9 +124,4 @@ function recentHands(row: CountedRow, found: FoundRow | undefined, rows: Counted
     return [id, Buffer.from(numbers, 'hex')]
   })
   return [...new Map([...inModel, ...inCall]).values()].slice(-mostRecent)
-}
-
-function copiesOf({ hands }: CountedRow, others: Buffer[]): number {
-  const copies = hands ? others.filter((one) => areCopies(hands, one)).length : 0
-  return hands && abound(copies, hands) ? copies : 0
 }

@@ -128,11 +128,12 @@ const equal = 0.003
 // Few numbers are close by chance more often.
 const manyNumbers = 10
 const closeShare = { many: 0.9, few: 0.95 }
+// So many alike among 20 sessions people hardly ever have by chance.
 const fewestCopies = { many: 2, few: 7 }
 
 /**
  * Returns true where two sessions' input may be copies of one recording: nearly all numbers within 31 %, or half of them
- * equal. Two people are that alike now and then, so `abound` decides.
+ * equal. Two people are that alike now and then, so `copiesAmong` decides.
  */
 export function areCopies(one: Buffer, other: Buffer): boolean {
   if (one.length !== other.length) return false
@@ -153,11 +154,12 @@ export function areCopies(one: Buffer, other: Buffer): boolean {
   return isChanged || close >= present * (present < manyNumbers ? closeShare.few : closeShare.many)
 }
 
-/** Returns true for so many copies of the hands among 20 sessions as people hardly ever have by chance. */
-export function abound(copies: number, hands: Buffer): boolean {
+/** Counts the copies of the hands among up to 20 others; 0 unless they abound. */
+export function copiesAmong(others: readonly Buffer[], hands: Buffer): number {
+  const copies = others.filter((other) => areCopies(hands, other)).length
   let present = 0
   for (let at = 0; at < hands.length; at += 2) if (hands.readUInt16BE(at) > 0) present += 1
-  return copies >= (present < manyNumbers ? fewestCopies.few : fewestCopies.many)
+  return copies >= (present < manyNumbers ? fewestCopies.few : fewestCopies.many) ? copies : 0
 }
 
 /** Hands as they stand behind the hash of the behavior in a decision. */

@@ -91,7 +91,7 @@ export interface Challenges {
 
 type ChallengedDocument = Pick<ServerDocument, 'master' | 'documentId' | 'facts'>
 
-/** What keys the answers of a document and says what it is asked, so that an old snapshot does not pass for new. */
+/** Derives what keys a document's answers and chooses its questions, so that an old snapshot does not pass for new. */
 export function challengesOf({ master, documentId, facts }: ChallengedDocument): Challenges {
   const bytes = createHmac('sha512', master.secretKey('collect-challenges')).update(documentId).digest()
   const challenge = challengeWithPart(bytes.subarray(0, 16), facts.part)

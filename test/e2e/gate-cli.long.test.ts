@@ -84,7 +84,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-'))
     tidegate = await startTidegate()
-    // Where nothing is learned, it takes the pointer of a person to approve, and this one uses the keyboard.
+    // This person approves by keyboard, which proves nothing before the engine is learned.
     await teachChromium(tidegate.dataDir)
     await countsForChromium(tidegate)
     pool = createPool({ url: await setting('database-url') })

@@ -59,7 +59,7 @@ describe('a model of an organization', () => {
       const made: Decided[] = []
       for (const agent of agents) {
         const baseUrl = baseUrls[++device % baseUrls.length] ?? ''
-        // Of an address each, so that they are no mass run.
+        // Visits from one address would be a mass run.
         const address = `198.18.7.${device % 250}`
         const { sessionId } = await visitAs(device, { baseUrl, owner, agent, address })
         const { rows } = await pool.query<Decided>(

@@ -1,11 +1,8 @@
-import type { EngineFamily } from '../../../infra/challenges/challenges.ts'
 import type { AddressNetwork, IpSource } from '../../../infra/ip/network.ts'
 import type { RuntimeIntegrity, SessionEvidence, SessionScored } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { NativeDetail } from '../device.ts'
 import type { Facts } from '../session/facts.ts'
-import type { Signal, Slug } from '../signals/catalogue.ts'
-import { appleContradictions, computerParts, replacedUserAgent } from '../signals/devices.ts'
 import { hasKnownAge } from './findings.ts'
 
 export type Described = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
@@ -208,62 +205,4 @@ function claimedOf({ native_app, native_carrier, native_motion_print, ...describ
   const { native_runtime_integrity, install_id } = described
   const said = { native_runtime_integrity, native_app, native_carrier, native_motion_print, install_id }
   return Object.entries(said).flatMap(([name, value]) => (value === null ? [] : [name]))
-}
-
-/** The measured numbers that made the signal fire, in words; null where its name says all. */
-export function measuredOf(
-  { slug, measured }: Pick<Signal, 'slug' | 'measured'>,
-  facts: Facts,
-): string | null {
-  const ofInput = facts.behavior && measured?.(facts.behavior)
-  return (
-    ofInput ??
-    ofNear(facts)[slug] ??
-    ofAttestation(facts)[slug] ??
-    ofEngine(facts)[slug] ??
-    ofDevice(facts)[slug] ??
-    null
-  )
-}
-
-// Without values: what a client says is sealed, and highlights are not.
-function ofDevice(facts: Facts): Partial<Record<Slug, string | null>> {
-  const { snapshot } = facts
-  if (!snapshot) return {}
-  return {
-    apple_device_contradicted: appleContradictions(snapshot, facts).slice(0, 3).join(', '),
-    phone_with_computer_parts: computerParts(snapshot, facts).join(', '),
-    user_agent_replaced: replacedUserAgent(snapshot, facts),
-    timezone_contradiction: 'Intl and Date are of different zones',
-  }
-}
-
-const engineNames: Record<EngineFamily, string> = {
-  ...{ blink: 'Blink', gecko: 'Gecko', webkit: 'WebKit', webkitgtk: 'WebKitGTK' },
-}
-
-function ofEngine({ answers: { notLearned } }: Facts): Partial<Record<Slug, string>> {
-  if (!notLearned) return {}
-  const { engine, visitors, needed } = notLearned
-  return { engine_not_learned: `${engineNames[engine]}, ${visitors} of ${needed} visitors` }
-}
-
-function ofAttestation({ attestation }: Facts): Partial<Record<Slug, string>> {
-  const reason = attestation?.reason?.replaceAll('_', ' ')
-  return reason === undefined ? {} : { attestation_invalid: reason, app_unattested: reason }
-}
-
-// Counts of other sessions.
-function ofNear({ near, repeats }: Facts): Partial<Record<Slug, string>> {
-  if (!near || !repeats) return {}
-  const equal = `${repeats.behavior_sessions.day} sessions within a day`
-  return {
-    replayed_behavior: equal,
-    replayed_session: equal,
-    nearly_replayed_behavior: `${near.sessions} sessions within a day`,
-    nearly_replayed_session: `${near.on_machine} sessions within a day`,
-    mass_produced_visitors: `${repeats.address_visitors.day} visitors within a day, ${near.at_address} sessions with nearly the same hands, ${near.pace_visitors} visitors with one pace`,
-    steady_arrivals: `${repeats.address_sessions.hour} sessions within an hour, one every ${near.gap_seconds} s, give or take ${near.gap_deviation} %`,
-    velocity_visitor: `${repeats.visitor_sessions.five_minutes} sessions within five minutes`,
-  }
 }

@@ -5,7 +5,6 @@ import type { Facts } from '../session/facts.ts'
 import type { Slug } from '../signals/catalogue.ts'
 import type { Evaluation, FiredSignal } from '../signals/evaluate.ts'
 import { showsMassProduction } from '../signals/repeats.ts'
-import { measuredOf } from './evidence.ts'
 
 const maxHighlights = 5
 const maxEvidence = 5
@@ -225,9 +224,9 @@ function highlight(theme: Theme, effect: HighlightEffect, { fired, facts }: Foun
 }
 
 // Behind its name stands what was measured.
-function inWords(signal: FiredSignal, facts: Facts) {
-  const measured = measuredOf(signal, facts)
-  return { signal: signal.slug, name: measured === null ? signal.name : `${signal.name}: ${measured}` }
+function inWords({ slug, name, measured, details }: FiredSignal, facts: Facts) {
+  const added = (facts.behavior && measured?.(facts.behavior)) ?? details?.(facts) ?? null
+  return { signal: slug, name: added === null ? name : `${name}: ${added}` }
 }
 
 function importanceOf({ role, strength }: FiredSignal): HighlightImportance {

@@ -1,7 +1,12 @@
+import type { EngineFamily } from '../../../infra/challenges/challenges.ts'
 import { refusals } from '../session/completeness.ts'
 import { hasNaturalInput } from './behavior.ts'
 import { isMassProduced } from './repeats.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
+
+const engineNames: Record<EngineFamily, string> = {
+  ...{ blink: 'Blink', gecko: 'Gecko', webkit: 'WebKit', webkitgtk: 'WebKitGTK' },
+}
 
 export const answerSignals = signals({
   stale_snapshot: {
@@ -48,6 +53,9 @@ export const answerSignals = signals({
       "this deployment has not learned how the engine answers its own questions, and no natural input speaks for a person (or the session looks mass-produced, so that its input doesn't)",
     falsePositives: 'people who have not used pointer, keyboard or touch yet, until `tidegate learn` was run',
     looksBack: true,
+    details: ({ answers: { notLearned } }) =>
+      notLearned &&
+      `${engineNames[notLearned.engine]}, ${notLearned.visitors} of ${notLearned.needed} visitors`,
     fires: inBrowser(
       (_, facts) =>
         facts.platform === 'web' &&

@@ -5,6 +5,8 @@ const isInvalid = ({ attestation }: Facts) => attestation?.status === 'invalid'
 const invalidBy = (reason: string) => (facts: Facts) =>
   isInvalid(facts) && facts.attestation?.reason === reason
 
+const reasonOf = ({ attestation }: Facts) => attestation?.reason?.replaceAll('_', ' ') ?? null
+
 const isCloned = invalidBy('counter')
 const isDistrusted = invalidBy('device')
 
@@ -14,6 +16,7 @@ export const attestationSignals = signals({
     name: 'App that nothing attests',
     looksAt: 'nothing of Apple or Google attests the app, so that a script may have made all of it up',
     falsePositives: 'every app that sends no attestation',
+    details: reasonOf,
     fires: (facts) => facts.platform !== 'web' && facts.attestation?.status !== 'valid' && !isInvalid(facts),
   },
   attestation_invalid: {
@@ -21,6 +24,7 @@ export const attestationSignals = signals({
     looksAt:
       'the app sends an attestation of another document, another app, a development build with a live key, or one that nobody signed',
     falsePositives: 'a clock of the device that is wrong by minutes, with Play Integrity',
+    details: reasonOf,
     fires: (facts) => isInvalid(facts) && !isCloned(facts) && !isDistrusted(facts),
   },
   attestation_counter: {

@@ -189,7 +189,7 @@ export const consistencySignals = signals({
     name: 'Phone with the graphics of a computer',
     looksAt: 'a phone or tablet by user agent with SwiftShader, or a graphics card of computers',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-    // What a switched user agent contradicts is one thing, and its own signals say so.
+    // A switched user agent has signals of its own.
     fires: inBrowser((s, facts) => !replacesUserAgent(s) && hasDesktopGraphics(s, facts)),
   },
   phone_on_desktop_system: {
@@ -208,6 +208,7 @@ export const consistencySignals = signals({
     name: 'Contradictory time zone',
     looksAt: 'the zone of `Intl` against the offsets of `Date`',
     falsePositives: 'time zone extensions, outdated zone data',
+    details: () => 'Intl and Date are of different zones',
     fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
   },
 })

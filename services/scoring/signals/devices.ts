@@ -1,11 +1,11 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { readAgent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
-import { inBrowser, signals } from './signal.ts'
+import { type Details, inBrowser, signals } from './signal.ts'
 import { replacesUserAgent } from './tamper.ts'
 
-// Portrait points by scale, with Display Zoom. Those up to the iPhone 15 are of gist.github.com/ricsantos/e7baee6885626b9cb87c021a5097623f,
-// later ones of Apple's specifications. A newer iPhone may have another.
+// Portrait points by scale, with Display Zoom. Source of those up to the iPhone 15:
+// gist.github.com/ricsantos/e7baee6885626b9cb87c021a5097623f. A newer iPhone may have another.
 const iphoneScreens: Record<number, string> = {
   2: '320x480 320x568 375x667 375x812 414x896',
   3: '320x693 320x694 375x667 375x812 390x844 393x852 402x874 414x736 414x896 420x912 428x926 430x932 440x956',
@@ -21,33 +21,34 @@ function appleDevice({ agent, userAgent }: Facts): keyof typeof platforms | null
 
 // Fonts of Windows and Linux of which iOS has none.
 const foreignFonts = /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
-const [any, none] = [/(?:)/, /(?!)/]
-const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: any }
+const [unchecked, impossible] = [/(?:)/, /(?!)/]
+// A window on a Mac may be on any screen.
+const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: unchecked }
 
 /**
- * Members with values that no Apple device has. What is missing or switched off, as in lockdown mode, is
- * left out. MDN's browser compatibility data says which interfaces WebKit lacks.
+ * Returns the members whose values no Apple device has. What is missing or switched off, as in lockdown mode, is left
+ * out. MDN's browser compatibility data says which interfaces WebKit lacks.
  */
-export function appleContradictions(s: Snapshot, facts: Facts): string[] {
+function appleContradictions(s: Snapshot, facts: Facts): string[] {
   const device = appleDevice(facts)
   if (device === null) return []
   const { navigator: n, environment: e, webgl, fonts } = s
   const isMac = device === 'Mac'
   // Safari on Macs masks the graphics since version 14.
-  const graphics = isMac && !(Number(facts.agent.major) >= 15) ? any : /^Apple /
+  const graphics = isMac && !(Number(facts.agent.major) >= 15) ? unchecked : /^Apple /
   const font = isMac ? undefined : fonts.detected.find((name) => foreignFonts.test(name))
   const members: [name: string, value: string | number | null | undefined, possible: RegExp][] = [
     ['engine.name', s.engine.name, /^JavaScriptCore$/],
     ['navigator.vendor', n.vendor, /^Apple Computer, Inc\.$/],
     ['navigator.platform', n.platform, platforms[device]],
     ['navigator.max_touch_points', n.max_touch_points, isMac ? /^[05]$/ : /^5$/],
-    ['navigator.hardware_concurrency', n.hardware_concurrency, isMac ? any : /^[1-8]$/],
-    ['navigator.device_memory', n.device_memory, none],
-    ['navigator.connection_rtt', n.connection_rtt, none],
-    ['navigator.brands', n.brands[0]?.brand, none],
+    ['navigator.hardware_concurrency', n.hardware_concurrency, isMac ? unchecked : /^[1-8]$/],
+    ['navigator.device_memory', n.device_memory, impossible],
+    ['navigator.connection_rtt', n.connection_rtt, impossible],
+    ['navigator.brands', n.brands[0]?.brand, impossible],
     ['webgl.renderer', webgl.renderer, graphics],
-    ['environment.pixel_ratio', e.pixel_ratio, facts.agent.webView ? any : scales[device]],
-    ['fonts.detected', font, none],
+    ['environment.pixel_ratio', e.pixel_ratio, facts.agent.webView ? unchecked : scales[device]],
+    ['fonts.detected', font, impossible],
   ]
   return members.flatMap(([name, value, possible]) =>
     (value ?? null) === null || possible.test(String(value)) ? [] : [name],
@@ -83,8 +84,8 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
   return parts.flatMap(([part, isThere]) => (isThere ? [part] : []))
 }
 
-/** Sources other than the page's own `navigator` that name another browser, and how they name it. */
-export function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
+/** Returns what the browser's headers or workers say where the page's `navigator` says something else. */
+function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   if (facts.privacyTool || !replacesUserAgent(s)) return null
   const sources = { "the browser's own headers": facts.headerUserAgent, 'its workers': s.worker.user_agent }
   const [source, text] =
@@ -94,12 +95,17 @@ export function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   return `${source} say ${engine} on ${system}`
 }
 
+const inSnapshot = (text: (s: Snapshot, facts: Facts) => string | null): Details => {
+  return (facts) => facts.snapshot && text(facts.snapshot, facts)
+}
+
 export const deviceSignals = signals({
   apple_device_contradicted: {
     name: 'Values that no Apple device has',
     looksAt:
       'on a claimed iPhone, iPad or Safari on a Mac: engine, vendor, platform, touch points, processors, graphics, scale, fonts, and interfaces that only Chromium has',
     falsePositives: 'user agent switchers, device emulation in developer tools',
+    details: inSnapshot((s, facts) => appleContradictions(s, facts).slice(0, 3).join(', ')),
     fires: inBrowser((s, facts) => appleContradictions(s, facts).length > 0),
   },
   apple_screen_unknown: {
@@ -113,6 +119,7 @@ export const deviceSignals = signals({
     looksAt:
       "two or more of: PDF plugins, more than 8 GB, a computer's font, no graphics, values replaced in frames or workers, an orientation that is not the screen's; in Chromium that claims Android",
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
+    details: inSnapshot((s, facts) => computerParts(s, facts).join(', ')),
     fires: inBrowser((s, facts) => !replacesUserAgent(s) && computerParts(s, facts).length >= 2),
   },
   user_agent_replaced: {
@@ -120,6 +127,7 @@ export const deviceSignals = signals({
     looksAt:
       "`navigator.userAgent`, `appVersion` or `platform` is not the browser's own, and its headers or workers name another browser",
     falsePositives: 'user agent switchers',
+    details: inSnapshot(replacedUserAgent),
     fires: inBrowser((s, facts) => replacedUserAgent(s, facts) !== null),
   },
 })

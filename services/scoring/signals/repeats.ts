@@ -5,7 +5,7 @@ import type { Repeats, SessionScored } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 import { hasNaturalInput } from './behavior.ts'
-import { type Definition, signals } from './signal.ts'
+import { type Definition, type Details, signals } from './signal.ts'
 
 type Native = NonNullable<Snapshot['native']>
 
@@ -82,6 +82,11 @@ const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definit
   return ({ near, repeats }) => near !== null && repeats !== null && test(near, repeats)
 }
 
+const inNumbers = (text: (near: NearRepeats, repeats: Repeats) => string): Details => {
+  return ({ near, repeats }) => near && repeats && text(near, repeats)
+}
+const inEqual = inNumbers((_, { behavior_sessions }) => `${behavior_sessions.day} sessions within a day`)
+
 // More than those that are equal to the last digit, which have a signal of their own.
 const replaysNearly = (near: NearRepeats, { behavior_sessions }: Repeats) =>
   near.sessions > Math.max(1, behavior_sessions.day)
@@ -120,12 +125,14 @@ export const repeatSignals = signals({
     name: 'Behavior of another session',
     looksAt: 'the summary of at least 20 timed events of input equals that of another session within a day',
     falsePositives: 'a body that was sent again in a new session, after its answer was lost',
+    details: inEqual,
     fires: repeated(replaysBehavior),
   },
   replayed_session: {
     name: 'Whole session replayed',
     looksAt: 'behavior and machine both equal those of another session within a day',
     falsePositives: 'as for `replayed_behavior`',
+    details: inEqual,
     fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
   },
   nearly_replayed_behavior: {
@@ -134,12 +141,14 @@ export const repeatSignals = signals({
       'the summary of input is that of another session within a day, but for a few percent of each number',
     falsePositives:
       'as for `replayed_behavior`; by chance less than once in a hundred million pairs of people',
+    details: inNumbers((near) => `${near.sessions} sessions within a day`),
     fires: nearly(replaysNearly),
   },
   nearly_replayed_session: {
     name: 'Session nearly replayed',
     looksAt: '`nearly_replayed_behavior`, and graphics, canvas, sound and fonts are equal too',
     falsePositives: 'as for `nearly_replayed_behavior`',
+    details: inNumbers((near) => `${near.on_machine} sessions within a day`),
     fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
   },
   replayed_snapshot: {
@@ -152,6 +161,9 @@ export const repeatSignals = signals({
     name: 'More sessions than a person opens',
     looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
     falsePositives: 'test machines; equal computers that start at once and are taken for one visitor',
+    details: inNumbers(
+      (_, { visitor_sessions }) => `${visitor_sessions.five_minutes} sessions within five minutes`,
+    ),
     fires: repeated(isTireless),
   },
   mass_produced_visitors: {
@@ -159,6 +171,10 @@ export const repeatSignals = signals({
     looksAt:
       'at least 10 visitors came from one address in a day, and this one is new. Hands repeat in three nearly equal sessions, or in the pace of eight visitors and a third of all. Equal machines do not count',
     falsePositives: 'automated tests of a site from one office',
+    details: inNumbers(
+      ({ at_address, pace_visitors }, { address_visitors }) =>
+        `${address_visitors.day} visitors within a day, ${at_address} sessions with nearly the same hands, ${pace_visitors} visitors with one pace`,
+    ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
       nearly((near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats))(
@@ -170,6 +186,10 @@ export const repeatSignals = signals({
     looksAt:
       'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter of their mean',
     falsePositives: 'equal computers that a program starts one after the other',
+    details: inNumbers(
+      ({ gap_seconds, gap_deviation }, { address_sessions }) =>
+        `${address_sessions.hour} sessions within an hour, one every ${gap_seconds} s, give or take ${gap_deviation} %`,
+    ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
       nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
@@ -177,7 +197,7 @@ export const repeatSignals = signals({
   mass_run: {
     name: 'Many sessions at once from one address',
     looksAt:
-      'ten sessions within a minute, or six within 15 seconds, came from one address. This one has no natural input that differs from that of the others by more than 15 %, and its visitor has not come before the last hour',
+      'ten sessions within a minute, or six within 15 seconds, came from one address. This one has no natural input, or input that copies that of others there, and its visitor has not come before the last hour',
     falsePositives: 'people behind a shared address who have not used pointer, keyboard or touch yet',
     fires: (facts) =>
       facts.answers.engineBy !== 'simulated' &&

@@ -8,10 +8,14 @@ export interface Definition {
   looksBack?: true
   /** The numbers that made it fire, of a signal of behaviour. */
   measured?(behavior: Behavior): string
+  /** Stands behind the name in explanations, which are not sealed: no text that a client sent. */
+  details?: Details
   looksAt: string
   falsePositives: string
   fires(facts: Facts): boolean
 }
+
+export type Details = (facts: Facts) => string | null
 
 /** Signals by their slugs. */
 export function signals<S extends string>(bySlug: Record<S, Definition>): (Definition & { slug: S })[] {

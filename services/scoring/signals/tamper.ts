@@ -25,7 +25,7 @@ const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(na
 /** Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame. */
 export const rewritesWebdriver = foreign((name) => webdriver.test(name))
 
-/** Whether a script of the page replaced what names the browser, as user agent switchers do. */
+/** Returns true where a script of the page replaced what names the browser, as user agent switchers do. */
 export const replacesUserAgent = ({ tamper: t }: Snapshot): boolean =>
   [...t.navigator_own_properties, ...t.foreign_primitives].some((name) => agentNames.test(name))
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { abound, areCopies, areNear, type Hands, handsOf } from '../../../projections/repeats/near.ts'
+import { areCopies, areNear, copiesAmong, type Hands, handsOf } from '../../../projections/repeats/near.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { createNumbers } from '../../support/hand.ts'
 import { peoplesHands, withNoise, withSomeChanged } from '../../support/hands.ts'
@@ -76,8 +76,8 @@ describe('copies', () => {
     )
     const doubted = crowds.flatMap((crowd) =>
       crowd.filter((one) => {
-        const copies = crowd.filter((other) => other !== one && areCopies(one, other)).length
-        return abound(copies, one)
+        const others = crowd.filter((other) => other !== one)
+        return copiesAmong(others, one) > 0
       }),
     )
     expect(doubted.length).toBeLessThanOrEqual(3)

@@ -63,7 +63,7 @@ export interface Seen {
   allowsMinimal?: AllowsMinimal
 }
 
-/** What scoring makes of a client's snapshot and the behaviour that came with it, once another body came. */
+/** Evaluates a client's snapshot and the behaviour that came with it, as after another body. */
 export function evaluateClient(
   client: Client,
   { behavior, network, learned = taught, allowsMinimal }: Seen = {},
