@@ -42,12 +42,23 @@ const packages: Record<string, string> = {
   weston: 'weston',
 }
 
+/** Throws which packages are missing of all that cases may start, so that a run does not end with holes. */
+export function findAllPrograms(): void {
+  const missing = Object.keys(packages).filter((name) => !pathOf(name))
+  const wanted = missing.map((name) => packages[name]).join(' ')
+  if (wanted !== '') throw new Error(`missing: ${missing.join(', ')}; apt-get install ${wanted}`)
+}
+
 /** Throws which package is missing. */
 export function findProgram(name: string): string {
-  const folders = (process.env.PATH ?? '').split(':')
-  const found = folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
+  const found = pathOf(name)
   if (!found) throw new Error(`there is no ${name}: apt-get install ${packages[name] ?? name}`)
   return found
+}
+
+function pathOf(name: string): string | undefined {
+  const folders = (process.env.PATH ?? '').split(':')
+  return folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
 }
 
 const virtual = () => [findProgram('Xvfb'), '-screen', '0', '1920x1080x24', '-nolisten', 'tcp']

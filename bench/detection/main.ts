@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { automationCases } from './automation.ts'
 import type { Case } from './cases.ts'
+import { findAllPrograms } from './desktop.ts'
 import { desktopCases } from './desktop-hands.ts'
 import { forgeryCases } from './forgeries.ts'
 import { forgerCases } from './forgers.ts'
@@ -43,6 +44,7 @@ if (flags.list) {
 
 async function evaluate(): Promise<void> {
   console.log(`Seed ${flags.seed}, ${cases.length} cases`)
+  if (flags.only === undefined) findAllPrograms()
   const started = performance.now()
   const commit = commitOf()
   const rows = await runMatrix({ cases, seed: flags.seed })
