@@ -1,5 +1,4 @@
-import type { preValidationHookHandler } from 'fastify'
-import { type ErrorDetails, type FieldIssue, filledError, invalidField } from '../errors/errors.ts'
+import { type ErrorDetails, type FieldIssue, invalidField } from '../errors/errors.ts'
 import { characterCount, isPlainText } from '../text.ts'
 
 export type ParameterSet =
@@ -43,27 +42,4 @@ export function checkedName(name: string, { max, parameterSet }: NameRule): stri
   if (trimmed !== '' && characterCount(trimmed) <= max && isPlainText(trimmed)) return trimmed
   const expected = `1-${max} characters, no control characters`
   throw invalid({ name: 'name', issue: 'invalid', expected }, parameterSet)
-}
-
-/**
- * For a route that takes no body: 422 for anything but none or `{}`. A caller would expect an ignored member to have
- * an effect.
- */
-export function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
-  return ({ body, routeOptions }, _reply, done) => {
-    const fields = membersOf(body)
-    const [first] = fields
-    if (!first) return done()
-    const values = { field: first.name, issue: first.issue }
-    const code = routeOptions.config.bodyCode ?? 'request.validation_failed'
-    done(filledError(code, values, { details: { fields, parameter_set: parameterSet } }))
-  }
-}
-
-function membersOf(body: unknown): FieldIssue[] {
-  if (body === undefined) return []
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    return [{ name: 'body', issue: 'invalid_type', expected: 'no body or {}' }]
-  }
-  return Object.keys(body).map((name) => ({ name, issue: 'not_allowed' }))
 }

@@ -4,11 +4,13 @@ import type {
   FastifyReply,
   FastifyRequest,
   onRequestHookHandler,
+  preValidationHookHandler,
   RouteShorthandOptions,
 } from 'fastify'
 import type { z } from 'zod'
 import type { ReadShares } from '../access/read-shares.ts'
-import { type ParameterSet, refuseBody } from './checked-fields.ts'
+import { type FieldIssue, filledError } from '../errors/errors.ts'
+import type { ParameterSet } from './checked-fields.ts'
 import { errorResponses } from './schemas.ts'
 
 /**
@@ -104,3 +106,26 @@ const answerOf =
       meta: { ...('meta' in part && typeof part.meta === 'object' ? part.meta : {}), request_id: id },
     },
   })
+
+/**
+ * For a route that takes no body: 422 for anything but none or `{}`. A caller would expect an ignored member to have
+ * an effect.
+ */
+function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
+  return ({ body, routeOptions }, _reply, done) => {
+    const fields = membersOf(body)
+    const [first] = fields
+    if (!first) return done()
+    const values = { field: first.name, issue: first.issue }
+    const code = routeOptions.config.bodyCode ?? 'request.validation_failed'
+    done(filledError(code, values, { details: { fields, parameter_set: parameterSet } }))
+  }
+}
+
+function membersOf(body: unknown): FieldIssue[] {
+  if (body === undefined) return []
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return [{ name: 'body', issue: 'invalid_type', expected: 'no body or {}' }]
+  }
+  return Object.keys(body).map((name) => ({ name, issue: 'not_allowed' }))
+}

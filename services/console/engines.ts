@@ -11,6 +11,7 @@ import { readProgress } from '../../projections/answers/learned.ts'
 import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
 import { type ConsoleAuthOptions, loggedIn } from './auth.ts'
 import { chosenEnvironment, consoleRefusal, environmentHeader } from './decide.ts'
+import { type Engines, engine, enginesSchema } from './schemas.ts'
 
 export interface EngineOptions extends ConsoleAuthOptions {
   log: Pick<EventLog, 'append'>
@@ -19,14 +20,6 @@ export interface EngineOptions extends ConsoleAuthOptions {
   teachesAtLogin: boolean
 }
 
-const engine = z.enum(engineFamilies)
-const enginesSchema = z.strictObject({
-  engines: z.array(
-    z.strictObject({ engine, is_learned: z.boolean(), visitors: z.int(), visitors_needed: z.int() }),
-  ),
-  own_engine: engine.nullable().describe('Of the browser that asks.'),
-  teaches_at_login: z.boolean(),
-})
 const answersBody = z.strictObject({
   answers: z.array(z.strictObject({ id: z.int(), answer: z.string().max(128) })).max(20_000),
 })
@@ -50,7 +43,7 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
       }
       const { progress } = await readProgress({ pool, now: clock(), keys: keyring.all })
       const engines = engineFamilies.map((engine) => ({ engine, ...progress({ ...of, class: engine }) }))
-      const data: z.output<typeof enginesSchema> = {
+      const data: Engines = {
         engines: engines.map(({ isLearned: is_learned, needed: visitors_needed, ...one }) => ({
           ...{ ...one, is_learned, visitors_needed },
         })),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { engineFamilies } from '../../infra/challenges/challenges.ts'
 import { timestamp } from '../../infra/http/schemas.ts'
 import { type ConsoleSession, expiresAt, roleNames, scopesOf } from './decide.ts'
 
@@ -25,10 +26,24 @@ export const consoleSessionSchema = z.strictObject({
   warnings: z.array(z.string()).describe('Settings to fix; always empty for people who are not admins.'),
 })
 
+export type LoggedInPerson = z.output<typeof consoleSessionSchema>
+
+export const engine = z.enum(engineFamilies)
+
+export const enginesSchema = z.strictObject({
+  engines: z.array(
+    z.strictObject({ engine, is_learned: z.boolean(), visitors: z.int(), visitors_needed: z.int() }),
+  ),
+  own_engine: engine.nullable().describe('Of the browser that asks.'),
+  teaches_at_login: z.boolean(),
+})
+
+export type Engines = z.output<typeof enginesSchema>
+
 export function consoleSessionJson(
   session: ConsoleSession,
   { csrf_token, api_url, warnings }: { csrf_token: string; api_url: string; warnings: string[] },
-): z.output<typeof consoleSessionSchema> {
+): LoggedInPerson {
   const { id, name, rights, organization, environments } = session
   const scopes = [...scopesOf(session)]
   return {

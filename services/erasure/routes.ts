@@ -5,7 +5,7 @@ import type { ReadShares } from '../../infra/access/read-shares.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
-import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
+import { organizationParams, pathId, single } from '../../infra/http/schemas.ts'
 import { isId } from '../../infra/ids.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
@@ -13,6 +13,7 @@ import type { Person } from '../../projections/sessions/person.ts'
 import { type ErasureDeps, erase } from './commands.ts'
 import { type ExportDeps, exportPerson } from './export.ts'
 import { eraseGateAccount } from './gate.ts'
+import { type Erasure, erasureSchema, exportSchema } from './schemas.ts'
 
 export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   auth: Auth
@@ -61,17 +62,6 @@ export function erasureRoutes(app: FastifyInstance, options: ErasureOptions): vo
 
 const tag = 'Erasure'
 
-export const erasureSchema = z
-  .strictObject({
-    object: z.literal('erasure'),
-    id: z.string(),
-    visitor_id: z.string().nullable().describe('Null where the erasure of a user was asked for.'),
-    session_ids: z.array(z.string()),
-    counts: z.record(z.string(), z.int()).describe('What went, by kind.'),
-    erased_at: timestamp,
-  })
-  .meta({ id: 'Erasure' })
-
 function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonKind): void {
   const { auth, decideAs } = options
   endpoint(app, {
@@ -114,7 +104,7 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
   })
 }
 
-function receiptOf(rows: ErasureRow[]): z.output<typeof erasureSchema> {
+function receiptOf(rows: ErasureRow[]): Erasure {
   const [first] = rows
   if (!first) throw nobody()
   return {
@@ -131,33 +121,6 @@ const nobody = () =>
   new ApiError('request.not_found', {
     message: 'No such visitor, user or account is known in this environment.',
   })
-
-const exportSchema = z
-  .strictObject({
-    object: z.literal('person_export'),
-    visitors: z.array(z.looseObject({})),
-    corrections: z
-      .array(z.looseObject({}))
-      .describe('What was said of the sessions when they were given to another visitor, oldest first.'),
-    sessions: z.array(
-      z.strictObject({
-        id: z.string(),
-        visitor_id: z.string().nullable(),
-        client_users: z.array(
-          z.strictObject({ client_user_id: z.string().nullable(), event_id: z.string() }),
-        ),
-        decisions: z.array(z.looseObject({})).describe('Each as the log has it, oldest first.'),
-        marks: z.array(z.looseObject({})).describe('What the session was said to be, oldest first.'),
-        webhook_events: z.array(z.looseObject({})),
-        state: z.looseObject({}).nullable().describe('What was observed, for a day after the opening.'),
-        link: z
-          .looseObject({})
-          .nullable()
-          .describe('How the session came to its visitor, and what the visitor is found by through it.'),
-      }),
-    ),
-  })
-  .meta({ id: 'PersonExport' })
 
 function exportRoute(
   app: FastifyInstance,

@@ -45,6 +45,8 @@ export const organizationSchema = z
   })
   .meta({ id: 'Organization' })
 
+export type Organization = z.output<typeof organizationSchema>
+
 const keyHead = {
   object: z.literal('api_key'),
   id: z.string().regex(new RegExp(`^key_${idCharacters}$`)),
@@ -70,6 +72,8 @@ const keyTail = {
 }
 
 export const apiKeySchema = z.strictObject({ ...keyHead, ...keyTail }).meta({ id: 'ApiKey' })
+
+export type ApiKey = z.output<typeof apiKeySchema>
 
 export const issuedApiKeySchema = z
   .strictObject({

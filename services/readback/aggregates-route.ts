@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
-import { single, timestamp } from '../../infra/http/schemas.ts'
+import { single } from '../../infra/http/schemas.ts'
 import {
   countPlanned,
   firstSession,
@@ -18,6 +18,7 @@ import {
 } from '../../projections/sessions/count-groups.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { ReadbackOptions } from './options.ts'
+import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
 import { appliedFilters, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
 
 /** Units of a request: it may read millions of sessions. */
@@ -48,44 +49,6 @@ const query = z.object({
     .default(defaultTop)
     .describe('How many of the largest groups are counted by themselves; the rest is `other`.'),
 })
-
-const count = z.int().min(0)
-const group = z
-  .strictObject({
-    start: timestamp.nullable().describe('Of the interval; null without intervals.'),
-    kind: z
-      .enum(['value', 'other', 'ended'])
-      .describe(
-        '`other`: all groups but the largest ones. `ended`: sessions whose decisions have ended, of which filters or groups ask what is gone.',
-      ),
-    values: z
-      .partialRecord(z.enum(groupFields), z.string().nullable())
-      .describe('By field; null where sessions have no value. Empty for `other` and `ended`.'),
-    sessions: count,
-  })
-  .meta({ id: 'SessionGroup' })
-
-export const aggregatesSchema = z
-  .strictObject({
-    object: z.literal('session_aggregates'),
-    since: timestamp.describe('From when on sessions were counted: the first one without another time.'),
-    until: timestamp,
-    is_complete: z
-      .boolean()
-      .describe(
-        'False where there are too many sessions to read: the numbers are of the newest ones, from `since` on.',
-      ),
-    sessions: count,
-    ended: count.describe('Not among `sessions`: see `kind`.'),
-    visitors: count.nullable().describe('Distinct ones.'),
-    users: count.nullable().describe('Distinct values of client_user_id.'),
-    distinct_missing: z
-      .enum(['over_seven_days', 'over_a_million_sessions'])
-      .nullable()
-      .describe('Why there are no numbers of visitors and users.'),
-    groups: z.array(group),
-  })
-  .meta({ id: 'SessionAggregates' })
 
 /** `GET /v1/sessions/aggregates`. */
 export function aggregatesRoute(app: FastifyInstance, { pool, shares, auth, clock }: ReadbackOptions): void {
@@ -134,7 +97,7 @@ function requireFewIntervals(span: number, interval: Interval): void {
   })
 }
 
-function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): z.input<typeof aggregatesSchema> {
+function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): SessionAggregates {
   const { since, until, isPart, sessions, ended, distinct, groups } = counts
   return {
     object: 'session_aggregates',

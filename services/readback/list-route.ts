@@ -2,33 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
-import { list, meta, timestamp } from '../../infra/http/schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { isExact, type SessionFilters, signalWeight } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionRowPage } from '../../projections/sessions/list-sessions.ts'
 import { sessionSummary } from './answers.ts'
 import { includeParameter, isIncluded } from './include.ts'
 import type { ReadbackOptions } from './options.ts'
-import { sessionSummarySchema } from './schemas/sessions.ts'
+import { sessionListSchema } from './schemas/sessions.ts'
 import { appliedFilters, type FilterQuery, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
-
-const listMeta = meta
-  .extend({
-    read_from: timestamp
-      .optional()
-      .describe(
-        'Where reading began: when the first page was read, or `until`. This and `read_to` are present with filters of which each page reads a part of the sessions.',
-      ),
-    read_to: timestamp
-      .nullable()
-      .optional()
-      .describe(
-        'How far back sessions were read so far; null = all. A page may be short, or empty, and more follow.',
-      ),
-  })
-  .meta({ id: 'SessionListMeta' })
-
-export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listMeta })
 
 /** `GET /v1/sessions`. */
 export function sessionsRoute(

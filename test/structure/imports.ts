@@ -8,6 +8,8 @@ export interface Import {
   /** Paths from the project's root. */
   from: string
   to: string
+  /** `import type`, of which nothing is left when the program runs. */
+  isType?: boolean
 }
 
 /** Returns every file of the product, as paths from the root. */
@@ -27,15 +29,20 @@ export function imports(): Import[] {
   const files = new Set(filesOf([...tops, 'bench']))
   return [...files].flatMap((from) =>
     specifiers(readFileSync(path.join(root, from), 'utf8'))
-      .map((specifier) => path.posix.join(path.posix.dirname(from), specifier))
-      .filter((to) => files.has(to) && to !== from)
-      .map((to) => ({ from, to })),
+      .map(({ specifier, isType }) => ({
+        ...{ from, isType },
+        to: path.posix.join(path.posix.dirname(from), specifier),
+      }))
+      .filter(({ to }) => files.has(to) && to !== from),
   )
 }
 
-function specifiers(text: string): string[] {
-  const matches = text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)
-  return [...matches].map(([, specifier]) => String(specifier))
+function specifiers(text: string): { specifier: string; isType: boolean }[] {
+  const matches = text.matchAll(/(\bimport type\b[^']*)?(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)
+  return [...matches].map(([, type, specifier]) => ({
+    specifier: String(specifier),
+    isType: type !== undefined,
+  }))
 }
 
 /** Sets of files that import each other in a circle (Tarjan's strongly connected components). */

@@ -31,12 +31,34 @@ test('two folders that import each other are a circle, and files beside them are
   expect(folderCircles('services/gate', [there, back])).toEqual([['services/gate/a', 'services/gate/b']])
 })
 
+test('services import types of each other, of schemas only', () => {
+  const arrow = { from: 'services/gate/a.ts', to: 'services/web/b/schemas.ts', isType: true }
+  expect(structure([arrow, { ...arrow, to: 'services/web/schemas/b.ts' }]).upward).toEqual([])
+  expect(structure([{ ...arrow, isType: false }]).upward).toHaveLength(1)
+  expect(structure([{ ...arrow, to: 'services/web/routes.ts' }]).upward).toHaveLength(1)
+  expect(structure([{ ...arrow, to: 'services/schemas/routes.ts' }]).upward).toHaveLength(1)
+  expect(structure([{ ...arrow, from: 'infra/a.ts' }]).upward).toHaveLength(1)
+})
+
+test('the pages of the console import nothing of the server but types', () => {
+  const pages = 'services/console/pages/'
+  const outside = all.filter(({ from, to }) => from.startsWith(pages) && !to.startsWith(pages))
+  expect(outside.length).toBeGreaterThan(0)
+  expect(outside.filter(({ isType }) => !isType)).toEqual([])
+})
+
 test('the reader of imports sees the arrows that it judges', () => {
   expect(now.arrows.get('services/server -> services/collect')).toBeGreaterThan(0)
   expect(now.arrows.get('bench -> services/server')).toBeGreaterThan(0)
   expect(all).toContainEqual({
     from: 'services/console/pages/webhooks/endpoints.tsx',
     to: 'services/console/pages/webhooks/new-endpoint.tsx',
+    isType: false,
+  })
+  expect(all).toContainEqual({
+    from: 'services/console/pages/session/who.tsx',
+    to: 'services/readback/schemas/sessions.ts',
+    isType: true,
   })
   expect(structure([{ from: 'services/gate/a.ts', to: 'bench/b.ts' }]).upward).toHaveLength(1)
   expect(structure([{ from: 'infra/a.ts', to: 'services/gate/b.ts' }]).upward).toHaveLength(1)

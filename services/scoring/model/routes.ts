@@ -1,16 +1,17 @@
 import type { FastifyInstance } from 'fastify'
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Auth } from '../../../infra/access/auth.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
-import { single, timestamp } from '../../../infra/http/schemas.ts'
+import { single } from '../../../infra/http/schemas.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
 import { type InForce, modelInForce, modelToCome } from './in-force.ts'
-import { modelId, type ScoringModel, scoringModel, standardModel } from './model.ts'
+import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { storedModel } from './own-model.ts'
+import { currentModelSchema, type modelSchema } from './schemas.ts'
 
 export interface KnownModel {
   id: string
@@ -36,20 +37,6 @@ function known({ change, since }: InForce<ScoringModelRow>): KnownModel {
   return { id: modelId(model), model, effectiveAt: since }
 }
 
-const described = z
-  .strictObject({
-    object: z.literal('scoring_model'),
-    id: z.string().describe('As decisions name it.'),
-    is_standard: z.boolean().describe('Whether it is the one that this release brings.'),
-    effective_at: timestamp.nullable().describe('Null where it was never another.'),
-    document: scoringModel,
-  })
-  .meta({ id: 'ScoringModel' })
-
-export const currentModelSchema = described
-  .extend({ next: described.nullable().describe('That of a change which is still to come.') })
-  .meta({ id: 'CurrentScoringModel' })
-
 /** `GET /v1/scoring/model`. */
 export function scoringModelRoutes(
   app: FastifyInstance,
@@ -63,9 +50,7 @@ export function scoringModelRoutes(
     summary: 'Retrieve the model by which sessions are scored now',
     description:
       'Requires the `sessions:read` secret-key scope. Every score follows from the signals that fired and this document.',
-    answers: {
-      200: single(currentModelSchema),
-    },
+    answers: { 200: single(currentModelSchema) },
     async run(request) {
       const { organizationId } = auth.scope(request)
       const { current, next } = await findModel(pool, organizationId, clock())
@@ -74,7 +59,7 @@ export function scoringModelRoutes(
   })
 }
 
-function json({ id, model, effectiveAt }: KnownModel): z.output<typeof described> {
+function json({ id, model, effectiveAt }: KnownModel): z.output<typeof modelSchema> {
   const effective_at = effectiveAt === null ? null : iso(effectiveAt)
   const is_standard = id === modelId(standardModel)
   return { object: 'scoring_model', id, is_standard, effective_at, document: model }

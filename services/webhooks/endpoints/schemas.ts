@@ -44,6 +44,8 @@ export const endpointSchema = z
   })
   .meta({ id: 'WebhookEndpoint' })
 
+export type WebhookEndpoint = z.output<typeof endpointSchema>
+
 export const testSchema = z
   .strictObject({
     object: z.literal('webhook_test'),

@@ -191,6 +191,8 @@ export const deliverySchema = z
   })
   .meta({ id: 'WebhookDelivery' })
 
+export type WebhookDelivery = z.output<typeof deliverySchema>
+
 /** A delivery as the API returns it. */
 export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
   const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } = delivery
@@ -220,6 +222,8 @@ export const eventSchema = z
     created_at: timestamp,
   })
   .meta({ id: 'Event' })
+
+export type WebhookEvent = z.output<typeof eventSchema>
 
 export const eventsQuery = z.object({
   limit: pageQuery.limit,

@@ -7,7 +7,9 @@ import {
   timesOfBuckets,
 } from '../../../services/console/pages/sessions/buckets.ts'
 import { intervalOf, type TimeSpan } from '../../../services/console/pages/shared/span.ts'
-import type { CountedGroup } from '../../../services/console/pages/shared/types.ts'
+import type { SessionAggregates } from '../../../services/readback/schemas/aggregates.ts'
+
+type CountedGroup = SessionAggregates['groups'][number]
 
 const hour = 3_600_000
 const day = 24 * hour

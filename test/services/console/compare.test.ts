@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { earlier, handOffsOf, lastDay, risesOf } from '../../../services/console/pages/overview/compare.ts'
-import type { Counts } from '../../../services/console/pages/shared/types.ts'
+import type { SessionAggregates } from '../../../services/readback/schemas/aggregates.ts'
 
 const hour = 3_600_000
 const span = (since: number, until: number) => ({ since, until, last: undefined })
 
-const counts = (sessions: Record<string, number>, { other = 0, is_complete = true } = {}): Counts => ({
-  ...{ since: '', until: '', is_complete, sessions: 0, ended: 0, visitors: null },
+const counts = (
+  sessions: Record<string, number>,
+  { other = 0, is_complete = true } = {},
+): SessionAggregates => ({
+  ...{ object: 'session_aggregates', since: '', until: '', is_complete, sessions: 0, ended: 0 },
+  ...{ visitors: null, users: null, distinct_missing: null },
   groups: [
     ...Object.entries(sessions).map(([country, sessions]) => ({
       ...{ start: null, kind: 'value' as const, values: { country }, sessions },
@@ -15,7 +19,7 @@ const counts = (sessions: Record<string, number>, { other = 0, is_complete = tru
   ],
 })
 
-const rises = (now: Counts, before: Counts) => risesOf('country', now, before)
+const rises = (now: SessionAggregates, before: SessionAggregates) => risesOf('country', now, before)
 
 describe('unusual is', () => {
   test('what has at least 50 sessions and three times those before', () => {

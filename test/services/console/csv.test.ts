@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { csvCell, sessionsCsv } from '../../../services/console/pages/sessions/csv.ts'
-import type { ListedSessionRow } from '../../../services/console/pages/shared/types.ts'
+import { sessionSummary } from './session-summary.ts'
 
 describe('a cell', () => {
   test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠x'])(
@@ -29,18 +29,10 @@ describe('a cell', () => {
 })
 
 test('a row has a cell for each name of the first line', () => {
-  const row: ListedSessionRow = {
-    id: 'sid_1',
-    created_at: '2026-11-27T08:00:00.000Z',
+  const row = sessionSummary({
     client_user_id: '=cmd',
-    latest_decision: {
-      ...{ verdict: 'bot', risk_score: 98, is_provisional: false },
-      evaluated_at: '2026-11-27T08:00:05.000Z',
-    },
-    visitor_fingerprint: null,
-    mark: null,
-    facts: null,
-  }
+    latest_decision: { evaluated_at: '2026-11-27T08:00:05.000Z' },
+  })
   const [names = '', cells = '', end] = sessionsCsv([row]).split('\r\n')
   expect(cells).toMatch(/^sid_1,2026-11-27T08:00:05\.000Z,bot,98,false,/)
   expect(cells.split(',')[names.split(',').indexOf('client_user_id')]).toBe("'=cmd")

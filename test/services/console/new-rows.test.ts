@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { withNewest } from '../../../services/console/pages/sessions/new-rows.ts'
-import type { ListedSessionRow } from '../../../services/console/pages/shared/types.ts'
+import { sessionSummary } from './session-summary.ts'
 
-const row = (id: string, evaluated_at: string, label?: string): ListedSessionRow => ({
-  ...{ id, created_at: evaluated_at, client_user_id: null, visitor_fingerprint: null, facts: null },
-  latest_decision: { verdict: 'bot', risk_score: 98, is_provisional: false, evaluated_at },
-  mark: label ? { label, reason: null } : null,
-})
+const row = (id: string, evaluated_at: string, label?: 'bot') =>
+  sessionSummary({
+    id,
+    latest_decision: { evaluated_at },
+    mark: label ? { id: 'mrk_1', label, reason: null, marked_at: evaluated_at } : null,
+  })
 
 describe('rows that come', () => {
   test('are announced, and those that are there stay where they are', () => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { scopes } from '../../../infra/access/principal.ts'
 import { rightsOf } from '../../../services/console/pages/settings/rights.ts'
 import { snippetsOf } from '../../../services/console/pages/settings/snippets.ts'
-import type { ApiKey } from '../../../services/console/pages/shared/types.ts'
+import type { ApiKey } from '../../../services/organizations/schemas.ts'
 import { root } from '../../support/test-projects.ts'
 
 const url = 'https://tidegate.example'
@@ -42,13 +42,14 @@ describe('a snippet', () => {
 
 describe('what a key may do', () => {
   const key: ApiKey = {
-    ...{ id: 'key_1', type: 'secret', environment: 'live', name: 'Shop', status: 'active' },
-    ...{ client_target: 'browser', allowed_origins: null, scopes: null, key_preview: 'sk_…' },
-    last_used_at: null,
+    ...{ object: 'api_key', id: 'key_1', type: 'secret', environment: 'live', name: 'Shop' },
+    ...{ status: 'active', client_target: 'browser', allowed_origins: null, scopes: null },
+    ...{ rate_limit: null, key_preview: 'sk_…', last_used_at: null, rotated_at: null, revoked_at: null },
+    ...{ created_at: '2026-11-27T08:00:00.000Z', grace_expires_at: null },
   }
   const publishable: ApiKey = { ...key, type: 'publishable' }
 
-  test.each([
+  test.each<[ApiKey, string]>([
     [{ ...key, scopes: ['*'] }, 'everything'],
     [
       { ...key, scopes: ['sessions:list', 'sessions:read', 'api_keys:manage', 'gate:services:read'] },
@@ -59,7 +60,7 @@ describe('what a key may do', () => {
       { ...publishable, allowed_origins: ['https://shop.example'] },
       'send sessions from https://shop.example',
     ],
-    [{ ...publishable, client_target: 'native_ios' }, 'send sessions from an app'],
+    [{ ...publishable, client_target: 'native-ios' }, 'send sessions from an app'],
   ])('of %o is %s', (one, text) => {
     expect(rightsOf(one)).toBe(text)
   })

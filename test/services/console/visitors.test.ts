@@ -1,38 +1,44 @@
 import { describe, expect, test } from 'vitest'
 import { lasting } from '../../../services/console/pages/shared/format.ts'
-import type { ApiFacts, LinkedSessionRow } from '../../../services/console/pages/shared/types.ts'
 import { changesBetween, linkInWords } from '../../../services/console/pages/visitors/links.ts'
 import { lossInWords } from '../../../services/console/pages/visitors/loss.ts'
 import { visitorsIn } from '../../../services/console/pages/visitors/of-user.ts'
+import type { SessionSummary } from '../../../services/readback/schemas/sessions.ts'
+import { sessionSummary } from './session-summary.ts'
 
-const facts: ApiFacts = {
+type SessionFacts = NonNullable<SessionSummary['facts']>
+type Resolution = NonNullable<NonNullable<SessionSummary['visitor_fingerprint']>['resolution']>
+
+const facts: SessionFacts = {
   ...{ signals: [], page_host: 'shop.example', page_path: '/', country: 'DE', asn: 3320 },
   ...{ network_holder: 'Telekom', network: 'other', browser: 'chrome', browser_version: '155.0' },
-  ...{ os: 'Linux', agent_status: null, agent_provider: null, handed_off_at: null },
+  ...{ os: 'Linux', form_factor: 'desktop', agent_status: null, agent_provider: null, agent_product: null },
+  handed_off_at: null,
 }
 
 interface Given {
-  facts?: Partial<ApiFacts> | null
+  facts?: Partial<SessionFacts> | null
   user?: string | null
   visitor?: string | null
-  method?: string | null
-  basis?: 'deterministic' | 'probabilistic' | null
+  method?: Resolution['method']
+  basis?: Resolution['basis']
   confidence?: number | null
 }
 
-function session(given: Given = {}): LinkedSessionRow {
+function session(given: Given = {}) {
   const { user = null, visitor = 'vid_1', method = 'continuity', basis = 'deterministic' } = given
-  return {
-    ...{ id: 'sid_1', created_at: '2026-11-27T10:00:00.000Z', client_user_id: user, mark: null },
-    latest_decision: {
-      ...{ verdict: 'human', risk_score: 1, is_provisional: false, evaluated_at: '2026-11-27T10:00:00.000Z' },
-    },
+  const { confidence = null } = given
+  return sessionSummary({
+    client_user_id: user,
     facts: given.facts === null ? null : { ...facts, ...given.facts },
     visitor_fingerprint:
       visitor === null
         ? null
-        : { id: visitor, confidence: given.confidence ?? null, resolution: { method, basis } },
-  }
+        : {
+            ...{ object: 'visitor_fingerprint', id: visitor, confidence, identified_at: null },
+            resolution: { method, basis },
+          },
+  })
 }
 
 describe('what changed from one session to the next', () => {
@@ -71,9 +77,12 @@ describe('how a session was linked', () => {
     expect(words({ method: 'new', ...likely, confidence: 50 })).toBe('Began as a new visitor (50 % sure)')
   })
 
-  test.each([{ method: null }, { method: 'unknown' }, { visitor: null }])('may be unknown: %j', (given) => {
-    expect(words(given)).toBe('How it was linked is not known')
-  })
+  test.each<Given>([{ method: null }, { method: 'unknown' }, { visitor: null }])(
+    'may be unknown: %j',
+    (given) => {
+      expect(words(given)).toBe('How it was linked is not known')
+    },
+  )
 })
 
 test('what an erasure takes is counted by kind, and a kind of which there is nothing is left out', () => {

@@ -1,8 +1,9 @@
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
+import type { LoggedInPerson } from '../../schemas.ts'
 import { RequestFailure, send } from '../shared/api.ts'
-import { type LoggedInPerson, person } from '../shared/person.ts'
+import { person } from '../shared/person.ts'
 import { teachAtLogin } from '../shared/teach.ts'
 import { visible } from '../shared/visible.ts'
 

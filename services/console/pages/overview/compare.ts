@@ -1,5 +1,6 @@
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import type { TimeSpan } from '../shared/span.ts'
-import type { Counts } from '../shared/types.ts'
 
 const day = 86_400_000
 
@@ -24,7 +25,7 @@ const least = 50
 const times = 3
 
 /** Values with at least 50 sessions and three times those of the same hours of the day before, the largest first. */
-export function risesOf(field: string, now: Counts, before: Counts): Rise[] {
+export function risesOf(field: GroupField, now: SessionAggregates, before: SessionAggregates): Rise[] {
   if (!now.is_complete || !before.is_complete) return []
   const known = new Map(before.groups.map(({ values, sessions }) => [values[field], sessions]))
   const counted = before.groups.filter(({ kind }) => kind === 'value').map(({ sessions }) => sessions)
@@ -43,7 +44,7 @@ export interface HandOffs {
 }
 
 /** Of counts by page and hand-off: pages by how many of their sessions were not handed off. */
-export function handOffsOf({ groups }: Pick<Counts, 'groups'>): HandOffs[] {
+export function handOffsOf({ groups }: Pick<SessionAggregates, 'groups'>): HandOffs[] {
   const hosts = new Map<string, HandOffs>()
   for (const { values, sessions } of groups) {
     const { page_host: host, handed_off: came } = values

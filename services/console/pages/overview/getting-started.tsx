@@ -1,9 +1,11 @@
 import { useRef } from 'preact/hooks'
+import type { ApiKey } from '../../../organizations/schemas.ts'
+import type { SessionList } from '../../../readback/schemas/sessions.ts'
+import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefOf, place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
-import type { ApiEndpoint, ApiKey, SessionList } from '../shared/types.ts'
 
 const firstWaitMs = 5000
 // A user among the newest sessions is enough.
@@ -15,7 +17,7 @@ export function GettingStarted() {
   const isOver = useRef(false)
   const waiting = { everyMs: firstWaitMs, slowsDown: true, mayRepeat: () => !isOver.current }
   const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, waiting).data?.data
-  const endpoints = useAnswer<{ data: ApiEndpoint[] }>(`${path}/webhooks/endpoints`, waiting).data?.data
+  const endpoints = useAnswer<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, waiting).data?.data
   const sessions = useAnswer<SessionList>(newest, waiting).data?.data
   if (!keys || !endpoints || !sessions) return null
   const isUsable = ({ type, status, environment }: ApiKey) =>

@@ -1,12 +1,14 @@
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
+import { verdictOrder } from '../sessions/buckets.ts'
 import { Chart } from '../sessions/chart.tsx'
-import { type Field, filterTitles, valueText } from '../sessions/fields.ts'
+import { filterTitles, valueText } from '../sessions/fields.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, share } from '../shared/format.ts'
 import { Panel } from '../shared/parts.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import { type Counts, verdictOrder } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { earlier, handOffsOf } from './compare.ts'
@@ -76,13 +78,13 @@ function OverTime({ span }: { span: TimeSpan }) {
   )
 }
 
-const sumOf = ({ groups }: Counts, verdict: string): number =>
+const sumOf = ({ groups }: SessionAggregates, verdict: string): number =>
   groups.filter(({ values }) => values.verdict === verdict).reduce((sum, { sessions }) => sum + sessions, 0)
 
 interface TopProps {
-  field: Field
+  field: GroupField
   /** Another field to tell them apart by. */
-  and?: Field
+  and?: GroupField
   title: string
   span: TimeSpan
   only: Record<string, string>

@@ -1,4 +1,5 @@
-import { type Field, filterTitles, valueText } from '../sessions/fields.ts'
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import { filterTitles, valueText } from '../sessions/fields.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
 import { Panel } from '../shared/parts.tsx'
@@ -22,10 +23,10 @@ export function Unusual({ span }: { span: TimeSpan }) {
   )
 }
 
-const countsBy = (field: Field, span: TimeSpan) =>
+const countsBy = (field: GroupField, span: TimeSpan) =>
   useCounts(new URLSearchParams({ ...timesOf(span), group_by: field, top: '100' }))
 
-function Rises({ field, span }: { field: Field; span: TimeSpan }) {
+function Rises({ field, span }: { field: GroupField; span: TimeSpan }) {
   const dayBefore = earlier(span)
   const now = countsBy(field, span)
   const before = countsBy(field, dayBefore)

@@ -1,9 +1,9 @@
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
-import type { ApiSession } from '../shared/types.ts'
 
 /** Lists of other sessions that have something in common with this one. */
-export function Alike({ session }: { session: ApiSession }) {
+export function Alike({ session }: { session: SessionDetail }) {
   const { network, browser, agent, visitor_fingerprint: visitor, client_user_id: user } = session
   const shared = {
     Visitor: link('visitor_id', visitor?.id),

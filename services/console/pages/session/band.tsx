@@ -1,7 +1,7 @@
-import type { VerdictName } from '../shared/types.ts'
+import type { Verdict } from '../../../../schemas/events.ts'
 
 interface Band {
-  verdict: VerdictName
+  verdict: Verdict
   from: number
   to: number
 }

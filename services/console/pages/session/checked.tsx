@@ -1,9 +1,9 @@
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
-import type { ApiSession } from '../shared/types.ts'
 
 /** What was looked at, and beside it what was not. */
-export function Checked({ session: { evidence, analysis_coverage: coverage } }: { session: ApiSession }) {
+export function Checked({ session: { evidence, analysis_coverage: coverage } }: { session: SessionDetail }) {
   const areas = (wanted: boolean) =>
     Object.entries(coverage).flatMap(([name, seen]) => (seen === wanted ? [inWords(name)] : []))
   return (

@@ -1,13 +1,13 @@
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { formatNumber, inWords } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
 import { Panel } from '../shared/parts.tsx'
-import type { ApiSession } from '../shared/types.ts'
 
 /** A count of this is that or more. */
 const most = 100
 
 /** What others had in common with the session when it was decided. What only the session itself has is left out. */
-export function RepeatsSection({ repeats }: { repeats: ApiSession['repeats'] }) {
+export function RepeatsSection({ repeats }: { repeats: SessionDetail['repeats'] }) {
   const rows = Object.entries(repeats ?? {}).filter(([, { day }]) => day > 1)
   const count = (value: number) => (value >= most ? `${most}+` : formatNumber(value))
   return (

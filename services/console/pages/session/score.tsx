@@ -1,14 +1,15 @@
 import type { ComponentChildren } from 'preact'
+import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Head } from '../shared/head.tsx'
 import { Panel } from '../shared/parts.tsx'
-import type { ApiScoreStep, ApiSession } from '../shared/types.ts'
 import { ChangeBar, ScoreBand } from './band.tsx'
 import { type FindSignal, SignalDetails, SignalList, signalsOf } from './signals.tsx'
 
 /** How the score came about: each step from 0 to it, and apart from them what fired and counted nothing. */
-export function ScoreBreakdown({ session }: { session: ApiSession }) {
-  const { decision, score, scoring, signals_fired: fired } = session
-  const find = signalsOf(session)
+export function ScoreBreakdown({ session, score }: { session: SessionDetail; score: ScoreExplanation }) {
+  const { decision, scoring, signals_fired: fired } = session
+  const find = signalsOf(session, score)
   const namesOf = (role: string) => fired.filter((one) => one.role === role).map(({ signal }) => signal)
   return (
     <Panel title={`How the score of ${decision.risk_score} came about`}>
@@ -31,7 +32,9 @@ export function ScoreBreakdown({ session }: { session: ApiSession }) {
   )
 }
 
-function Steps({ steps, find }: { steps: ApiScoreStep[]; find: FindSignal }) {
+type ScoreSteps = NonNullable<ScoreExplanation['steps']>
+
+function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
   if (steps.length === 0) return <p class="hint">No signal that counts fired, so the score is 0.</p>
   return (
     <table class="steps">
@@ -52,7 +55,7 @@ function Steps({ steps, find }: { steps: ApiScoreStep[]; find: FindSignal }) {
   )
 }
 
-function Step({ step, find }: { step: ApiScoreStep; find: FindSignal }) {
+function Step({ step, find }: { step: ScoreSteps[number]; find: FindSignal }) {
   const { kind, signal, bound } = step
   const known = signal === null ? undefined : find(signal)
   if (kind === 'signal' && known) return <SignalDetails {...known} />

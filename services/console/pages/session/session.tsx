@@ -1,3 +1,5 @@
+import type { Verdict } from '../../../../schemas/events.ts'
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -7,7 +9,6 @@ import { Head } from '../shared/head.tsx'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
-import type { ApiDecision, ApiSession, One, VerdictName } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { Alike } from './alike.tsx'
@@ -30,7 +31,7 @@ export function SessionPage({ id }: { id: string }) {
   )
 }
 
-const verdictOf: Record<ApiDecision['automation_status'], VerdictName> = {
+const verdictOf: Record<SessionDetail['decision']['automation_status'], Verdict> = {
   automated: 'bot',
   human: 'human',
   uncertain: 'inconclusive',
@@ -39,7 +40,7 @@ const verdictOf: Record<ApiDecision['automation_status'], VerdictName> = {
 /** One session, as a page or beside the list. */
 export function SessionView({ id }: { id: string }) {
   const path = `/v1/sessions/${encodeURIComponent(id)}?include=score&include=log`
-  const answer = useAnswer<One<ApiSession>>(path, { everyMs: 5000 })
+  const answer = useAnswer<{ data: SessionDetail }>(path, { everyMs: 5000 })
   return (
     <>
       <Loaded answer={answer}>{({ data }) => <Session session={data} reload={answer.reload} />}</Loaded>
@@ -48,12 +49,12 @@ export function SessionView({ id }: { id: string }) {
   )
 }
 
-function Session({ session, reload }: { session: ApiSession; reload: () => void }) {
-  const { decision, previous_decisions: before, log } = session
+function Session({ session, reload }: { session: SessionDetail; reload: () => void }) {
+  const { decision, previous_decisions: before, score, log } = session
   return (
     <article class="session">
       <Top session={session} reload={reload} />
-      <ScoreBreakdown session={session} />
+      {score && <ScoreBreakdown session={session} score={score} />}
       <Checked session={session} />
       <Who session={session} />
       <div class="columns">
@@ -64,9 +65,9 @@ function Session({ session, reload }: { session: ApiSession; reload: () => void 
       <Panel title="On the log">
         <FactList
           facts={{
-            Topic: <code>{log.topic}</code>,
-            Partition: log.partition,
-            Offset: log.offset,
+            Topic: log && <code>{log.topic}</code>,
+            Partition: log?.partition,
+            Offset: log?.offset,
             Event: <code>{decision.event_id}</code>,
           }}
         />
@@ -79,7 +80,7 @@ function Session({ session, reload }: { session: ApiSession; reload: () => void 
   )
 }
 
-function Top({ session, reload }: { session: ApiSession; reload: () => void }) {
+function Top({ session, reload }: { session: SessionDetail; reload: () => void }) {
   const { id, decision, highlights, mark, client_user_id: user, visitor_fingerprint: visitor } = session
   return (
     <header class="part">
@@ -112,7 +113,7 @@ function Top({ session, reload }: { session: ApiSession; reload: () => void }) {
   )
 }
 
-function Decisions({ decisions }: { decisions: ApiDecision[] }) {
+function Decisions({ decisions }: { decisions: SessionDetail['decision'][] }) {
   return (
     <Panel title="Decisions, newest first">
       <Scroll label="Decisions">

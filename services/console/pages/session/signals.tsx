@@ -1,7 +1,8 @@
+import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { inWords } from '../shared/format.ts'
 import { FactList } from '../shared/parts.tsx'
-import type { ApiSession } from '../shared/types.ts'
 
 /** A signal of the session: what it is, what it saw here, and who else has it. */
 export interface FiredHere {
@@ -17,7 +18,10 @@ export interface FiredHere {
 
 export type FindSignal = (signal: string) => FiredHere | undefined
 
-export function signalsOf({ signals_fired: fired, score, highlights }: ApiSession): FindSignal {
+export function signalsOf(
+  { signals_fired: fired, highlights }: SessionDetail,
+  score: ScoreExplanation,
+): FindSignal {
   const shown = highlights.flatMap(({ evidence = [] }) => evidence)
   return (slug) => {
     const one = fired.find(({ signal }) => signal === slug)

@@ -1,11 +1,11 @@
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { exact, inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
-import type { ApiSession } from '../shared/types.ts'
 import { WhyVisitor } from './why.tsx'
 
 /** Who it was and why, by which program, from which network and device. */
-export function Who({ session }: { session: ApiSession }) {
+export function Who({ session }: { session: SessionDetail }) {
   const { network, browser, device, request } = session
   const { location, routing, anonymity } = network
   const flags = Object.entries(anonymity).flatMap(([name, value]) => (value === true ? [inWords(name)] : []))
@@ -39,7 +39,7 @@ export function Who({ session }: { session: ApiSession }) {
   )
 }
 
-function Agent({ agent }: Pick<ApiSession, 'agent'>) {
+function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
   const { status = 'none', provider, product, purpose, method } = agent ?? {}
   return (
     <Panel title="Agent">
@@ -54,7 +54,7 @@ function Agent({ agent }: Pick<ApiSession, 'agent'>) {
   )
 }
 
-function Visitor({ session: { id, visitor_fingerprint: visitor } }: { session: ApiSession }) {
+function Visitor({ session: { id, visitor_fingerprint: visitor } }: { session: SessionDetail }) {
   if (!visitor) return <Panel title="Visitor">The session was linked to no visitor.</Panel>
   return (
     <Panel title="Visitor">

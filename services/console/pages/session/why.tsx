@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
+import type { Identification } from '../../../readback/schemas/identification.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { inWords, short } from '../shared/format.ts'
 import { FactList } from '../shared/parts.tsx'
-import type { ApiCandidate, ApiIdentification, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 
 /** Why a session is of its visitor, and who else it could have been of. Asked for when it is opened. */
@@ -18,7 +18,7 @@ export function WhyVisitor({ sessionId }: { sessionId: string }) {
 }
 
 function Answered({ sessionId }: { sessionId: string }) {
-  const answer = useAnswer<One<{ identification: ApiIdentification | null }>>(
+  const answer = useAnswer<{ data: { identification: Identification | null } }>(
     `/v1/sessions/${sessionId}?include=identification`,
   )
   return (
@@ -39,7 +39,7 @@ const reasons: Record<string, string> = {
   nobody_before: 'Nobody looked like it before, so it is a new visitor.',
 }
 
-function Because({ decided_by: by, bits_needed: needed, chosen, next }: ApiIdentification) {
+function Because({ decided_by: by, bits_needed: needed, chosen, next }: Identification) {
   return (
     <>
       <p>{reasons[by] ?? inWords(by)}</p>
@@ -63,7 +63,7 @@ function Because({ decided_by: by, bits_needed: needed, chosen, next }: ApiIdent
 
 const bits = (value: number | null) => (value === null ? 'no bits' : `${value.toFixed(1)} bits`)
 
-function comparison({ bits: evidence, components }: ApiCandidate) {
+function comparison({ bits: evidence, components }: NonNullable<Identification['chosen']>) {
   const names = (list: { name: string }[] = []) => list.map(({ name }) => inWords(name)).join(', ')
   return {
     Evidence: bits(evidence),

@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks'
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { goTo, hrefWith } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
 import { useKeys } from '../shared/keys.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
-import type { CountedGroup } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import {
   added,
@@ -75,7 +76,7 @@ export function AddFilter({
 }
 
 interface Offer {
-  field: Field
+  field: GroupField
   chosen: readonly ChosenFilter[]
   span: TimeSpan
   choose: (value: string | null) => void
@@ -132,7 +133,7 @@ interface OfferedValue {
 }
 
 /** The values that occur most. No value is offered also where it is among the others. */
-function offersOf(field: Field, groups: readonly CountedGroup[]): OfferedValue[] {
+function offersOf(field: GroupField, groups: SessionAggregates['groups']): OfferedValue[] {
   const most: OfferedValue[] = groups
     .filter(({ kind }) => kind === 'value')
     .map(({ values, sessions }) => ({ value: values[field] ?? null, sessions }))
@@ -140,7 +141,7 @@ function offersOf(field: Field, groups: readonly CountedGroup[]): OfferedValue[]
   return hides && mayBeEmpty(field) ? [...most, { value: null, sessions: null }] : most
 }
 
-function Typed({ field, choose }: Pick<Offer, 'field' | 'choose'>) {
+function Typed({ field, choose }: { field: Field; choose: Offer['choose'] }) {
   const [value, setValue] = useState('')
   return (
     <form

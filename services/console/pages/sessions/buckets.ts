@@ -1,5 +1,9 @@
+import type { Verdict } from '../../../../schemas/events.ts'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import type { ChartInterval, TimeSpan } from '../shared/span.ts'
-import { type Counts, type VerdictName, verdictOrder } from '../shared/types.ts'
+
+/** Verdicts as charts stack them, from below. */
+export const verdictOrder = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
 
 /** One bar of the chart. */
 export interface Bucket {
@@ -8,14 +12,14 @@ export interface Bucket {
   /** What is counted of it: the first and the last one may be cut by the span. */
   since: number
   until: number
-  sessions: Record<VerdictName, number>
+  sessions: Record<Verdict, number>
   /** Sessions whose decisions have ended by retention, so that nobody knows whether they meet the filters. */
   ended: number
 }
 
 /** An interval without sessions is a zero and no gap. */
 export function bucketsOf(
-  { groups }: Pick<Counts, 'groups'>,
+  { groups }: Pick<SessionAggregates, 'groups'>,
   span: TimeSpan,
   { length }: ChartInterval,
 ): Bucket[] {

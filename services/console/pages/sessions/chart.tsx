@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
 import { amount, formatNumber } from '../shared/format.ts'
 import { Head } from '../shared/head.tsx'
@@ -10,15 +11,14 @@ import {
   type TimeSpan,
   timeParameters,
 } from '../shared/span.ts'
-import { type Counts, verdictOrder } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { type Bucket, bucketsOf, isUnfinished, sumOf, timesOfBuckets } from './buckets.ts'
+import { type Bucket, bucketsOf, isUnfinished, sumOf, timesOfBuckets, verdictOrder } from './buckets.ts'
 import './chart.css'
 import { Plot } from './plot.tsx'
 import { rememberZoom, zoomedOut } from './zoom.ts'
 
 /** Sessions over time, stacked by verdict. Dragging over it narrows the time. */
-export function Chart({ counts, span }: { counts: Counts; span: TimeSpan }) {
+export function Chart({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {
   const interval = intervalOf(span)
   const buckets = bucketsOf(counts, span, interval)
   const countedTo = Math.min(span.until, Date.now())

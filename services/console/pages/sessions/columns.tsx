@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith } from '../shared/address.ts'
 import { inWords, short } from '../shared/format.ts'
 import { Time } from '../shared/time.tsx'
-import type { ListedSessionRow } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { ValueMenu } from './value-menu.tsx'
 
 interface Column {
   title: string
-  cell: (row: ListedSessionRow, query: URLSearchParams) => ComponentChildren
+  cell: (row: SessionSummary, query: URLSearchParams) => ComponentChildren
   /** Of its cells. */
   style?: 'number' | 'long'
 }

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
+import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { download } from '../shared/download.ts'
 import { formatNumber } from '../shared/format.ts'
-import type { ListedSessionRow, SessionList } from '../shared/types.ts'
 import { maxCsvRows, sessionsCsv } from './csv.ts'
 
 /** Saves the sessions that the path lists as a file. What was left out is said here and by the file's name. */
@@ -37,7 +37,7 @@ export function CsvButton({ path }: { path: string }) {
 const cutNote = `Cut: the newest ${formatNumber(maxCsvRows)} were saved, and there are more. Narrow the time, or use "tidegate export sessions".`
 
 async function readAll(path: string, progress: (count: number) => void) {
-  const rows: ListedSessionRow[] = []
+  const rows: SessionSummary[] = []
   let cursor: string | undefined
   do {
     const next = cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''

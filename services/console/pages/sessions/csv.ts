@@ -1,4 +1,4 @@
-import type { ListedSessionRow } from '../shared/types.ts'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { visible } from '../shared/visible.ts'
 
 /** More are what `tidegate export sessions` is for. */
@@ -22,7 +22,7 @@ const factColumns = [
   ...(['browser_version', 'os', 'agent_status', 'agent_provider', 'handed_off_at'] as const),
 ]
 
-const columns: Record<string, (row: ListedSessionRow) => CsvValue> = {
+const columns: Record<string, (row: SessionSummary) => CsvValue> = {
   id: ({ id }) => id,
   evaluated_at: ({ latest_decision }) => latest_decision.evaluated_at,
   verdict: ({ latest_decision }) => latest_decision.verdict,
@@ -32,12 +32,12 @@ const columns: Record<string, (row: ListedSessionRow) => CsvValue> = {
   mark: ({ mark }) => mark?.label,
   client_user_id: ({ client_user_id }) => client_user_id,
   visitor_id: ({ visitor_fingerprint }) => visitor_fingerprint?.id,
-  ...Object.fromEntries(factColumns.map((name) => [name, ({ facts }: ListedSessionRow) => facts?.[name]])),
+  ...Object.fromEntries(factColumns.map((name) => [name, ({ facts }: SessionSummary) => facts?.[name]])),
   signals: ({ facts }) => facts?.signals.join(' '),
 }
 
 /** RFC 4180, with the API's names as the first line. */
-export function sessionsCsv(rows: readonly ListedSessionRow[]): string {
+export function sessionsCsv(rows: readonly SessionSummary[]): string {
   const lines = rows.map((row) => Object.values(columns).map((cellOf) => csvCell(cellOf(row))))
   return [Object.keys(columns), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')
 }

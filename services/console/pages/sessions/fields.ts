@@ -1,3 +1,4 @@
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import { inWords } from '../shared/format.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 
@@ -32,7 +33,7 @@ export const fieldNames = Object.keys(filterTitles).filter((name): name is Field
 export const isField = (name: string): name is Field => Object.hasOwn(filterTitles, name)
 
 const ungrouped: readonly Field[] = ['client_user_id', 'visitor_id', 'ip', 'score_min', 'score_max']
-export const isGrouped = (field: Field): boolean => !ungrouped.includes(field)
+export const isGrouped = (field: Field): field is GroupField => !ungrouped.includes(field)
 
 const onlyPositive: readonly Field[] = ['handed_off', 'score_min', 'score_max']
 export const canBeNot = (field: Field): boolean => !onlyPositive.includes(field)

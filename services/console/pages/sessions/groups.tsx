@@ -1,3 +1,4 @@
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import { goTo, hrefWith } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, share } from '../shared/format.ts'
@@ -8,7 +9,6 @@ import {
   changesTo,
   chosenIn,
   emptyText,
-  type Field,
   fieldNames,
   filterTitles,
   isGrouped,
@@ -20,7 +20,7 @@ import {
 
 /** How many sessions have each value of the field that the address groups by. */
 export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
-  const field = fieldNames.find((name) => isGrouped(name) && name === query.get('group'))
+  const field = fieldNames.filter(isGrouped).find((name) => name === query.get('group'))
   return (
     <div class="groups">
       <label>
@@ -42,7 +42,7 @@ export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan
   )
 }
 
-function Counted({ field, query, span }: { field: Field; query: URLSearchParams; span: TimeSpan }) {
+function Counted({ field, query, span }: { field: GroupField; query: URLSearchParams; span: TimeSpan }) {
   const counted = requestParameters(query, span)
   counted.set('group_by', field)
   counted.set('top', '25')

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { RequestFailure, send, useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { usePageKeys } from '../shared/keys.ts'
 import { now, spanOf } from '../shared/span.ts'
-import type { ListedSessionRow, SessionList } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { ColumnChoice } from './column-choice.tsx'
 import { CsvButton } from './csv-button.tsx'
@@ -118,7 +118,7 @@ function Empty({ query }: { query: URLSearchParams }) {
   )
 }
 
-function useRowKeys(rows: ListedSessionRow[], open: string | null): void {
+function useRowKeys(rows: SessionSummary[], open: string | null): void {
   const ids = rows.map(({ id }) => id)
   usePageKeys(
     (event) => {

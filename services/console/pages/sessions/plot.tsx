@@ -2,10 +2,10 @@ import { type Signal, signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import type { Verdict } from '../../../../schemas/events.ts'
 import { formatNumber } from '../shared/format.ts'
 import type { ChartInterval, TimeSpan } from '../shared/span.ts'
-import { type VerdictName, verdictOrder } from '../shared/types.ts'
-import { type Bucket, ticksOf, timesOfBuckets } from './buckets.ts'
+import { type Bucket, ticksOf, timesOfBuckets, verdictOrder } from './buckets.ts'
 
 export interface PlotProps {
   buckets: Bucket[]
@@ -86,7 +86,7 @@ function stacked(buckets: Bucket[], endsUnfinished: boolean): uPlot.AlignedData 
   ]
 }
 
-const colors: Record<VerdictName, string> = { human: '--human', inconclusive: '--inconclusive', bot: '--bot' }
+const colors: Record<Verdict, string> = { human: '--human', inconclusive: '--inconclusive', bot: '--bot' }
 const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
 function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlot.Options {
@@ -94,8 +94,8 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
   const begin = buckets[0]?.at ?? 0
   const bars = Plotter.paths.bars?.({ size: [0.85, 60], align: 1 })
   const shared = { points: { show: false }, ...(bars && { paths: bars }) }
-  const finished = (verdict: VerdictName) => ({ ...shared, fill: color(colors[verdict]), width: 0 })
-  const unfinished = (verdict: VerdictName) => ({
+  const finished = (verdict: Verdict) => ({ ...shared, fill: color(colors[verdict]), width: 0 })
+  const unfinished = (verdict: Verdict) => ({
     ...shared,
     fill: hatched(color(colors[verdict])),
     stroke: color(colors[verdict]),

@@ -1,9 +1,9 @@
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { Head } from '../shared/head.tsx'
-import type { ListedSessionRow } from '../shared/types.ts'
 import { allColumns, columnsIn } from './columns.tsx'
 
 interface SessionRowsProps {
-  rows: ListedSessionRow[]
+  rows: SessionSummary[]
   open: string | null
   query: URLSearchParams
 }

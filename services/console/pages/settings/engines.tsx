@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks'
+import type { Engines } from '../../schemas.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { person } from '../shared/person.ts'
-import { type Engines, engineNames, mayTeach, teachThisBrowser } from '../shared/teach.ts'
-import type { One } from '../shared/types.ts'
+import { engineNames, mayTeach, teachThisBrowser } from '../shared/teach.ts'
 import { Loaded } from '../shell/states.tsx'
 
 /** Which engines' answers the deployment knows, and a button to teach that of this browser. */
 export function EnginesPanel() {
   // Visitors teach meanwhile, and a lesson of this browser counts a few seconds after it.
-  const engines = useAnswer<One<Engines>>('/engines', { everyMs: 3000, slowsDown: true })
+  const engines = useAnswer<{ data: Engines }>('/engines', { everyMs: 3000, slowsDown: true })
   return <Loaded answer={engines}>{({ data }) => <Learned engines={data} />}</Loaded>
 }
 

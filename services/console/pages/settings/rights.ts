@@ -1,4 +1,4 @@
-import type { ApiKey } from '../shared/types.ts'
+import type { ApiKey } from '../../../organizations/schemas.ts'
 
 /** What a key may do, in words. */
 export function rightsOf({ type, scopes, allowed_origins: origins, client_target: target }: ApiKey): string {

@@ -1,3 +1,5 @@
+import type { ApiKey, Organization } from '../../../organizations/schemas.ts'
+import type { ScoringModelAnswer } from '../../../scoring/model/schemas.ts'
 import { place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -7,7 +9,6 @@ import { FactList, Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
-import type { ApiKey, ApiModel, One, Organization } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { EnginesPanel } from './engines.tsx'
 import { rightsOf } from './rights.ts'
@@ -17,8 +18,8 @@ import { SendSessions } from './send-sessions.tsx'
 export function SettingsPage() {
   const path = organizationPath()
   const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`)
-  const organization = useAnswer<One<Organization>>(path)
-  const model = useAnswer<One<ApiModel>>('/v1/scoring/model')
+  const organization = useAnswer<{ data: Organization }>(path)
+  const model = useAnswer<{ data: ScoringModelAnswer }>('/v1/scoring/model')
   const here = place.value?.environment
   return (
     <>

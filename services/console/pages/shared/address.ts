@@ -1,6 +1,8 @@
 import { computed, signal } from '@preact/signals'
 import { person } from './person.ts'
-import { type EnvironmentName, environments } from './types.ts'
+
+const environments = ['live', 'test'] as const
+type EnvironmentName = (typeof environments)[number]
 
 /** The URL is the only state: environment, page, filters, time, grouping and what is open. Nothing keeps a copy of it. */
 const address = signal(new URL(window.location.href))

@@ -1,18 +1,5 @@
 import { signal } from '@preact/signals'
-import type { EnvironmentName } from './types.ts'
-
-export interface LoggedInPerson {
-  id: string
-  name: string
-  role: string | null
-  scopes: string[]
-  organization: { id: string; name: string }
-  environments: EnvironmentName[]
-  csrf_token: string
-  /** Where clients reach the API, which is not where the console is with `CONSOLE_PORT`. */
-  api_url: string
-  warnings: string[]
-}
+import type { LoggedInPerson } from '../../schemas.ts'
 
 /** Who is logged in: undefined before that is known, null where nobody is. */
 export const person = signal<LoggedInPerson | null | undefined>(undefined)

@@ -1,11 +1,6 @@
+import type { Engines, LoggedInPerson } from '../../schemas.ts'
 import { send } from './api.ts'
-import { type LoggedInPerson, person } from './person.ts'
-
-export interface Engines {
-  engines: { engine: string; is_learned: boolean; visitors: number; visitors_needed: number }[]
-  own_engine: string | null
-  teaches_at_login: boolean
-}
+import { person } from './person.ts'
 
 interface QuestionsModule {
   answerQuestions(questions: object[]): Promise<object[]>

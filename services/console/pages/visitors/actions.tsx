@@ -1,3 +1,5 @@
+import type { Erasure } from '../../../erasure/schemas.ts'
+import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import { hrefOf } from '../shared/address.ts'
 import { send } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
@@ -5,7 +7,6 @@ import { downloadJson } from '../shared/download.ts'
 import { amount } from '../shared/format.ts'
 import { Panel } from '../shared/parts.tsx'
 import { may, organizationPath } from '../shared/person.ts'
-import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
 import { CorrectionForm } from './correction.tsx'
 import { Erase } from './erase.tsx'
 
@@ -13,9 +14,9 @@ import { Erase } from './erase.tsx'
 export const splitForm = 'split'
 
 interface ActionsProps {
-  visitor: ApiVisitor
+  visitor: VisitorSummary
   changed: () => void
-  erased: (erasure: ApiErasure) => void
+  erased: (erasure: Erasure) => void
 }
 
 /** What the person may do about a visitor. Nothing where that is nothing. */
@@ -55,10 +56,13 @@ interface ChangeProps {
 function Split({ path, changed }: ChangeProps) {
   const correct = async (fields: FormData) => {
     const body = { session_ids: fields.getAll('session'), reason: fields.get('reason') }
-    const { data } = await send<One<{ new_visitor_id: string; session_ids: string[] }>>(`${path}/splits`, {
-      method: 'POST',
-      body,
-    })
+    const { data } = await send<{ data: { new_visitor_id: string; session_ids: string[] } }>(
+      `${path}/splits`,
+      {
+        method: 'POST',
+        body,
+      },
+    )
     const { new_visitor_id: id, session_ids } = data
     return (
       <>
@@ -80,7 +84,10 @@ function Split({ path, changed }: ChangeProps) {
 function Merge({ path, changed }: ChangeProps) {
   const correct = async (fields: FormData) => {
     const body = { visitor_id: fields.get('visitor'), reason: fields.get('reason') }
-    const { data } = await send<One<{ session_ids: string[] }>>(`${path}/merges`, { method: 'POST', body })
+    const { data } = await send<{ data: { session_ids: string[] } }>(`${path}/merges`, {
+      method: 'POST',
+      body,
+    })
     return `${sessions(data.session_ids.length)} of this visitor now.`
   }
   return (
@@ -103,7 +110,7 @@ const sessions = (count: number) => `${amount('session', count)} ${count === 1 ?
 
 function Export({ id, path }: { id: string; path: string }) {
   const { run, failure } = useChange()
-  const save = () => run(async () => downloadJson((await send<One<object>>(`${path}/export`)).data, id))
+  const save = () => run(async () => downloadJson((await send<{ data: object }>(`${path}/export`)).data, id))
   return (
     <>
       <button type="button" onClick={save}>

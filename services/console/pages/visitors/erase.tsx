@@ -1,16 +1,17 @@
 import { useRef, useState } from 'preact/hooks'
+import type { Erasure } from '../../../erasure/schemas.ts'
+import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import { send, useAnswer } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { formatNumber } from '../shared/format.ts'
-import type { ApiErasure, ApiVisitor, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { type Exported, lossInWords } from './loss.ts'
 
 interface EraseProps {
-  visitor: ApiVisitor
+  visitor: VisitorSummary
   /** Of the visitor, in the API. */
   path: string
-  erased: (erasure: ApiErasure) => void
+  erased: (erasure: Erasure) => void
 }
 
 /** Asks, says what goes, and wants the id typed, because it cannot be undone. */
@@ -25,7 +26,7 @@ export function Erase({ visitor, path, erased }: EraseProps) {
   const erase = (event: SubmitEvent) => {
     event.preventDefault()
     void run(async () => {
-      const { data } = await send<One<ApiErasure>>(path, { method: 'DELETE' })
+      const { data } = await send<{ data: Erasure }>(path, { method: 'DELETE' })
       dialog.current?.close()
       erased(data)
     })
@@ -67,6 +68,6 @@ function Loss({ visitor, path }: Pick<EraseProps, 'visitor' | 'path'>) {
 }
 
 function CountedLoss({ path }: Pick<EraseProps, 'path'>) {
-  const answer = useAnswer<One<Exported>>(`${path}/export`)
+  const answer = useAnswer<{ data: Exported }>(`${path}/export`)
   return <Loaded answer={answer}>{({ data }) => <p>What goes: {lossInWords(data)}.</p>}</Loaded>
 }

@@ -1,4 +1,4 @@
-import type { LinkedSessionRow } from '../shared/types.ts'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 
 /** What a session and the one before it differ in; null = nothing is known. */
 interface MemberChange {
@@ -8,13 +8,13 @@ interface MemberChange {
 }
 
 /** What changed from one session of a visitor to the next. What one of them does not tell is no change. */
-export function changesBetween(earlier: LinkedSessionRow, later: LinkedSessionRow): MemberChange[] {
+export function changesBetween(earlier: SessionSummary, later: SessionSummary): MemberChange[] {
   const [before, after] = [membersOf(earlier), membersOf(later)]
   const all = Object.entries(after).map(([what, to]) => ({ what, from: before[what] ?? null, to }))
   return all.filter(({ what, from, to }) => from !== to && (what === 'User' || (from && to)))
 }
 
-function membersOf({ facts, client_user_id: user }: LinkedSessionRow): Record<string, string | null> {
+function membersOf({ facts, client_user_id: user }: SessionSummary): Record<string, string | null> {
   const { browser, browser_version, os, asn, network_holder, country, network } = facts ?? {}
   return {
     User: user,
@@ -40,7 +40,7 @@ const methods: Record<string, string> = {
 }
 
 /** How a session was linked to its visitor, with the probability where that is no certainty. */
-export function linkInWords(visitor: LinkedSessionRow['visitor_fingerprint']): string {
+export function linkInWords(visitor: SessionSummary['visitor_fingerprint']): string {
   const { method, basis } = visitor?.resolution ?? {}
   const words = methods[method ?? ''] ?? 'How it was linked is not known'
   const isLikely = basis === 'probabilistic' && visitor?.confidence != null

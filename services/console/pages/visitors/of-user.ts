@@ -1,4 +1,4 @@
-import type { ListedSessionRow } from '../shared/types.ts'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 
 interface UserVisitor {
   /** null for sessions that were linked to nobody. */
@@ -8,7 +8,7 @@ interface UserVisitor {
 }
 
 /** The visitors of sessions, which are listed newest first. */
-export function visitorsIn(rows: ListedSessionRow[]): UserVisitor[] {
+export function visitorsIn(rows: SessionSummary[]): UserVisitor[] {
   const visitors = new Map<string | null, UserVisitor>()
   for (const { visitor_fingerprint: visitor, latest_decision: decision } of rows) {
     const id = visitor?.id ?? null

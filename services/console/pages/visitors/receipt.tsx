@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks'
+import type { Erasure } from '../../../erasure/schemas.ts'
 import { downloadJson } from '../shared/download.ts'
 import { exact, formatNumber, inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
-import type { ApiErasure } from '../shared/types.ts'
 
 /** What was erased, to keep: nothing else here has it once the page is left. */
-export function Receipt({ erasure }: { erasure: ApiErasure }) {
+export function Receipt({ erasure }: { erasure: Erasure }) {
   const title = useRef<HTMLHeadingElement>(null)
   useEffect(() => title.current?.focus(), [])
   const counts = Object.entries(erasure.counts).map(([kind, count]) => [inWords(kind), formatNumber(count)])

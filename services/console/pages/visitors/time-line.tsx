@@ -1,3 +1,4 @@
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { WhyVisitor } from '../session/why.tsx'
 import { hrefOf } from '../shared/address.ts'
 import { lasting, short } from '../shared/format.ts'
@@ -6,13 +7,12 @@ import { More } from '../shared/more.tsx'
 import type { ListPages } from '../shared/pages.ts'
 import { Panel } from '../shared/parts.tsx'
 import { Time } from '../shared/time.tsx'
-import type { LinkedSessionRow } from '../shared/types.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { changesBetween, linkInWords } from './links.ts'
 
 interface TimeLineProps {
-  sessions: ListPages<LinkedSessionRow>
+  sessions: ListPages<SessionSummary>
   /** Id of the form that the chosen sessions belong to; null where none can be chosen. */
   form: string | null
 }
@@ -41,9 +41,9 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
 }
 
 interface EntryProps {
-  row: LinkedSessionRow
+  row: SessionSummary
   /** Undefined for the oldest one that was read. */
-  before: LinkedSessionRow | undefined
+  before: SessionSummary | undefined
   form: string | null
 }
 
@@ -76,8 +76,8 @@ function Entry({ row, before, form }: EntryProps) {
   )
 }
 
-function Since({ before, row }: { before: LinkedSessionRow; row: LinkedSessionRow }) {
-  const timeOf = ({ latest_decision }: LinkedSessionRow) => Date.parse(latest_decision.evaluated_at)
+function Since({ before, row }: { before: SessionSummary; row: SessionSummary }) {
+  const timeOf = ({ latest_decision }: SessionSummary) => Date.parse(latest_decision.evaluated_at)
   const changes = changesBetween(before, row)
   return (
     <p class="in-row">

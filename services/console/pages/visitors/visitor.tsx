@@ -1,4 +1,7 @@
 import { useState } from 'preact/hooks'
+import type { Erasure } from '../../../erasure/schemas.ts'
+import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -6,7 +9,6 @@ import { exact, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { may } from '../shared/person.ts'
-import type { ApiErasure, ApiVisitor, LinkedSessionRow, One } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Actions, splitForm } from './actions.tsx'
 import { Receipt } from './receipt.tsx'
@@ -15,7 +17,7 @@ import './visitors.css'
 
 /** One visitor: who it is, its sessions and how they are linked, and what can be done about it. */
 export function VisitorPage({ id }: { id: string }) {
-  const [erasure, setErasure] = useState<ApiErasure | null>(null)
+  const [erasure, setErasure] = useState<Erasure | null>(null)
   return (
     <>
       <p>
@@ -26,14 +28,14 @@ export function VisitorPage({ id }: { id: string }) {
   )
 }
 
-function Present({ id, erased }: { id: string; erased: (erasure: ApiErasure) => void }) {
+function Present({ id, erased }: { id: string; erased: (erasure: Erasure) => void }) {
   const named = encodeURIComponent(id)
   const paths = {
     visitor: `/v1/fingerprints/${named}`,
     sessions: `/v1/sessions?visitor_id=${named}&include=resolution&limit=50`,
   }
-  const visitor = useAnswer<One<ApiVisitor>>(paths.visitor)
-  const sessions = usePages<LinkedSessionRow>(paths.sessions)
+  const visitor = useAnswer<{ data: VisitorSummary }>(paths.visitor)
+  const sessions = usePages<SessionSummary>(paths.sessions)
   const into = visitor.failure?.mergedInto
   if (into) return <Merged id={id} into={into} />
   const changed = () => {
@@ -75,14 +77,14 @@ function Merged({ id, into }: { id: string; into: string }) {
   )
 }
 
-const usersOf = (rows: LinkedSessionRow[]): string[] => [
+const usersOf = (rows: SessionSummary[]): string[] => [
   ...new Set(rows.flatMap(({ client_user_id }) => client_user_id ?? [])),
 ]
 
-function About({ visitor, users }: { visitor: ApiVisitor; users: string[] }) {
+function About({ visitor, users }: { visitor: VisitorSummary; users: string[] }) {
   const { id, lifecycle, latest_request, storage } = visitor
   const sessions = new URLSearchParams({ visitor_id: id, last: '30d' })
-  const kept = Object.keys(storage).filter((name) => storage[name])
+  const kept = Object.entries(storage).flatMap(([name, isAvailable]) => (isAvailable ? [name] : []))
   return (
     <Panel title="Who it is">
       <FactList

@@ -1,3 +1,5 @@
+import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
+import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import { goTo, hrefOf } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -9,7 +11,6 @@ import { usePages } from '../shared/pages.ts'
 import { Scroll } from '../shared/scroll.tsx'
 import { Search } from '../shared/search.tsx'
 import { Time } from '../shared/time.tsx'
-import type { ApiVisitor, SessionList } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { visitorsIn } from './of-user.ts'
 import './visitors.css'
@@ -42,7 +43,7 @@ const columns = ['Visitor', 'Seen last', 'Known since', 'Sessions', 'Address', '
 
 function Newest() {
   const path = '/v1/fingerprints?limit=50'
-  const visitors = usePages<ApiVisitor>(path)
+  const visitors = usePages<VisitorSummary>(path)
   return (
     <>
       <Loaded answer={visitors.first}>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefWith } from '../shared/address.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
@@ -9,13 +10,12 @@ import { may } from '../shared/person.ts'
 import { Scroll } from '../shared/scroll.tsx'
 import { now } from '../shared/span.ts'
 import { Time } from '../shared/time.tsx'
-import type { ApiEndpoint, One } from '../shared/types.ts'
 import { visible } from '../shared/visible.ts'
 import type { RunAction } from './action.ts'
 import { NewEndpoint } from './new-endpoint.tsx'
 
 interface EndpointsProps {
-  endpoints: ApiEndpoint[]
+  endpoints: WebhookEndpoint[]
   /** Of the list, in the API. */
   path: string
   changed: () => void
@@ -29,7 +29,7 @@ export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
   const run: RunAction = async (request, text) => {
     setSaid(null)
     try {
-      const answer = await send<One<{ signing_secret?: string }>>(`${path}${request.path}`, request)
+      const answer = await send<{ data: { signing_secret?: string } }>(`${path}${request.path}`, request)
       setSaid({ text, secret: answer.data.signing_secret })
       changed()
       return true
@@ -63,7 +63,7 @@ export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
   )
 }
 
-function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunAction }) {
+function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: RunAction }) {
   const mayManage = may('webhooks:manage')
   const columns = ['Name', 'Address', 'Status', 'Told of', 'Secret', ...(mayManage ? ['Actions'] : [])]
   return (
@@ -95,7 +95,7 @@ function EndpointTable({ endpoints, run }: { endpoints: ApiEndpoint[]; run: RunA
   )
 }
 
-function healthOf({ status, disabled_reason, flagged_reason }: ApiEndpoint): string {
+function healthOf({ status, disabled_reason, flagged_reason }: WebhookEndpoint): string {
   if (status === 'disabled') return disabled_reason ? `disabled (${inWords(disabled_reason)})` : 'disabled'
   return flagged_reason ? `active, but ${inWords(flagged_reason)}` : 'active'
 }
@@ -109,7 +109,7 @@ function Overlap({ end }: { end: string | null }) {
   )
 }
 
-function Actions({ endpoint: { id, name, status }, run }: { endpoint: ApiEndpoint; run: RunAction }) {
+function Actions({ endpoint: { id, name, status }, run }: { endpoint: WebhookEndpoint; run: RunAction }) {
   const other = status === 'active' ? 'disabled' : 'active'
   const turn = { path: `/${id}`, method: 'PATCH', body: { status: other } } as const
   const rotate = () =>

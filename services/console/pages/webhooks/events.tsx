@@ -1,3 +1,5 @@
+import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
+import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { amount, formatNumber } from '../shared/format.ts'
@@ -6,11 +8,10 @@ import { useKeys } from '../shared/keys.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { Scroll } from '../shared/scroll.tsx'
 import { Time } from '../shared/time.tsx'
-import type { ApiDelivery, ApiEndpoint, ApiEvent } from '../shared/types.ts'
 
 interface EventsProps {
-  events: ApiEvent[]
-  endpoints: ApiEndpoint[]
+  events: WebhookEvent[]
+  endpoints: WebhookEndpoint[]
   /** Id of the endpoint whose events are listed; null for those of all. */
   chosen: string | null
   /** Id of the event that is open. */
@@ -45,7 +46,7 @@ export function Events({ events, endpoints, chosen, open }: EventsProps) {
   )
 }
 
-function Came({ events }: { events: ApiEvent[] }) {
+function Came({ events }: { events: WebhookEvent[] }) {
   const deliveries = events.flatMap(({ webhook_deliveries: all }) => all)
   const ended = deliveries.filter(({ status }) => status === 'succeeded' || status === 'failed')
   const atOnce = ended.filter(({ status, attempts }) => status === 'succeeded' && attempts === 1)
@@ -65,7 +66,7 @@ function Came({ events }: { events: ApiEvent[] }) {
   )
 }
 
-function EventTable({ events, open }: { events: ApiEvent[]; open: string | null }) {
+function EventTable({ events, open }: { events: WebhookEvent[]; open: string | null }) {
   return (
     <Scroll label="Events">
       <table class="rows">
@@ -95,10 +96,10 @@ function EventTable({ events, open }: { events: ApiEvent[]; open: string | null 
   )
 }
 
-const inShort = ({ status, attempts }: ApiDelivery): string =>
+const inShort = ({ status, attempts }: WebhookDelivery): string =>
   attempts > 1 ? `${status} after ${attempts} tries` : status
 
-function OpenEvent({ event, nameOf }: { event: ApiEvent; nameOf: (id: string) => string }) {
+function OpenEvent({ event, nameOf }: { event: WebhookEvent; nameOf: (id: string) => string }) {
   return (
     <Panel title={event.type}>
       <p>

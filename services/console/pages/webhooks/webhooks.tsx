@@ -1,8 +1,9 @@
 import './webhooks.css'
+import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
+import type { WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { organizationPath } from '../shared/person.ts'
-import type { ApiEndpoint, ApiEvent } from '../shared/types.ts'
 import { Loaded } from '../shell/states.tsx'
 import { Endpoints } from './endpoints.tsx'
 import { Events } from './events.tsx'
@@ -16,8 +17,8 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
   const parameters = new URLSearchParams({ limit: String(listedEvents) })
   if (chosen) parameters.set('endpoint_id', chosen)
   const paths = { endpoints: `${path}/webhooks/endpoints`, events: `${path}/events?${parameters}` }
-  const endpoints = useAnswer<{ data: ApiEndpoint[] }>(paths.endpoints, { everyMs: 60_000 })
-  const events = useAnswer<{ data: ApiEvent[] }>(paths.events, { everyMs: 5000 })
+  const endpoints = useAnswer<{ data: WebhookEndpoint[] }>(paths.endpoints, { everyMs: 60_000 })
+  const events = useAnswer<{ data: WebhookEvent[] }>(paths.events, { everyMs: 5000 })
   return (
     <>
       <h1>Webhooks</h1>
