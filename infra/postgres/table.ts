@@ -185,7 +185,7 @@ function tableDdl<R>(name: string, lines: string[], { unlogged, storage, indexes
   return [...created, ...indexes.map((index) => `create index on ${name} ${index};\n`)].join('')
 }
 
-function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
+export function keysOf<T extends object>(object: T): Extract<keyof T, string>[] {
   const keys: Extract<keyof T, string>[] = []
   for (const key in object) keys.push(key)
   return keys

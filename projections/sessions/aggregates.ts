@@ -10,7 +10,8 @@ import {
   type Sources,
   type Span,
 } from './count-groups.ts'
-import { type Bind, conditionsOf, hasFacts, needsRows, type SessionFilters, signalWeight } from './filters.ts'
+import type { Bind } from './filter-fields.ts'
+import { conditionsOf, hasFacts, needsRows, type SessionFilters, signalWeight } from './filters.ts'
 import { hourMs, hourOf } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'

@@ -1,5 +1,7 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { type Bind, factConditions, isNarrow, lastingConditions, type SessionFilters } from './filters.ts'
+import { keysOf } from '../../infra/postgres/table.ts'
+import { type Bind, filterFields } from './filter-fields.ts'
+import { factConditions, isNarrow, lastingConditions, type SessionFilters } from './filters.ts'
 import { hourMs, type RolledField, rolledFields } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
@@ -28,13 +30,9 @@ const groupSql = {
 
 /** What sessions are counted by. No field names a person. */
 export type GroupField = keyof typeof groupSql
-export const groupFields = [
-  ...(['verdict', 'signal', 'attribution', 'country', 'asn', 'network'] as const),
-  ...(['page_host', 'key_id', 'browser', 'os', 'handed_off', 'mark'] as const),
-  ...(['agent_status', 'agent_provider'] as const),
-] as const satisfies GroupField[]
+export const groupFields = keysOf(groupSql)
 
-export const isFact = (field: GroupField): boolean => !['verdict', 'key_id', 'mark'].includes(field)
+export const isFact = (field: GroupField): boolean => field === 'handed_off' || !filterFields[field].isLasting
 
 export interface Span {
   since: number
@@ -143,7 +141,7 @@ function fromHours(
 // Sessions whose facts have ended can meet no condition on these, and are counted by themselves.
 function fromSessions(scope: DataScope, counting: Counting & Sources, bind: Bind): string {
   const { filters, interval, groupBy, asksFacts, ranges } = counting
-  const facts = factConditions(filters, bind)
+  const facts = factConditions(scope, filters, bind)
   const conditions = [
     ...lastingConditions(scope, filters, bind),
     ...(facts.length > 0 ? [`(s.scoring_version is null or (${facts.join(' and ')}))`] : []),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../infra/http/schemas.ts'
-import type { AgentStatus, MarkLabel } from '../../schemas/events.ts'
+import { characterCount, isPlainText } from '../../infra/text.ts'
+import type { AgentStatus, AttributionKind, MarkLabel } from '../../schemas/events.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 
@@ -62,25 +63,38 @@ export const markReason = z
   .regex(/^[a-z0-9_]{1,64}$/)
   .describe('A word of your own.')
 
+const maxCharacters = 256
+
+/** The customer's id of an end user: 1 to 256 characters, none a control character or half of a surrogate pair. */
+export const clientUserIdInput = z
+  .string()
+  .refine((text) => text !== '' && characterCount(text) <= maxCharacters, {
+    error: `1 to ${maxCharacters} characters`,
+  })
+  .refine(isPlainText, { error: 'no control characters' })
+  .meta({ minLength: 1, maxLength: maxCharacters })
+
 export const manipulation = z
   .strictObject({ score: percent, verdict: z.enum(['none', 'low', 'medium', 'high']) })
   .meta({ id: 'ManipulationSummary' })
+
+export const attributionKind = z.enum([
+  'actor',
+  'provider',
+  'tool',
+  'product',
+  'organization',
+  'purpose',
+  'environment',
+  'trust',
+  'evasion',
+] satisfies AttributionKind[])
 
 export const attribution = z
   .strictObject({
     labels: z.array(
       z.strictObject({
-        kind: z.enum([
-          'actor',
-          'provider',
-          'tool',
-          'product',
-          'organization',
-          'purpose',
-          'environment',
-          'trust',
-          'evasion',
-        ]),
+        kind: attributionKind,
         value: z.string(),
         label: z.string(),
         confidence: percent,

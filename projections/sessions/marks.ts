@@ -1,5 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { type Bind, lastingConditions } from './filters.ts'
+import type { Bind } from './filter-fields.ts'
+import { lastingConditions } from './filters.ts'
 import type { Person } from './person.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'

@@ -1,8 +1,6 @@
-import { z } from 'zod'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type Decide, decidedEvent } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
-import { characterCount, isPlainText } from '../../infra/text.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -27,17 +25,6 @@ export async function updateClientUser(
       ),
   })
 }
-
-const maxCharacters = 256
-
-/** The customer's id of an end user: 1 to 256 characters, none a control character or half of a surrogate pair. */
-export const clientUserIdInput = z
-  .string()
-  .refine((text) => text !== '' && characterCount(text) <= maxCharacters, {
-    error: `1 to ${maxCharacters} characters`,
-  })
-  .refine(isPlainText, { error: 'no control characters' })
-  .meta({ minLength: 1, maxLength: maxCharacters })
 
 interface ClientUserChange extends DataScope {
   sessionId: string

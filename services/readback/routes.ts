@@ -7,6 +7,7 @@ import { list, pathId, single } from '../../infra/http/schemas.ts'
 import { idPattern, isId, isLegacyId, legacyIdPattern } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findMergedInto } from '../../projections/corrections/projection.ts'
+import { clientUserIdInput } from '../../projections/sessions/decision-schemas.ts'
 import {
   findSession,
   findVisitor,
@@ -17,7 +18,7 @@ import {
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { aggregatesRoute } from './aggregates-route.ts'
 import { sessionDetail, visitorDetail, visitorSummary } from './answers.ts'
-import { clientUserIdInput, updateClientUser } from './client-user.ts'
+import { updateClientUser } from './client-user.ts'
 import { includeParameter, isIncluded } from './include.ts'
 import { sessionsRoute } from './list-route.ts'
 import type { ReadbackOptions } from './options.ts'

@@ -4,13 +4,9 @@ import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
-import {
-  attributionKinds,
-  emptyFields,
-  type FilterField,
-  inLowerCase,
-  type SessionFilters,
-} from '../../projections/sessions/filters.ts'
+import { attributionKind } from '../../projections/sessions/decision-schemas.ts'
+import { emptyFields, type FilterName, inLowerCase } from '../../projections/sessions/filter-fields.ts'
+import type { SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createSessionsPrune } from '../../projections/sessions/prune.ts'
 import type {
@@ -95,7 +91,7 @@ const everyValue = fc.record({
   mark: some<'none' | 'bot'>('none', 'bot'),
   agent_status: some<AgentStatus>('none', 'verified', 'spoofed'),
   agent_provider: some('google', 'openai', 'nobody'),
-} satisfies Record<FilterField, unknown>)
+} satisfies Record<FilterName, unknown>)
 
 const everyBound = fc.record({
   since: fc.integer({ min: 1, max: 8 }),
@@ -157,7 +153,7 @@ const prefixes: Record<string, string> = { '203.0.113.0/25': '203.0.113.9', '200
 const present = <T>(value: T | null): T[] => (value === null ? [] : [value])
 
 /** What a session has of a field; empty = it has no value. */
-const valuesOf: Record<FilterField, (session: ModelSession) => (string | number)[]> = {
+const valuesOf: Record<FilterName, (session: ModelSession) => (string | number)[]> = {
   verdict: ({ verdict }) => [verdict],
   signal: ({ signals }) => signals,
   attribution: ({ labels }) => labels.flatMap((label) => [label, label.split(':')[1] ?? '']),
@@ -176,18 +172,18 @@ const valuesOf: Record<FilterField, (session: ModelSession) => (string | number)
   mark: () => ['none'],
 }
 
-const lastingFields: FilterField[] = ['verdict', 'visitor_id', 'client_user_id', 'key_id', 'mark']
-const fields = Object.keys(valuesOf).filter((name): name is FilterField => Object.hasOwn(valuesOf, name))
+const lastingFields: FilterName[] = ['verdict', 'visitor_id', 'client_user_id', 'key_id', 'mark']
+const fields = Object.keys(valuesOf).filter((name): name is FilterName => Object.hasOwn(valuesOf, name))
 const factFields = fields.filter((field) => !lastingFields.includes(field))
 
 /** Whether the filters ask for the field: `null` stands for no value. */
-function asked({ without = [], ...filters }: SessionFilters, field: FilterField) {
+function asked({ without = [], ...filters }: SessionFilters, field: FilterName) {
   const values: (string | number)[] | undefined = filters[field]
   const isEmpty = without.some((one) => one === field)
   return values || isEmpty ? [...(values ?? []), ...(isEmpty ? [null] : [])] : undefined
 }
 
-function matchesField(session: ModelSession, filters: SessionFilters, field: FilterField): boolean {
+function matchesField(session: ModelSession, filters: SessionFilters, field: FilterName): boolean {
   const has = valuesOf[field](session)
   const hasOne = (values: (string | number | null)[]) =>
     values.some((value) => (value === null ? has.length === 0 : has.includes(value)))
@@ -384,7 +380,7 @@ const nowhere = {
 
 function labelOf(text: string): AttributionLabel {
   const [kind, value = ''] = text.split(':')
-  const known = attributionKinds.find((one) => one === kind)
+  const known = attributionKind.options.find((one) => one === kind)
   if (!known) throw new Error(`no such kind: ${kind}`)
   return { kind: known, value, label: value, confidence: 90 }
 }

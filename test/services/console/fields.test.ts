@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { emptyFields } from '../../../projections/sessions/filters.ts'
+import { groupFields } from '../../../projections/sessions/count-groups.ts'
+import { emptyFields } from '../../../projections/sessions/filter-fields.ts'
 import {
   added,
   type ChosenFilter,
@@ -8,6 +9,7 @@ import {
   chosenIn,
   fieldNames,
   filtersIn,
+  isGrouped,
   mayBeEmpty,
   only,
   removed,
@@ -26,8 +28,9 @@ const chosen: ChosenFilter[] = [
   { field: 'browser', value: null, isNot: true },
 ]
 
-test('fields have "none" and "is not" where the API has them', () => {
+test('fields have "none", "is not" and groups where the API has them', () => {
   expect(fieldNames.filter(mayBeEmpty).toSorted()).toEqual(emptyFields.toSorted())
+  expect(fieldNames.filter(isGrouped).toSorted()).toEqual(groupFields.toSorted())
   expect(fieldNames.filter(canBeNot)).toEqual(fieldNames.filter((field) => `${field}[not]` in filterQuery))
 })
 

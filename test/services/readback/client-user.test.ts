@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { clientUserIdInput, decideClientUser } from '../../../services/readback/client-user.ts'
+import { clientUserIdInput } from '../../../projections/sessions/decision-schemas.ts'
+import { decideClientUser } from '../../../services/readback/client-user.ts'
 
 const command = {
   sessionId: 'sid_1',

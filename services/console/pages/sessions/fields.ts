@@ -1,4 +1,5 @@
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { FilterName } from '../../../../projections/sessions/filter-fields.ts'
 import { inWords } from '../shared/format.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 
@@ -23,14 +24,12 @@ export const filterTitles = {
   ip: 'Address',
   score_min: 'Score at least',
   score_max: 'Score at most',
-} as const
+} as const satisfies Record<FilterName | 'handed_off' | 'score_min' | 'score_max', string>
 export type Field = keyof typeof filterTitles
 
-export const fieldNames = Object.keys(filterTitles).filter((name): name is Field =>
-  Object.hasOwn(filterTitles, name),
-)
-
 export const isField = (name: string): name is Field => Object.hasOwn(filterTitles, name)
+
+export const fieldNames = Object.keys(filterTitles).filter(isField)
 
 const ungrouped: readonly Field[] = ['client_user_id', 'visitor_id', 'ip', 'score_min', 'score_max']
 export const isGrouped = (field: Field): field is GroupField => !ungrouped.includes(field)
