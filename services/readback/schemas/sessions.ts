@@ -73,26 +73,6 @@ export const sessionSummarySchema = z
 
 export type SessionSummary = z.output<typeof sessionSummarySchema>
 
-const listMeta = meta
-  .extend({
-    read_from: timestamp
-      .optional()
-      .describe(
-        'Where reading began: when the first page was read, or `until`. This and `read_to` are present with filters of which each page reads a part of the sessions.',
-      ),
-    read_to: timestamp
-      .nullable()
-      .optional()
-      .describe(
-        'How far back sessions were read so far; null = all. A page may be short, or empty, and more follow.',
-      ),
-  })
-  .meta({ id: 'SessionListMeta' })
-
-export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listMeta })
-
-export type SessionList = z.output<typeof sessionListSchema>
-
 const detailDecision = z
   .strictObject({
     event_id: decisionEventId,
@@ -262,3 +242,23 @@ export const sessionDetailSchema = z
   .meta({ id: 'SessionDetail' })
 
 export type SessionDetail = z.output<typeof sessionDetailSchema>
+
+const listMeta = meta
+  .extend({
+    read_from: timestamp
+      .optional()
+      .describe(
+        'Where reading began: when the first page was read, or `until`. This and `read_to` are present with filters of which each page reads a part of the sessions.',
+      ),
+    read_to: timestamp
+      .nullable()
+      .optional()
+      .describe(
+        'How far back sessions were read so far; null = all. A page may be short, or empty, and more follow.',
+      ),
+  })
+  .meta({ id: 'SessionListMeta' })
+
+export const sessionListSchema = list(sessionSummarySchema).extend({ meta: listMeta })
+
+export type SessionList = z.output<typeof sessionListSchema>
