@@ -12,7 +12,6 @@ import { longestMs } from './decide.ts'
 import { type EngineOptions, engineRoutes } from './engines.ts'
 import { pageRoutes } from './page-routes.ts'
 import { consoleSessionJson, consoleSessionSchema, loginBody } from './schemas.ts'
-import { createSharedAnswers } from './shared-answers.ts'
 import { changes, checkSameOrigin, siteOf } from './site.ts'
 import { endAllLike, endSession } from './store.ts'
 
@@ -34,7 +33,6 @@ export async function consoleRoutes(
       api.addHook('onRoute', (route) => {
         route.schema = { ...route.schema, hide: true }
       })
-      api.addHook('onRoute', createSharedAnswers(options))
       api.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store')
         const site = siteOf(request, options.publicUrl)
