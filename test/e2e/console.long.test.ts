@@ -282,8 +282,6 @@ test('a key of one environment opens that one, and the other says that it was no
   expect(await page.getByLabel('Environment').inputValue()).toBe('test')
   await open('live/sessions')
   await page.getByText('was not given the environment live').waitFor()
-  // The rows of the other environment were asked for before the page knew who is logged in.
-  complaints = complaints.filter((text) => !text.includes('403'))
   await page.getByRole('link', { name: 'Go to test' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
 })

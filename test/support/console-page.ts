@@ -104,6 +104,17 @@ export async function checkLooks(page: Page, url: string, prepare = async () => 
     }
 }
 
+/** Records each text that elements show from now on, even those that no frame paints. Holds until the page is loaded anew. */
+export async function recordTexts(page: Page, selector: string): Promise<() => Promise<string[]>> {
+  const shown = `[...document.querySelectorAll('${selector}')].map((element) => element.textContent)`
+  await page.evaluate(`{
+    const texts = (window.recordedTexts = [])
+    const changes = { childList: true, subtree: true, characterData: true }
+    new MutationObserver(() => texts.push(...${shown})).observe(document.body, changes)
+  }`)
+  return () => page.evaluate<string[]>('window.recordedTexts')
+}
+
 /** Everything that the page asked for is there. */
 export async function loaded(page: Page): Promise<void> {
   await expect.poll(() => page.locator('.waiting').count()).toBe(0)

@@ -1,4 +1,4 @@
-import { render } from 'preact'
+import { Fragment, render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import '../../../infra/http/tokens.css'
 import './console.css'
@@ -6,11 +6,9 @@ import type { LoggedInPerson } from '../schemas.ts'
 import { arrive, followLoginLinks, Login } from './login/login.tsx'
 import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
-import { firstPageOf } from './sessions/list.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
 import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
-import { askAhead } from './shared/api.ts'
 import { person } from './shared/person.ts'
 import { followTime } from './shared/span.ts'
 import { showAllText, visible } from './shared/visible.ts'
@@ -31,7 +29,8 @@ function Console() {
 
 function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
   if (!here) return <NoPage />
-  return environments.includes(here.environment) ? pageOf(here) : <NotGiven environment={here.environment} />
+  if (!environments.includes(here.environment)) return <NotGiven environment={here.environment} />
+  return <Fragment key={here.environment}>{pageOf(here)}</Fragment>
 }
 
 function pageOf(here: PageAddress) {
@@ -79,7 +78,4 @@ followLoginLinks()
 followTime()
 showAllText()
 render(<Console />, document.body)
-// Rows wait for nothing else, so they are asked for beside who is logged in.
-const begin = place.value
-if (begin?.page === 'sessions' && !begin.id) askAhead(firstPageOf(begin.query))
 await arrive()

@@ -7,7 +7,7 @@ import { useAnswer } from '../shared/api.ts'
 import { Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
 
-const firstWaitMs = 5000
+const waitMs = 30_000
 // A user among the newest sessions is enough.
 const newest = '/v1/sessions?limit=50'
 
@@ -15,7 +15,7 @@ const newest = '/v1/sessions?limit=50'
 export function GettingStarted() {
   const path = organizationPath()
   const isOver = useRef(false)
-  const waiting = { everyMs: firstWaitMs, slowsDown: true, mayRepeat: () => !isOver.current }
+  const waiting = { everyMs: isOver.current ? undefined : waitMs }
   const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, waiting).data?.data
   const endpoints = useAnswer<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, waiting).data?.data
   const sessions = useAnswer<SessionList>(newest, waiting).data?.data

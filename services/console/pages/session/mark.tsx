@@ -8,15 +8,7 @@ import { may } from '../shared/person.ts'
 const labels = ['human', 'bot', 'fraud', 'legitimate']
 
 /** Says what the session really was. A newer mark takes the place of this one. */
-export function Mark({
-  sessionId,
-  marked,
-  done,
-}: {
-  sessionId: string
-  marked: string | null
-  done: () => void
-}) {
+export function Mark({ sessionId, marked }: { sessionId: string; marked: string | null }) {
   const { run, failure } = useChange()
   const marks = useRef<HTMLFieldSetElement>(null)
   usePageKeys(({ key }) => key === 'm' && marks.current?.querySelector('button')?.focus(), [])
@@ -24,7 +16,6 @@ export function Mark({
   const mark = (label: string) =>
     run(async () => {
       await send('/v1/marks', { method: 'POST', body: { session_ids: [sessionId], label } })
-      done()
     })
   return (
     <fieldset class="marks" ref={marks}>

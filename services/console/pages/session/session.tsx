@@ -43,17 +43,17 @@ export function SessionView({ id }: { id: string }) {
   const answer = useAnswer<{ data: SessionDetail }>(path, { everyMs: 5000 })
   return (
     <>
-      <Loaded answer={answer}>{({ data }) => <Session session={data} reload={answer.reload} />}</Loaded>
+      <Loaded answer={answer}>{({ data }) => <Session session={data} />}</Loaded>
       <ApiRequest paths={[path]} />
     </>
   )
 }
 
-function Session({ session, reload }: { session: SessionDetail; reload: () => void }) {
+function Session({ session }: { session: SessionDetail }) {
   const { decision, previous_decisions: before, score, log } = session
   return (
     <article class="session">
-      <Top session={session} reload={reload} />
+      <Top session={session} />
       {score && <ScoreBreakdown session={session} score={score} />}
       <Checked session={session} />
       <Who session={session} />
@@ -80,7 +80,7 @@ function Session({ session, reload }: { session: SessionDetail; reload: () => vo
   )
 }
 
-function Top({ session, reload }: { session: SessionDetail; reload: () => void }) {
+function Top({ session }: { session: SessionDetail }) {
   const { id, decision, highlights, mark, client_user_id: user, visitor_fingerprint: visitor } = session
   return (
     <header class="part">
@@ -107,8 +107,8 @@ function Top({ session, reload }: { session: SessionDetail; reload: () => void }
           ))}
         </ul>
       )}
-      <Mark sessionId={id} marked={mark?.label ?? null} done={reload} />
-      <AttachUser sessionId={id} user={user} done={reload} />
+      <Mark sessionId={id} marked={mark?.label ?? null} />
+      <AttachUser sessionId={id} user={user} />
     </header>
   )
 }

@@ -3,21 +3,12 @@ import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { may } from '../shared/person.ts'
 
 /** Says whose session it is. An empty field takes the user away. */
-export function AttachUser({
-  sessionId,
-  user,
-  done,
-}: {
-  sessionId: string
-  user: string | null
-  done: () => void
-}) {
+export function AttachUser({ sessionId, user }: { sessionId: string; user: string | null }) {
   const { run, failure } = useChange()
   if (!may('sessions:update')) return null
   const attach = (text: string) =>
     run(async () => {
       await send(`/v1/sessions/${sessionId}`, { method: 'PATCH', body: { client_user_id: text || null } })
-      done()
     })
   return (
     <form

@@ -20,19 +20,13 @@ const pageSize = 50
 function usePath(query: URLSearchParams): string {
   const question = new URLSearchParams(query)
   for (const name of ['open', 'group', 'columns']) question.delete(name)
-  return useMemo(() => pathOf(query), [question.toString()])
+  return useMemo(() => {
+    const span = spanOf(query, now.peek())
+    const parameters = requestParameters(query, span)
+    if (span.last) parameters.delete('until')
+    return `/v1/sessions?${parameters}`
+  }, [question.toString()])
 }
-
-function pathOf(query: URLSearchParams): string {
-  const span = spanOf(query, now.peek())
-  const parameters = requestParameters(query, span)
-  if (span.last) parameters.delete('until')
-  return `/v1/sessions?${parameters}`
-}
-
-const pageOf = (listed: string) => `${listed}&limit=${pageSize}`
-
-export const firstPageOf = (query: URLSearchParams): string => pageOf(pathOf(query))
 
 interface Pages {
   /** Of the first page; undefined before it. */
@@ -44,7 +38,7 @@ interface Pages {
 /** Sessions one by one. What comes meanwhile is announced, and inserted by a button, so that nothing moves by itself. */
 export function List({ query, open }: { query: URLSearchParams; open: string | null }) {
   const listed = usePath(query)
-  const path = pageOf(listed)
+  const path = `${listed}&limit=${pageSize}`
   const first = useAnswer<SessionList>(path, { everyMs: 5000 })
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
   const { data: newest, path: answered } = first

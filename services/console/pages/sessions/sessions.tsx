@@ -1,5 +1,5 @@
 import { SessionView } from '../session/session.tsx'
-import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
+import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { amount } from '../shared/format.ts'
 import { Search } from '../shared/search.tsx'
@@ -31,7 +31,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
       <Filters {...{ query, span }} />
       {!query.has('search') && <Overall {...{ query, span }} />}
       <div class={open ? 'split' : ''}>
-        <List key={place.value?.environment} {...{ query, open }} />
+        <List {...{ query, open }} />
         {open && (
           <aside class="side-panel panel" aria-label="Session">
             <a class="close" href={hrefWith({ open: null })} aria-label="Close">

@@ -10,7 +10,7 @@ import { Loaded } from '../shell/states.tsx'
 /** Which engines' answers the deployment knows, and a button to teach that of this browser. */
 export function EnginesPanel() {
   // Visitors teach meanwhile, and a lesson of this browser counts a few seconds after it.
-  const engines = useAnswer<{ data: Engines }>('/engines', { everyMs: 3000, slowsDown: true })
+  const engines = useAnswer<{ data: Engines }>('/engines', { everyMs: 5000 })
   return <Loaded answer={engines}>{({ data }) => <Learned engines={data} />}</Loaded>
 }
 

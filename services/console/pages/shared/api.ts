@@ -1,9 +1,8 @@
+import { effect } from '@preact/signals'
+import { QueryClient, QueryObserver, type QueryObserverResult } from '@tanstack/query-core'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
-import { changedAt, mustBeNew, noteChange } from './changed.ts'
 import { person } from './person.ts'
-import { repeatAfter } from './repeat.ts'
-import { createSharedWork } from './shared-work.ts'
 
 interface Refused {
   status: number
@@ -12,7 +11,7 @@ interface Refused {
   mergedInto?: string | null
 }
 
-/** What the server answered instead, or that it did not answer (status 0). */
+/** A refusal of the server, or no answer from it (status 0). */
 export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
@@ -35,67 +34,53 @@ interface Sending {
   signal?: AbortSignal
 }
 
-/** One request of `/console/api`, answered as `/v1` answers it. Throws a `RequestFailure`. */
-export async function send<T>(path: string, sending: Sending = {}): Promise<T> {
-  const { response, answer } = await exchange(path, sending)
-  if (response.ok) return answer
-  // Before it is known who is logged in, a link may still do that.
-  if (response.status === 401 && path !== '/login' && person.value) person.value = null
-  throw failureOf(response, answer)
+/** Answers in the page's memory, by environment and path. The server lets no browser store them. */
+const answers = new QueryClient()
+
+// The next person who signs in must not see them.
+effect(() => {
+  if (person.value === null) answers.clear()
+})
+
+/** Drops the answers that are not shown, and asks again for the others, even if an older answer is on its way. */
+function refresh(): void {
+  answers.removeQueries({ type: 'inactive' })
+  void answers.cancelQueries()
+  void answers.invalidateQueries()
 }
 
-const share = createSharedWork<Awaited<ReturnType<typeof exchangeOnce>>>()
-const ahead = new Map<string, ReturnType<typeof exchangeOnce>>()
-
-const keyOf = (path: string) => `${place.value?.environment} ${changedAt()} ${path}`
-
-/** Asks for what a page will want. Its answer is for whoever asks for the same first. */
-export function askAhead(path: string): void {
-  const answer = exchangeOnce(path, {})
-  answer.catch(() => {})
-  ahead.set(keyOf(path), answer)
-}
-
-/** Parts of a page that read the same at the same time share a request. */
-async function exchange(path: string, { method = 'GET', ...sending }: Sending) {
-  if (method === 'GET') {
-    const key = keyOf(path)
-    const early = ahead.get(key)
-    ahead.delete(key)
-    return share(key, (signal) => early ?? exchangeOnce(path, { method, signal }), sending.signal)
-  }
-  try {
-    return await exchangeOnce(path, { method, ...sending })
-  } finally {
-    // Also where no answer came, because it may be done all the same.
-    noteChange()
-  }
-}
-
-async function exchangeOnce(path: string, { method = 'GET', body, signal: ending }: Sending) {
+/** Sends a request to `/console/api`, which answers as `/v1` does. A change refreshes all answers. Throws a `RequestFailure`. */
+export async function send<T>(path: string, { method = 'GET', body, signal }: Sending = {}): Promise<T> {
   const unanswered = (error: unknown): never => {
-    if (ending?.aborted) throw error
+    if (signal?.aborted) throw error
     throw new RequestFailure('The server did not answer.', {
       status: 0,
       code: 'unreachable',
       requestId: null,
     })
   }
-  const response = await fetch(`/console/api${path}`, {
-    method,
-    headers: {
-      'tidegate-environment': place.value?.environment ?? 'live',
-      ...(mustBeNew() && { 'cache-control': 'no-cache' }),
-      ...(method !== 'GET' && person.value && { 'x-csrf-token': person.value.csrf_token }),
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-    ...(ending && { signal: ending }),
-  }).catch(unanswered)
-  // A body may break off. What refuses needs none.
-  const noBody = response.ok ? unanswered : () => null
-  const answer = response.status === 204 ? null : await response.json().catch(noBody)
-  return { response, answer }
+  try {
+    const response = await fetch(`/console/api${path}`, {
+      method,
+      headers: {
+        'tidegate-environment': place.value?.environment ?? 'live',
+        ...(method !== 'GET' && person.value && { 'x-csrf-token': person.value.csrf_token }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    }).catch(unanswered)
+    // A body may break off. A refusal needs none.
+    const noBody = response.ok ? unanswered : () => null
+    const answer = response.status === 204 ? null : await response.json().catch(noBody)
+    if (response.ok) return answer
+    // Before it is known who is logged in, a link may still do that.
+    if (response.status === 401 && path !== '/login' && person.value) person.value = null
+    throw failureOf(response, answer)
+  } finally {
+    // Even without an answer the change may have been made. First let the page leave what the change erased.
+    if (method !== 'GET') setTimeout(refresh)
+  }
 }
 
 function failureOf(
@@ -112,62 +97,61 @@ function failureOf(
 }
 
 export interface AnswerState<T> {
-  /** The newest answer. It stays while another one is on its way. */
+  /** The newest answer. It stays while that of another path is on its way. */
   data: T | undefined
-  /** Of the request that was answered last. */
+  /** Path of the request that was answered last. */
   path: string
   failure: RequestFailure | undefined
-  /** Also where it is asked again, but not at each repetition, at which nothing is to flicker. */
+  /** False at repetitions, at which nothing is to flicker. */
   isLoading: boolean
   /** Asks again. */
   reload: () => void
 }
 
-interface Repeating {
-  everyMs?: number
-  /** Whether each wait is twice as long as the one before, up to ten minutes. */
-  slowsDown?: boolean
-  /** Asked each time: whether it is to be asked again. */
-  mayRepeat?: () => boolean
-}
+const freshMs = 5000
 
-/** Answers a GET, and asks again every `everyMs` while the page is visible. */
+/**
+ * Answers a GET, and repeats it every `everyMs` while the page is visible, also after a failure. Equal requests share an
+ * answer. It is fresh for that long, or for five seconds, and "back" shows it at once as long as it is.
+ */
 export function useAnswer<T>(
   path: string,
-  { everyMs, slowsDown = false, mayRepeat = () => true }: Repeating = {},
+  { everyMs }: { everyMs?: number | undefined } = {},
 ): AnswerState<T> {
   const environment = place.value?.environment
-  const [state, setState] = useState<Omit<AnswerState<T>, 'reload'>>({
-    path,
-    data: undefined,
-    failure: undefined,
-    isLoading: true,
-  })
-  const [round, setRound] = useState(0)
+  const [answered, setAnswered] = useState<Pick<AnswerState<T>, 'path' | 'data' | 'failure'>>()
   // Before the page is painted, because that takes longer than many an answer.
   useLayoutEffect(() => {
-    const ending = new AbortController()
-    const ask = async () => {
-      try {
-        const data = await send<T>(path, { signal: ending.signal })
-        setState({ path, data, failure: undefined, isLoading: false })
-      } catch (failure) {
-        if (ending.signal.aborted || !(failure instanceof RequestFailure)) return
-        // What another request answered says nothing of this one.
-        setState(({ data, ...before }) => ({
-          ...{ path, failure, isLoading: false },
-          data: before.path === path ? data : undefined,
-        }))
-      }
+    const observer = new QueryObserver<T, RequestFailure>(answers, {
+      queryKey: [environment, path],
+      queryFn: ({ signal }) => send<T>(path, { signal }),
+      staleTime: everyMs ?? freshMs,
+      gcTime: everyMs ?? freshMs,
+      refetchInterval: everyMs ?? false,
+      retry: false,
+      structuralSharing: false,
+      notifyOnChangeProps: ['data', 'error'],
+    })
+    const show = ({ status, data, error }: QueryObserverResult<T, RequestFailure>) => {
+      if (status === 'pending') return
+      // Erased, or no longer allowed, so it is not shown from memory.
+      const isGone = error?.status === 404 || error?.status === 403
+      setAnswered({ path, data: isGone ? undefined : data, failure: error ?? undefined })
     }
-    setState((before) => ({ ...before, isLoading: true }))
-    void ask()
-    const repeat = () => document.visibilityState === 'visible' && mayRepeat() && ask()
-    const stop = everyMs ? repeatAfter(repeat, { everyMs, slowsDown }) : () => {}
-    return () => {
-      ending.abort()
-      stop()
-    }
-  }, [path, environment, everyMs, round])
-  return { ...state, reload: () => setRound((before) => before + 1) }
+    const stop = observer.subscribe(show)
+    const remembered = observer.getCurrentResult()
+    // Otherwise it is not fresh.
+    if (!remembered.isFetching) show(remembered)
+    return stop
+  }, [path, environment, everyMs])
+  return {
+    data: answered?.data,
+    path: answered?.path ?? path,
+    failure: answered?.failure,
+    isLoading: answered?.path !== path,
+    reload() {
+      setAnswered(undefined)
+      void answers.refetchQueries({ queryKey: [environment, path] })
+    },
+  }
 }

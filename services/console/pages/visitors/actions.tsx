@@ -15,12 +15,11 @@ export const splitForm = 'split'
 
 interface ActionsProps {
   visitor: VisitorSummary
-  changed: () => void
   erased: (erasure: Erasure) => void
 }
 
 /** What the person may do about a visitor. Nothing where that is nothing. */
-export function Actions({ visitor, changed, erased }: ActionsProps) {
+export function Actions({ visitor, erased }: ActionsProps) {
   const path = `${organizationPath()}/visitors/${visitor.id}`
   const mayCorrect = may('visitors:manage')
   const mayExport = may('visitors:export')
@@ -30,8 +29,8 @@ export function Actions({ visitor, changed, erased }: ActionsProps) {
       {mayCorrect && (
         <Panel title="Correct">
           <div class="columns">
-            <Split path={path} changed={changed} />
-            <Merge path={path} changed={changed} />
+            <Split path={path} />
+            <Merge path={path} />
           </div>
         </Panel>
       )}
@@ -47,13 +46,7 @@ export function Actions({ visitor, changed, erased }: ActionsProps) {
   )
 }
 
-interface ChangeProps {
-  /** Of the visitor, in the API. */
-  path: string
-  changed: () => void
-}
-
-function Split({ path, changed }: ChangeProps) {
+function Split({ path }: { path: string }) {
   const correct = async (fields: FormData) => {
     const body = { session_ids: fields.getAll('session'), reason: fields.get('reason') }
     const { data } = await send<{ data: { new_visitor_id: string; session_ids: string[] } }>(
@@ -76,12 +69,11 @@ function Split({ path, changed }: ChangeProps) {
       title="Split off the chosen sessions"
       about="Choose sessions above that are of somebody else. They get a visitor of their own; a merger takes that back."
       correct={correct}
-      changed={changed}
     />
   )
 }
 
-function Merge({ path, changed }: ChangeProps) {
+function Merge({ path }: { path: string }) {
   const correct = async (fields: FormData) => {
     const body = { visitor_id: fields.get('visitor'), reason: fields.get('reason') }
     const { data } = await send<{ data: { session_ids: string[] } }>(`${path}/merges`, {
@@ -96,7 +88,6 @@ function Merge({ path, changed }: ChangeProps) {
       title="Merge another visitor into this one"
       about="All its sessions become those of this visitor, and its id leads here. A split takes that back."
       correct={correct}
-      changed={changed}
     >
       <label>
         Id of the other visitor

@@ -9,12 +9,11 @@ interface CorrectionFormProps {
   about: string
   /** Makes the correction, and returns what it did. */
   correct: (fields: FormData) => Promise<ComponentChildren>
-  changed: () => void
   children?: ComponentChildren
 }
 
 /** A form for a split or a merger, which needs a reason. */
-export function CorrectionForm({ name, title, about, correct, changed, children }: CorrectionFormProps) {
+export function CorrectionForm({ name, title, about, correct, children }: CorrectionFormProps) {
   const [said, setSaid] = useState<ComponentChildren>(null)
   const { run, failure } = useChange()
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
@@ -24,7 +23,6 @@ export function CorrectionForm({ name, title, about, correct, changed, children 
     void run(async () => {
       setSaid(await correct(new FormData(form)))
       form.reset()
-      changed()
     })
   }
   return (

@@ -38,10 +38,6 @@ function Present({ id, erased }: { id: string; erased: (erasure: Erasure) => voi
   const sessions = usePages<SessionSummary>(paths.sessions)
   const into = visitor.failure?.mergedInto
   if (into) return <Merged id={id} into={into} />
-  const changed = () => {
-    visitor.reload()
-    sessions.first.reload()
-  }
   return (
     <>
       <div>
@@ -53,7 +49,7 @@ function Present({ id, erased }: { id: string; erased: (erasure: Erasure) => voi
           <div class="visitor">
             <About visitor={data} users={usersOf(sessions.rows)} />
             <TimeLine sessions={sessions} form={may('visitors:manage') ? splitForm : null} />
-            <Actions visitor={data} changed={changed} erased={erased} />
+            <Actions visitor={data} erased={erased} />
           </div>
         )}
       </Loaded>

@@ -18,11 +18,10 @@ interface EndpointsProps {
   endpoints: WebhookEndpoint[]
   /** Of the list, in the API. */
   path: string
-  changed: () => void
 }
 
 /** Endpoints with their health, and what the person may do with them. */
-export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
+export function Endpoints({ endpoints, path }: EndpointsProps) {
   const [said, setSaid] = useState<{ text: string; secret?: string | undefined; isBad?: boolean } | null>(
     null,
   )
@@ -31,7 +30,6 @@ export function Endpoints({ endpoints, path, changed }: EndpointsProps) {
     try {
       const answer = await send<{ data: { signing_secret?: string } }>(`${path}${request.path}`, request)
       setSaid({ text, secret: answer.data.signing_secret })
-      changed()
       return true
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error

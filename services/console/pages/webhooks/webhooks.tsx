@@ -23,16 +23,7 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
     <>
       <h1>Webhooks</h1>
       <Loaded answer={endpoints}>
-        {({ data }) => (
-          <Endpoints
-            endpoints={data}
-            path={paths.endpoints}
-            changed={() => {
-              endpoints.reload()
-              events.reload()
-            }}
-          />
-        )}
+        {({ data }) => <Endpoints endpoints={data} path={paths.endpoints} />}
       </Loaded>
       <Loaded answer={events}>
         {({ data }) => (
