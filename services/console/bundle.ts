@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { build, type Metafile } from 'esbuild'
 
 // Bytes, gzipped, of what the first view loads.
 const maxFirstView = 80 * 1024
@@ -11,12 +11,17 @@ export interface PageAsset {
   text: string
 }
 
-/**
- * The scripts and styles of the pages: `main.js` and `main.css`, and what they load later. Throws where the first view has
- * grown over `maxFirstView`. The npm package of the program contains what this returns, in place of this file.
- */
+/** The scripts and styles of the pages. The npm package of the program contains them in place of this file. */
 export async function buildPages(): Promise<PageAsset[]> {
-  const { outputFiles } = await build({
+  return (await bundlePages()).assets
+}
+
+/**
+ * Bundles `main.js`, `main.css` and what they load later. Throws where the first view has grown over `maxFirstView`. The
+ * metafile names the packages whose licences go along.
+ */
+export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Metafile }> {
+  const { outputFiles, metafile } = await build({
     entryPoints: [path.join(import.meta.dirname, 'pages/main.tsx')],
     absWorkingDir: path.join(import.meta.dirname, '../..'),
     outdir: path.join(import.meta.dirname, 'pages'),
@@ -30,6 +35,7 @@ export async function buildPages(): Promise<PageAsset[]> {
     publicPath: '/console/assets',
     minify: true,
     write: false,
+    metafile: true,
     legalComments: 'none',
     logLevel: 'error',
   })
@@ -37,7 +43,7 @@ export async function buildPages(): Promise<PageAsset[]> {
   const first = firstViewBytes(assets)
   if (first > maxFirstView)
     throw new Error(`The console's first view has ${first} bytes gzipped, more than ${maxFirstView}`)
-  return assets
+  return { assets, metafile }
 }
 
 // What is loaded before anything is shown: the script and what it imports, and the styles.

@@ -1,7 +1,7 @@
 import { cp, glob, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { build, type Metafile, type Plugin } from 'esbuild'
-import { buildPages } from '../../console/bundle.ts'
+import { bundlePages, type PageAsset } from '../../console/bundle.ts'
 import { buildQuestions, buildSdk } from '../../web/build-sdk.ts'
 
 export const root = path.resolve(import.meta.dirname, '../../..')
@@ -27,9 +27,10 @@ const assets = [
 
 /**
  * Bundles the program and what it reads into the folder, where `program.mjs` starts it. Only the packages `unbundled`
- * and PostgreSQL's programs are looked for in a folder `node_modules` above.
+ * and PostgreSQL's programs are looked for in a folder `node_modules` above. The metafile has the inputs of the console, too.
  */
 export async function bundleProgram(folder: string): Promise<Metafile> {
+  const pages = await bundlePages()
   const { metafile } = await build({
     entryPoints: [path.join(root, 'services/cli/program.ts')],
     outdir: folder,
@@ -50,13 +51,13 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
         'const programFolder = import.meta.dirname',
       ].join('\n'),
     },
-    plugins: [builtSdk, builtPages, places],
+    plugins: [builtSdk, builtPages(pages.assets), places],
     metafile: true,
     logLevel: 'error',
   })
   for await (const file of glob(assets, { cwd: root }))
     await cp(path.join(root, file), path.join(folder, packedPath(file)))
-  return metafile
+  return { ...metafile, inputs: { ...metafile.inputs, ...pages.metafile.inputs } }
 }
 
 // npm packs no folder that is called `node_modules`.
@@ -91,11 +92,11 @@ const builtSdk: Plugin = {
   },
 }
 
-const builtPages: Plugin = {
+const builtPages = (assets: PageAsset[]): Plugin => ({
   name: 'built pages of the console',
   setup(bundle) {
-    bundle.onLoad({ filter: /\/services\/console\/bundle\.ts$/ }, async () => ({
-      contents: `export const buildPages = async () => (${JSON.stringify(await buildPages())})`,
+    bundle.onLoad({ filter: /\/services\/console\/bundle\.ts$/ }, () => ({
+      contents: `export const buildPages = async () => (${JSON.stringify(assets)})`,
     }))
   },
-}
+})
