@@ -118,6 +118,12 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     expect(await widestIn(80, '--help')).toBeLessThanOrEqual(80)
   }, 120_000)
 
+  test('reads the file of addresses that comes along, which another Node wrote', async () => {
+    const { stdout } = await tidegate(['data', 'status'])
+    for (const subject of ['country', 'network', 'labels'])
+      expect(stdout).toMatch(new RegExp(`│ ${subject} .*│ \\d{5,} and \\d{5,} +│`))
+  }, 60_000)
+
   test('is a command of its own when it is installed for all', async () => {
     await runThere({ folder: base, env }, 'npm', 'install', '--global', '--prefix', site('global'), packed)
     const command = site('global', 'bin', 'tidegate')

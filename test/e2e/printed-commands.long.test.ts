@@ -251,7 +251,7 @@ describe('the commands that the docs, the chart and the README print', () => {
       path.join(data, 'addresses.bin'),
       encodeAddresses({
         head: {
-          format: 'tidegate addresses 1',
+          format: 'tidegate addresses 2',
           made: '2026-11-01',
           sources: [{ name: 'before', subject: 'country', licence: 'none', date: '2026-11-01' }],
         },

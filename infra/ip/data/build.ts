@@ -47,7 +47,7 @@ try {
   ]
   const made_at = new Date().toISOString().slice(0, 10)
   const data = {
-    head: { format: 'tidegate addresses 1' as const, made: made_at, sources },
+    head: { format: 'tidegate addresses 2' as const, made: made_at, sources },
     ...{
       country: indexRanges(country),
       network: indexRanges(network),

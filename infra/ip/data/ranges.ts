@@ -4,16 +4,16 @@ import ipaddr from 'ipaddr.js'
 export type Key = number | bigint
 
 /** Sorted by start. A range reaches to the next start; its value is the place of its name, and 0 = nothing is known. */
-export interface RangeTable {
-  starts: Uint32Array | BigUint64Array
-  values: Uint32Array
+interface RangeTable<Starts = Uint32Array | BigUint64Array> {
+  starts: Starts
+  values: Uint32Array<ArrayBuffer>
 }
 
 /** What is known of addresses on one subject. `names[0]` is empty. */
 export interface Subject {
   names: string[]
-  ipv4: RangeTable
-  ipv6: RangeTable
+  ipv4: RangeTable<Uint32Array<ArrayBuffer>>
+  ipv6: RangeTable<BigUint64Array<ArrayBuffer>>
 }
 
 /** Both ends belong to it. */

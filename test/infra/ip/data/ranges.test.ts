@@ -1,3 +1,5 @@
+import { serialize } from 'node:v8'
+import { brotliCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type AddressData, decodeAddresses, encodeAddresses } from '../../../../infra/ip/data/file.ts'
@@ -11,7 +13,7 @@ const names = ['hosting A', 'hosting B', 'cdn C', 'bot D', 'vpn E', 'tor F']
 const places = fc.array(fc.record({ at: fc.nat(60), size: fc.nat(12), name: fc.constantFrom(...names) }), {
   maxLength: 12,
 })
-const head = { format: 'tidegate addresses 1' as const, made: '2026-11-27', sources: [] }
+const head = { format: 'tidegate addresses 2' as const, made: '2026-11-27', sources: [] }
 const empty = indexRanges({ ipv4: [], ipv6: [] })
 
 // The highest and the lowest addresses, and some between.
@@ -89,7 +91,13 @@ it.each([
 it('a file that was cut, or is another, is refused', async () => {
   const labels = indexRanges({ ipv4: [{ start: 1, end: 2, name: 'tor Tor' }], ipv6: [] })
   const whole = encodeAddresses({ head, country: empty, network: empty, labels })
-  for (const file of [whole.subarray(0, whole.length - 3), Buffer.from('{}\n'), Buffer.from('nothing')])
+  const line = Buffer.from(`${JSON.stringify(head)}\n`)
+  const bodies = [Buffer.from('text'), serialize({ country: 1 }), serialize(1).subarray(0, 3)]
+  const damaged = [
+    whole.subarray(0, whole.length - 3),
+    ...bodies.map((body) => Buffer.concat([line, brotliCompressSync(body)])),
+  ]
+  for (const file of [...damaged, line, Buffer.from('{}\n'), Buffer.from('nothing')])
     await expect(decodeAddresses(file)).rejects.toThrow()
   await expect(decodeAddresses(whole)).resolves.toMatchObject({ head })
 })

@@ -16,7 +16,7 @@ import { updateAddresses } from '../../../../services/cli/data/update.ts'
 const now = new Date('2026-12-01T12:00:00Z')
 const last = (made = '2026-11-01') => ({
   head: {
-    format: 'tidegate addresses 1' as const,
+    format: 'tidegate addresses 2' as const,
     made,
     sources: [{ name: 'before', subject: 'country' as const, licence: 'none', date: made }],
   },
