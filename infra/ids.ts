@@ -10,11 +10,9 @@ export type Clock = () => number
 export type Id<P extends string> = `${P}_${string}`
 export type SessionId = Id<'sid'>
 export type DecisionId = Id<'evt'>
-export type VisitorId = Id<'vid'>
 export type OrganizationId = Id<'org'>
 export type KeyId = Id<'key'>
 export type EndpointId = Id<'we'>
-export type DeliveryId = Id<'wdlv'>
 /** A signup or login. Whoever knows the id may see its consent page, so all of it is random. */
 export type GateSessionId = Id<'gate'>
 export type GateAccountId = Id<'gacct'>

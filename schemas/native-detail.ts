@@ -13,8 +13,7 @@ import {
 // What an app may say beside its flags: how it came to them, and what it measured. Each member has its form and its meaning in
 // one place. Nothing of it is verified.
 
-type Member = readonly [form: Lenient<unknown>, meaning: string]
-type Members = Record<string, Member>
+type Members = Record<string, readonly [form: Lenient<unknown>, meaning: string]>
 
 const text = stringUpTo(200)
 const names = listUpTo(text, 32)
@@ -97,12 +96,7 @@ const vector: Lenient<number[] | null> = {
   },
 }
 
-export interface MotionAxes {
-  bias: number[]
-  noise: number[]
-}
-
-const axes: Lenient<MotionAxes | null> = {
+const axes: Lenient<{ bias: number[]; noise: number[] } | null> = {
   form: '{ bias, noise }, each 3 numbers',
   parse(value) {
     const { bias, noise } = isObject(value) ? value : {}

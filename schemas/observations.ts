@@ -360,7 +360,7 @@ export const behaviorSchema = group({
 })
 
 /** By name: what a device attests an app with. */
-export const attestationTypes = ['app_attest', 'app_attest_assertion', 'play_integrity'] as const
+const attestationTypes = ['app_attest', 'app_attest_assertion', 'play_integrity'] as const
 
 /** What a device says to vouch for an app, as its platform's own interface returned it. */
 export interface SentAttestation {
@@ -374,7 +374,7 @@ export interface SentAttestation {
 // Of Apple some 8,000 characters, of Google fewer.
 const attestationLimits = { key_id: 128, data: 16_384 }
 
-export const attestationSchema: Lenient<SentAttestation | null> = {
+const attestationSchema: Lenient<SentAttestation | null> = {
   form: '{ type, key_id, data }',
   parse(value) {
     if (!isObject(value)) return null

@@ -1,7 +1,5 @@
 import type { EventTypes } from './events.ts'
 
-type FieldsByEvent = { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
-
 /**
  * What events say about a person, by event and field: also whatever a client can fill with a text of its own. It is
  * encrypted under the data key of the session, or of the Gate session. Everything
@@ -53,7 +51,7 @@ export const personalFields = {
   LoginSessionOpened: ['account_name', 'requested_ip', 'requested_user_agent'],
   WebhookEventRaised: ['data'],
   WebhookDeliveryAttempted: ['response_body'],
-} as const satisfies FieldsByEvent
+} as const satisfies { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
 
 /** Members of personal records that stay readable, as decisions refer to them. */
 export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {

@@ -94,11 +94,7 @@ export type Scope = (typeof scopes)[number]
 export const defaultScopes: Scope[] = ['sessions:read', 'sessions:update', 'fingerprints:read']
 
 /** A route asks its caller for an API key, or for one of Gate's tokens. */
-export type Access = KeyAccess | TokenAccess
-
-export interface TokenAccess {
-  token: 'poll' | 'agent'
-}
+export type Access = KeyAccess | { token: 'poll' | 'agent' }
 
 export interface KeyAccess {
   keyType: 'secret' | 'publishable'

@@ -119,13 +119,11 @@ export async function applyNew(tx: Tx, projection: Projection, events: RecordedE
   if (fresh.length > 0) await runTogether(tx, await projection.apply(tx, fresh))
 }
 
-interface Searched {
-  events: RecordedEvent[]
-  build?: Build
-}
-
 // The ids of events that were applied, and of sessions that were erased.
-function findApplied({ name, appliedIn, erase }: Projection, { events, build }: Searched): Statement {
+function findApplied(
+  { name, appliedIn, erase }: Projection,
+  { events, build }: { events: RecordedEvent[]; build?: Build },
+): Statement {
   const ids = events.map(({ meta }) => meta.eventId)
   const inTables = appliedIn.map((table) => `select event_id from ${table} where event_id = any($1::text[])`)
   const applied = inTables.join(' union all ') || 'select null as event_id where $1::text[] is null'

@@ -3,7 +3,7 @@ import type { Db, Tx } from '../postgres/pool.ts'
 import type { Build } from './builds.ts'
 import type { ComparedRows, EndedData, Projection } from './projection.ts'
 
-export interface DifferentRow {
+interface DifferentRow {
   /** The build that has the row; the other has none exactly like it. */
   side: 'live' | 'new'
   row: string

@@ -195,16 +195,14 @@ export interface NewEvent {
 
 /** An event about a row, which is of the row's organization and environment. */
 export function eventAbout<E extends DomainEvent>(
-  { organization_id: organizationId, environment }: AboutRow,
+  {
+    organization_id: organizationId,
+    environment,
+  }: { organization_id: About['organizationId']; environment: About['environment'] },
   event: E,
   { eventId, now }: NewEvent,
 ): DecidedEvent<E> {
   return decidedEvent(event, { organizationId, environment, eventId, now })
-}
-
-interface AboutRow {
-  organization_id: About['organizationId']
-  environment: About['environment']
 }
 
 /**

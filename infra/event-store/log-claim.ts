@@ -37,7 +37,7 @@ export function holderOf(claims: LogClaim[]): LogClaim | undefined {
 }
 
 /** The log is in use with another database. */
-export class LogClaimed extends WrongLog {
+class LogClaimed extends WrongLog {
   constructor({ host, database, database_id, installation_id, time }: LogClaim) {
     super(
       `The log belongs to another database: "${database}" (${database_id}, installation ${installation_id}), claimed by ` +

@@ -42,7 +42,7 @@ export const registrySubject = ({ topic, name }: SchemaFile, prefix: string): st
 
 // Versions one after the other, oldest first: the registry checks each against those before it.
 async function registerSubject(
-  call: Call,
+  call: ReturnType<typeof createCall>,
   subject: string,
   files: SchemaFile[],
 ): Promise<[string, number][]> {
@@ -55,8 +55,6 @@ async function registerSubject(
   }
   return ids
 }
-
-type Call = ReturnType<typeof createCall>
 
 function createCall(url: string) {
   const base = new URL(url.endsWith('/') ? url : `${url}/`)

@@ -8,7 +8,7 @@ export interface RowWaiterOptions<Id, Row> {
   pollMs?: number | undefined
 }
 
-export interface RowWait<T> {
+interface RowWait<T> {
   ms: number
   /** The result when the row was not found in time. */
   late: () => Promise<T>

@@ -20,7 +20,7 @@ import { openapiRoutes } from './openapi.ts'
 import { seeksPage, unknownPage, unknownPageHeaders } from './unknown-page.ts'
 
 /** Headers of an error answer beside those that the error itself brings, by lower-case name. */
-export type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
+type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -175,7 +175,7 @@ function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
 }
 
 /** One line for each answered request. It has neither the URL nor an address: both may name a person. */
-export function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
+function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
   const logsMinor = logger.level === 'debug' || logger.level === 'trace'
   app.addHook('onResponse', (request, reply, done) => {
     const minor = isMinor(request, reply)
@@ -199,7 +199,7 @@ function isMinor({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply)
   return probe === true || (frequent === true && statusCode < 400)
 }
 
-export function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
+function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
   if (error.status < 500) return
   const fields = {
     request_id: request.id,
@@ -220,7 +220,7 @@ interface KnownPath {
  * Answers 405 with `Allow` when the path exists under other methods, else 404, whatever the body. Call before any route
  * is added.
  */
-export function answerUnrouted(app: FastifyInstance): void {
+function answerUnrouted(app: FastifyInstance): void {
   const paths = new Map<string, KnownPath>()
   app.addHook('onRoute', ({ url, method }) => {
     const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set() }

@@ -26,7 +26,7 @@ export function errorReferenceRoute(app: FastifyInstance): void {
   app.get('/docs/errors', { schema: { hide: true } }, (_, reply) => reply.headers(headers).send(page))
 }
 
-export function errorReference(): string {
+function errorReference(): string {
   const sections = groups.map(({ title, id, prefixes }) => {
     const entries = Object.entries(errorTable).filter(([code]) =>
       prefixes.some((one) => code.startsWith(one)),

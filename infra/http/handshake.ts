@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { EdgeHeaders } from '../config.ts'
 
 /** How the client began its connection; null where nobody who is believed says so. */
-export interface Handshake {
+interface Handshake {
   ja4: string | null
   /** In Akamai's form: `1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p`. */
   http2: string | null

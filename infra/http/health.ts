@@ -44,12 +44,11 @@ export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): vo
   })
 }
 
-interface Failure {
-  text: string
-  warns: boolean
-}
-
-async function failureOf({ name, check, warns = false }: ReadinessCheck): Promise<Failure[]> {
+async function failureOf({
+  name,
+  check,
+  warns = false,
+}: ReadinessCheck): Promise<{ text: string; warns: boolean }[]> {
   const timeout = AbortSignal.timeout(checkTimeoutMs)
   const expired = new Promise<never>((_, reject) => {
     timeout.addEventListener('abort', () => reject(timeout.reason))

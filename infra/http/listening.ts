@@ -110,7 +110,7 @@ function isInUse(error: unknown): boolean {
 }
 
 /** What to tell the operator of a port that cannot be had. */
-export function problem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
+function problem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
   if (isInUse(error))
     return `Port ${port} of ${host} is in use: is Tidegate running already? ${setting} sets another.`
   return `Cannot listen on port ${port} of ${host} (${setting}, HOST): ${error instanceof Error ? error.message : error}`

@@ -8,7 +8,7 @@ import { errorReferenceRoute } from './error-reference.ts'
 import { completePaths, headerComponents, idempotentMark } from './operations.ts'
 import { madeOnceRoute } from './pages.ts'
 
-export const interfaceVersion = '2026-03-25'
+const interfaceVersion = '2026-03-25'
 
 const securitySchemes = {
   secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_live_ or sk_test_.' },
@@ -126,13 +126,10 @@ export interface DescribedWebhook {
   headers: Record<string, DescribedHeader>
   /** Must have an id: its name among the components. */
   body: z.ZodType
-  answers: Record<string, DescribedAnswer>
-}
-
-export interface DescribedAnswer {
-  description: string
-  headers?: Record<string, DescribedHeader>
-  body?: z.ZodType
+  answers: Record<
+    string,
+    { description: string; headers?: Record<string, DescribedHeader>; body?: z.ZodType }
+  >
 }
 
 export interface DescribedHeader {
@@ -140,7 +137,7 @@ export interface DescribedHeader {
   schema: Record<string, unknown>
 }
 
-export function webhookItems(described: DescribedWebhook[]): Record<string, { post: object }> {
+function webhookItems(described: DescribedWebhook[]): Record<string, { post: object }> {
   return Object.fromEntries(described.map((webhook) => [webhook.type, { post: operationOf(webhook) }]))
 }
 

@@ -21,10 +21,10 @@ type Operation = z.output<typeof operation>
 /** Marks a POST that takes an Idempotency-Key. It is removed from the document. */
 export const idempotentMark = 'x-idempotent'
 
-export const pathsSchema = z.record(z.string(), z.record(z.string(), operation))
+const pathsSchema = z.record(z.string(), z.record(z.string(), operation))
 type Paths = z.output<typeof pathsSchema>
 
-export const idempotencyKeyParameter = {
+const idempotencyKeyParameter = {
   in: 'header',
   name: 'Idempotency-Key',
   required: false,
@@ -179,11 +179,11 @@ export const headerComponents = {
   },
 } as const
 
-export const reference = (name: keyof typeof headerComponents) => ({ $ref: `#/components/headers/${name}` })
+const reference = (name: keyof typeof headerComponents) => ({ $ref: `#/components/headers/${name}` })
 const requestIdHeader = { 'X-Request-Id': reference('RequestId') }
-export const rateLimit = {
+const rateLimit = {
   'X-RateLimit-Limit': reference('RateLimit'),
   'X-RateLimit-Remaining': reference('RateLimitRemaining'),
   'X-RateLimit-Cost': reference('RateLimitCost'),
 }
-export const retryAfter = { 'Retry-After': reference('RetryAfter') }
+const retryAfter = { 'Retry-After': reference('RetryAfter') }

@@ -40,7 +40,7 @@ interface PageOptions<Row, More> {
   limit: number
   cursor: string | undefined
   query: CursorQuery
-  cursors: Cursors
+  cursors: ReturnType<typeof createCursors>
   // Up to `limit` rows after the position.
   load: (after: PagePosition | undefined) => Promise<LoadedPage<Row> & More>
   positionOf: (row: Row) => PagePosition
@@ -101,8 +101,6 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
     },
   }
 }
-
-export type Cursors = ReturnType<typeof createCursors>
 
 function invalidCursor() {
   return invalidField({ name: 'cursor', issue: 'invalid', expected: 'next_cursor of the same query' })

@@ -9,7 +9,7 @@ export const meta = z
   .strictObject({ request_id: z.string().regex(/^req_[0-9a-f]{32}$/) })
   .meta({ id: 'ResponseMeta' })
 
-export const pagination = z
+const pagination = z
   .strictObject({
     limit: z.int().min(1).max(200),
     has_more: z.boolean(),

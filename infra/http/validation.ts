@@ -74,12 +74,10 @@ function withRest(refused: ApiError, checkRest: () => void): ApiError {
   return refused
 }
 
-interface SchemaError {
-  validation: SchemaIssue[]
-  validationContext?: string | undefined
-}
-
-function schemaRefusal(error: SchemaError, { parameterSet, bodyCode }: Omit<Refusal, 'checkRest'>): ApiError {
+function schemaRefusal(
+  error: { validation: SchemaIssue[]; validationContext?: string | undefined },
+  { parameterSet, bodyCode }: Omit<Refusal, 'checkRest'>,
+): ApiError {
   const part = partNames[error.validationContext ?? ''] ?? 'body'
   const allowed = listedOnce(error.validation)
   const issues = error.validation.flatMap((issue) => fieldIssues(issue, { part, allowed }))

@@ -37,7 +37,7 @@ export interface CommandAnswer {
   body: object
 }
 
-export interface RunOptions {
+interface RunOptions {
   request: FastifyRequest
   reply: FastifyReply
   /** Default: the organization and environment of the request's principal. */

@@ -166,9 +166,7 @@ function readNetwork(
 const knowsAnonymity = (sources: IpSource[]): boolean =>
   sources.includes('anonymity_database') || sources.includes('address_lists')
 
-type AnonymityFlag = Exclude<keyof Network['anonymity'], 'provider'>
-
-const sentences: [AnonymityFlag, string][] = [
+const sentences: [Exclude<keyof Network['anonymity'], 'provider'>, string][] = [
   ['tor', 'This IP is a Tor exit node.'],
   ['vpn', 'This IP appears associated with VPN traffic.'],
   ['relay', 'This IP belongs to a privacy relay.'],

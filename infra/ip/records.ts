@@ -94,7 +94,7 @@ export function textAt(record: unknown, path: string): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-export function numberAt(record: unknown, path: string): number | null {
+function numberAt(record: unknown, path: string): number | null {
   const value = memberAt(record, path)
   return typeof value === 'number' ? value : null
 }

@@ -3,14 +3,14 @@ import type { EventLog } from '../log/port.ts'
 
 export type SpanAttributes = Record<string, string | number>
 
-export interface TracedWork {
+interface TracedWork {
   name: string
   /** The span that this one is below, as a `traceparent`; undefined begins a trace. */
   parent: string | undefined
   attributes: SpanAttributes
 }
 
-export interface WorkSpan {
+interface WorkSpan {
   /** Names this span to what follows from it. */
   traceparent: string
   set(attributes: SpanAttributes): void

@@ -11,8 +11,6 @@ const samplers = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const
-export type SamplerName = (typeof samplers)[number]
-
 // What an installation sets for all its programs may be nothing that this one knows. So it is looked at only where it
 // would be used.
 const used = z.object({
@@ -34,7 +32,7 @@ export interface OtlpSettings {
   headers: string | undefined
   resourceAttributes: string | undefined
   serviceName: string | undefined
-  sampler: { name: SamplerName; ratio: number }
+  sampler: { name: (typeof samplers)[number]; ratio: number }
   /** Whether a request may name the trace that it belongs to. */
   acceptsParents: boolean
 }

@@ -153,13 +153,10 @@ function sizeOf(type: ElementType, element: Element): number {
       : 0
 }
 
-interface Write {
-  type: ElementType
-  element: Element
-  at: number
-}
-
-function writeElement(array: Buffer, { type, element, at }: Write): number {
+function writeElement(
+  array: Buffer,
+  { type, element, at }: { type: ElementType; element: Element; at: number },
+): number {
   if (typeof element === 'string') return array.write(element, at)
   if (Buffer.isBuffer(element)) return element.copy(array, at)
   if (type === 'boolean') return array.writeUInt8(element ? 1 : 0, at) - at

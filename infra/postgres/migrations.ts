@@ -49,7 +49,7 @@ function stepsAfter(number: number, migrations: Migrations): string[] {
 }
 
 /** The database user may not make or change the tables that this version needs. */
-export class MayNotMakeTables extends Error {
+class MayNotMakeTables extends Error {
   constructor(name: string, options: ErrorOptions) {
     super(
       `The tables of "${name}" are missing or of another version, and the database user may not make them. ` +

@@ -115,7 +115,7 @@ export interface ConnectionOptions {
 /** Settings of connections whose writes Postgres refuses. */
 export const readOnly = { default_transaction_read_only: 'on' }
 
-export const connectTimeoutMs = 5000
+const connectTimeoutMs = 5000
 
 // The locks of a client whose machine or network vanished are freed within about ten seconds.
 const vanishedClients = {

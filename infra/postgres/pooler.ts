@@ -5,7 +5,7 @@ import { ownSetting } from './pool.ts'
  * What a connection sets does not hold, and so nor do notifications, locks and time limits. That is so in every mode of a
  * pooler, because a session's state is what it takes away, so that there is no setting to work behind one.
  */
-export class BehindPooler extends Error {
+class BehindPooler extends Error {
   constructor(options: ErrorOptions) {
     super(
       'DATABASE_URL leads to a connection pooler, such as PgBouncer, which does not keep what a connection sets. ' +

@@ -9,7 +9,7 @@ export interface WebhookClientOptions extends ConnectorOptions {
   connectionMs?: number
 }
 
-export interface GetOptions {
+interface GetOptions {
   url: string
   headers?: Record<string, string>
   timeoutMs?: number

@@ -1,16 +1,11 @@
 import { Resolver } from 'node:dns/promises'
 
-interface TxtOptions {
-  timeoutMs?: number
-  dnsServers?: string[] | undefined
-}
-
 const mostRecords = 100
 
 /** The TXT records of a name, each in one piece; none where DNS does not answer in time. Never rejects. */
 export async function txtRecords(
   name: string,
-  { timeoutMs = 5000, dnsServers }: TxtOptions = {},
+  { timeoutMs = 5000, dnsServers }: { timeoutMs?: number; dnsServers?: string[] | undefined } = {},
 ): Promise<string[]> {
   const dns = new Resolver({ timeout: Math.ceil(timeoutMs / 4), tries: 2 })
   if (dnsServers) dns.setServers(dnsServers)

@@ -55,7 +55,7 @@ export const deliveryEnvelopeSchema = z
   .meta({ id: 'GateDeliveryEnvelope' })
 export type DeliveryEnvelope = z.output<typeof deliveryEnvelopeSchema>
 
-export const deliveryPayloadSchema = z.object({
+const deliveryPayloadSchema = z.object({
   version: z.literal(1),
   outputs: z.record(z.string(), z.string()),
   ack_token: z.string().optional(),

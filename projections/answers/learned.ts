@@ -30,7 +30,7 @@ export interface AnswerClass {
   class: string
 }
 
-export interface AnswerQuery extends AnswerClass {
+interface AnswerQuery extends AnswerClass {
   /** The id of a question, `canvas` and the seed of a drawing, or `handshake`. */
   question: string
 }

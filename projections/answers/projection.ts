@@ -143,7 +143,7 @@ export function answerRows(data: SessionScored): AnswerRow[] {
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
 /** Characters of the hash of a network. */
-export const digestLength = 12
+const digestLength = 12
 // Characters of a slot, and of the hash of the visitor in it.
 const halfLength = 8
 

@@ -56,7 +56,7 @@ const fewestNumbers = 6
 const fewestTimed = 3
 const numbersInDigest = 8
 /** As many as the read model has columns for. */
-export const digestCount = 3
+const digestCount = 3
 // As wide as a number grows by a third: noise of 3 % seldom leaves it.
 const cell = 0.3
 // The stored logarithms are multiples of this.

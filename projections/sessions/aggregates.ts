@@ -36,7 +36,7 @@ export interface SessionCounts {
   groups: SessionGroup[]
 }
 
-export type Distinct =
+type Distinct =
   | { visitors: number; users: number; reason: null }
   | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
 
@@ -151,7 +151,7 @@ interface Place extends Span, Sources {
 }
 
 /** What is read of roll-ups and what of sessions. Where that would be too many, only the newest hours are. */
-export function placeOf(
+function placeOf(
   hours: HourRead[],
   { since, until }: Span,
   counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,

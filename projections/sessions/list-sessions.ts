@@ -143,7 +143,7 @@ async function readWindow(
   const conditions = conditionsOf(scope, others, bind).join(' and ')
   const isShort = '(select count(*) from newest) < $3'
   const lowest = (column: string) => `(select ${column} from ending)`
-  const { rows } = await db.query<ListedSession & WindowEnd>(
+  const { rows } = await db.query<ListedSession & { end_at: number; end_id: string | null }>(
     `with newest as materialized (
        select s.session_id, s.evaluated_at from (
          select * from read.sessions s where ${place} ${newestFirst} limit ${Math.min(newestRead, windowSize)}
@@ -173,11 +173,6 @@ async function readWindow(
   const [end] = rows
   if (!end?.end_id) return { ...page, readTo: null }
   return { ...page, hasMore: true, readTo: { evaluatedAt: end.end_at, id: end.end_id } }
-}
-
-interface WindowEnd {
-  end_at: number
-  end_id: string | null
 }
 
 const placeOf = ({ id, latest_decision: { evaluated_at: evaluatedAt } }: SessionRow): SessionPlace => ({

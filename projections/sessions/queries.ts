@@ -17,7 +17,7 @@ import {
   visitors,
 } from './tables.ts'
 
-export interface VisitorLifecycle {
+interface VisitorLifecycle {
   first_seen_at: number
   last_seen_at: number
   seen_count: number
@@ -86,8 +86,6 @@ export async function findDecisions(db: Db, decisionIds: string[]): Promise<Full
   return rows.map(({ event, ...row }) => ({ ...row, ...readEvidence(event) }))
 }
 
-export type VisitorSort = 'last_seen' | 'first_seen' | 'seen_count'
-
 const sortColumns = {
   last_seen: 'last_seen_at',
   first_seen: 'first_seen_at',
@@ -119,7 +117,7 @@ function visitorRow({ visitor_id: id, user_agent, ip_address, ...row }: ListedVi
 
 export interface ListVisitors {
   limit: number
-  sort?: VisitorSort | undefined
+  sort?: ('last_seen' | 'first_seen' | 'seen_count') | undefined
   /** The sort's value and the id of the last row of the page before. */
   after?: { value: number; id: string } | undefined
   search?: string | undefined

@@ -76,7 +76,7 @@ function hiding(name: string, sql: string): string {
  * SQL: the path with `*` for segments that look like ids: numbers, those with an at sign, eight or more hexadecimal
  * digits, and sixteen or more characters of which one is a digit.
  */
-export const maskedPath = (path: string): string =>
+const maskedPath = (path: string): string =>
   `regexp_replace(${path}, '/(?:\\d+|[^/]*(?:@|%40)[^/]*|[0-9a-f-]{8,}|(?=[^/]*\\d)[^/]{16,})(?=/|$)', '/*', 'gi')`
 
 /** Whose rows a database role may read of the view. An empty organization is every one. */

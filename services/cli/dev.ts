@@ -92,12 +92,10 @@ async function developmentLink(
   })
 }
 
-interface Places {
-  consoleLink: string | undefined
-  credentialsFile: string
-}
-
-function summary(url: string, { consoleLink, credentialsFile }: Places): string {
+function summary(
+  url: string,
+  { consoleLink, credentialsFile }: { consoleLink: string | undefined; credentialsFile: string },
+): string {
   return [
     `Tidegate is ready: ${url}`,
     '',

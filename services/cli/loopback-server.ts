@@ -15,11 +15,6 @@ export interface LoopbackAnswer {
   body?: string
 }
 
-interface LoopbackServer {
-  url: string
-  close(): Promise<void>
-}
-
 interface LoopbackOptions {
   port: number
   /** Default 127.0.0.1, which only this machine reaches. */
@@ -33,7 +28,7 @@ export async function serveLoopback({
   port,
   host = '127.0.0.1',
   answer,
-}: LoopbackOptions): Promise<LoopbackServer> {
+}: LoopbackOptions): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => end(response, { status: 500 }))
   })

@@ -15,16 +15,14 @@ export function progress(): (line: string) => void {
 const barEveryMs = 200
 const cells = 30
 
-interface Terminal {
-  isTTY?: boolean
-  write(text: string): unknown
-}
-
 /**
  * Draws on standard error how much of `total` is done and how long the rest may take. Draws nothing where that is no
  * terminal. `end` takes the bar away.
  */
-export function progressBar(total: number, options: { out?: Terminal; clock?: () => number } = {}) {
+export function progressBar(
+  total: number,
+  options: { out?: { isTTY?: boolean; write(text: string): unknown }; clock?: () => number } = {},
+) {
   const { out = process.stderr, clock = Date.now } = options
   const startedAt = clock()
   let drawnAt = startedAt

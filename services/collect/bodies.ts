@@ -33,12 +33,10 @@ import {
 } from './requests.ts'
 import { sealContinuity } from './sealed-ids.ts'
 
-interface BatchOptions {
-  deps: CollectDeps
-  cache: DocumentCache
-}
-
-export function receiveBatch(request: BodyRequest, { deps, cache }: BatchOptions): Promise<string> {
+export function receiveBatch(
+  request: BodyRequest,
+  { deps, cache }: { deps: CollectDeps; cache: DocumentCache },
+): Promise<string> {
   const now = deps.clock()
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'batches', now })
   return acceptBody(state, incoming, {
@@ -220,6 +218,6 @@ function nextNonce(state: ServerDocument, { kind, seq, noBatchYet, receivedAt }:
   return handOutNonce(state, { contents, now: receivedAt })
 }
 
-export function responseHmac(state: ServerDocument, text: string): string {
+function responseHmac(state: ServerDocument, text: string): string {
   return createHmac('sha256', documentKeysOf(state).serverToClient).update(text).digest('base64url')
 }

@@ -31,18 +31,13 @@ export interface Claims {
 }
 
 /** For each document the claim with the latest number, and the first of two under one number. */
-export function newestClaims(claims: readonly Claim[]): Claim[] {
+function newestClaims(claims: readonly Claim[]): Claim[] {
   const newest = new Map<string, Claim>()
   for (const claim of claims) {
     const known = newest.get(claim.documentIdHash)
     if (!known || claim.seq > known.seq) newest.set(claim.documentIdHash, claim)
   }
   return [...newest.values()]
-}
-
-interface AppendDeps {
-  log: Pick<EventLog<Claim>, 'append' | 'appendIf'>
-  claims: Claims
 }
 
 interface ClaimedRecord {
@@ -56,7 +51,7 @@ interface ClaimedRecord {
  * newest claim of the document; where that is another body's, nothing was appended.
  */
 export async function appendClaimed(
-  { log, claims }: AppendDeps,
+  { log, claims }: { log: Pick<EventLog<Claim>, 'append' | 'appendIf'>; claims: Claims },
   { claim, recordAt }: ClaimedRecord,
 ): Promise<Claim> {
   if (await log.appendIf?.(recordAt(claim.receivedAt), claim)) return claim

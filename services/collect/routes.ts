@@ -24,7 +24,7 @@ import {
 import { continuityCookie, openSession } from './sessions.ts'
 import { limitVolume } from './volume.ts'
 
-export type { CollectDeps, HandOffRequest } from './requests.ts'
+export type { CollectDeps } from './requests.ts'
 
 const documentPath = `${sessionsPath}/:sessionId/documents/:documentId`
 const batchesPath = `${documentPath}/batches`

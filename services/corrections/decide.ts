@@ -8,7 +8,7 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 /** How many sessions one correction may have. */
 export const maxReassigned = 1000
 
-export interface Correction {
+interface Correction {
   scope: DataScope
   /** In the operator's words. */
   reason: string

@@ -75,11 +75,9 @@ export function seenOf(key: string) {
   return { projection: 'gate', topic: eventTopics.GateSessionOpened, key }
 }
 
-type OfSession = Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>
-
 /** `name`: what tells the event from others of the session, so that a repetition of the decision has the same event id. It is part of the id for ever. */
 export function sessionDecision(
-  session: OfSession,
+  session: Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>,
   event: DomainEvent,
   { now, name = [event.type] }: { now: number; name?: string[] },
 ): DecidedEvent {

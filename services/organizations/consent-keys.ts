@@ -42,11 +42,6 @@ const rememberMs = 15_000
 // Addresses of one installation, those included whose servers no longer run.
 const maxOrigins = 10
 
-interface Page {
-  origin: string
-  environment: Environment
-}
-
 /**
  * The keys that consent pages are scored with belong to an organization of the server's own. They are made when they
  * are first needed, and replaced once they are revoked or another master key is the current one. Browsers elsewhere
@@ -65,7 +60,10 @@ export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
 }
 
 // Another server on the same database may be reached at another origin, and has a key of its own.
-async function publishableKey(options: ConsentDeps, page: Page): Promise<string> {
+async function publishableKey(
+  options: ConsentDeps,
+  page: { origin: string; environment: Environment },
+): Promise<string> {
   // The page's sealed tokens need somebody who can open them.
   await secretHashes(options, page.environment)
   const allowed_origins = [page.origin]

@@ -38,7 +38,7 @@ interface DecidingAt extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
   /** Adds what was found of the session's agent. */
-  withOutcomes?: WithOutcomes | undefined
+  withOutcomes?: ((state: SessionState, event: SessionEvent) => SessionState) | undefined
 }
 
 interface Deciding {
@@ -90,8 +90,6 @@ export function startDecisions(
   }
   return { apply, changed, decisions }
 }
-
-type WithOutcomes = (state: SessionState, event: SessionEvent) => SessionState
 
 function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): SignatureCheck | null {
   const document = documentOf(state)

@@ -81,8 +81,6 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
 
 // Their records have links, later reassignments of these, and erasures.
 const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored, eventTopics.VisitorErased] as const
-type LinkTopic = (typeof topics)[number]
-
 async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
     insert into scoring.links select * from rebuilt_links;
@@ -140,12 +138,11 @@ async function readEnded(sources: VisitorSources): Promise<EndedVisitors> {
   return endedVisitors(found)
 }
 
-interface Stretch {
-  topic: LinkTopic
-  from: Position[]
-}
-
-async function readLinks(tx: Tx, sources: VisitorSources, { topic, from }: Stretch): Promise<Position[]> {
+async function readLinks(
+  tx: Tx,
+  sources: VisitorSources,
+  { topic, from }: { topic: (typeof topics)[number]; from: Position[] },
+): Promise<Position[]> {
   const startOf = (partition: number) =>
     from.find((at) => at.topic === topic && at.partition === partition)?.offset ?? 0
   return readEvents(sources, {

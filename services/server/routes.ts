@@ -116,7 +116,7 @@ function addRequestRoutes(
   requestRoutes(app, { ...core, ...accessControl, ...parts })
 }
 
-export function erasureParts(core: Core) {
+function erasureParts(core: Core) {
   const { keyring } = core
   return {
     scoringFollows: () => scoringFollows(core),

@@ -205,7 +205,7 @@ const proofBytes = 16 * 1024
 const integratorTimeoutMs = 10_000
 
 /** `publicUrl` has no path, and no slash at its end. */
-export function gateOptions(
+function gateOptions(
   core: Core,
   { publicUrl, network }: { publicUrl: string; network: NetworkSource },
 ): GateOptions {

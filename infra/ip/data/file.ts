@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Subject } from './ranges.ts'
 
 /** What the compact file of addresses knows, by subject. */
-export const subjects = ['country', 'network', 'labels'] as const
+const subjects = ['country', 'network', 'labels'] as const
 export type SubjectName = (typeof subjects)[number]
 
 const source = z.object({

@@ -1,7 +1,7 @@
 import { mergeRanges, type Ranges } from './ranges.ts'
 
 /** What lists say of an address, lowest rank first: where several do, the last of them counts. */
-export const labelKinds = ['hosting', 'cdn', 'bot', 'vpn', 'relay', 'tor'] as const
+const labelKinds = ['hosting', 'cdn', 'bot', 'vpn', 'relay', 'tor'] as const
 export type LabelKind = (typeof labelKinds)[number]
 
 export interface Label {

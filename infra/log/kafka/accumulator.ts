@@ -12,8 +12,8 @@ import {
 
 export interface AccumulatorDeps {
   consumer: Consumer
-  commits: Commits
-  starts: StartOffsets
+  commits: ReturnType<typeof createCommits>
+  starts: ReturnType<typeof createStartOffsets>
   callersName: (topic: string) => string
   options: ConsumeOptions
   isStopping: () => boolean
@@ -189,8 +189,6 @@ export function createStartOffsets({ consumer, callersName, options }: StartOffs
   }
 }
 
-export type StartOffsets = ReturnType<typeof createStartOffsets>
-
 const commitEveryMs = 250
 
 /** Commits handled offsets together. What a crash leaves uncommitted is delivered again. */
@@ -220,5 +218,3 @@ export function createCommits(consumer: Consumer, onError: (error: unknown) => v
     },
   }
 }
-
-export type Commits = ReturnType<typeof createCommits>

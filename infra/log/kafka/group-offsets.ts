@@ -1,15 +1,9 @@
 import type { Kafka } from 'kafkajs'
 import type { Position } from '../port.ts'
 
-interface GroupOffsets {
-  group: string
-  topic: string
-  positions: Position[]
-}
-
 export async function setGroupOffsets(
   kafka: Kafka,
-  { group: groupId, topic, positions }: GroupOffsets,
+  { group: groupId, topic, positions }: { group: string; topic: string; positions: Position[] },
 ): Promise<void> {
   const admin = kafka.admin()
   await admin.connect()

@@ -217,13 +217,11 @@ function batchOf(records: Batch['records']): Batch[] {
   return first ? [{ topic: first.topic, partition: first.partition, records }] : []
 }
 
-interface Starting {
-  options: ConsumeOptions
-  committed: Map<string, number>
-}
-
 // Where to start: the caller's choice, else the committed offset, else the beginning.
-async function findStart(reading: Reading, { options, committed }: Starting): Promise<void> {
+async function findStart(
+  reading: Reading,
+  { options, committed }: { options: ConsumeOptions; committed: Map<string, number> },
+): Promise<void> {
   const { topic, partition } = reading
   try {
     const chosen = await options.startOffset?.(topic, partition)

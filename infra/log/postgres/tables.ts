@@ -149,5 +149,3 @@ export function createTopics(pool: pg.Pool, schema: string) {
 
   return { find, ensure, known: (topic: Topic) => known.get(topic) }
 }
-
-export type Topics = ReturnType<typeof createTopics>

@@ -116,7 +116,7 @@ const answer = z.tuple([z.object({ answer: z.array(z.number()) })])
 /**
  * The server ends a write that takes longer. After that, a client that gave up knows that none is under way.
  */
-export const writeTimeoutMs = 4000
+const writeTimeoutMs = 4000
 
 interface Group {
   pool: pg.Pool

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { orUndefined } from '../../text.ts'
 
 /** Why an attestation does not count. `malformed`: it is not what its type says. */
-export type AttestationProblem =
+type AttestationProblem =
   | 'malformed'
   | 'certificates'
   | 'nonce'

@@ -30,8 +30,8 @@ import {
   utf8,
 } from './protocol.ts'
 
-export { CollectError, type FetchLike, type RetryOptions } from './client-transport.ts'
-export type { CanvasChallenge, CanvasOp, Fingerprint, OpenResponse } from './protocol.ts'
+export { CollectError, type FetchLike } from './client-transport.ts'
+export type { CanvasChallenge, CanvasOp } from './protocol.ts'
 
 export interface CollectClientOptions {
   /** Base URL of the server, without `/v2/collect`. */

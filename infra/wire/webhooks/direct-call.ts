@@ -27,7 +27,7 @@ export interface DirectResponse {
 }
 
 /** `problem` is for the endpoint's owner and is stored, so it must not quote the response. */
-export type Judgement = { kind: 'accepted' } | { kind: 'retry' | 'refuse'; problem: string }
+type Judgement = { kind: 'accepted' } | { kind: 'retry' | 'refuse'; problem: string }
 
 export interface DirectAttempt extends DirectDelivery {
   /** From 1. An attempt that is made again after a crash, under the same number, is recorded once. */

@@ -13,18 +13,12 @@ const encoders: Record<ExportFormat, (columns: ExportColumn[]) => Promise<RowEnc
   csv: csvEncoder,
 }
 
-interface NewFile {
-  file: string
-  format: ExportFormat
-  columns: ExportColumn[]
-}
-
 /**
  * Writes the rows that `fill` adds, and returns how many there are. The file is called `<file>.part` until it is complete
  * and on the disk. Throws where the file exists.
  */
 export async function writeExport(
-  { file, format, columns }: NewFile,
+  { file, format, columns }: { file: string; format: ExportFormat; columns: ExportColumn[] },
   fill: (add: RowSink['add']) => Promise<void>,
 ): Promise<number> {
   const part = `${file}.part`

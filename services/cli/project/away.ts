@@ -2,18 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMs, LogUnavailable } from '../../../infra/log/port.ts'
 import { isConnectionError } from '../../../infra/postgres/pool.ts'
 
-interface Waiting {
-  signal: AbortSignal
-  isLogEmbedded: boolean
-}
-
 /**
  * Retries the work while the database or the log does not answer, until the signal. The work calls `onAnswer` when both do,
  * and each outage is printed once.
  */
 export async function untilBothAnswer(
   work: (onAnswer: () => void) => Promise<void>,
-  { signal, isLogEmbedded }: Waiting,
+  { signal, isLogEmbedded }: { signal: AbortSignal; isLogEmbedded: boolean },
 ): Promise<void> {
   let failures = 0
   const onAnswer = () => {

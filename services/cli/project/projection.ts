@@ -63,13 +63,10 @@ function ddlOf({ tables }: View, name: string): string {
   return `create table "${name}" (${[...lines, `primary key (${quotedNames(key)})`].join(', ')})`
 }
 
-interface Applying {
-  view: View
-  file: string
-  events: RecordedEvent[]
-}
-
-async function applyEvents(tx: Tx, { view, file, events }: Applying): Promise<void> {
+async function applyEvents(
+  tx: Tx,
+  { view, file, events }: { view: View; file: string; events: RecordedEvent[] },
+): Promise<void> {
   const handledTypes = new Set<string>(view.events)
   // Whoever is erased is nothing to a view, in whatever order topics come.
   const handled = events.filter((event) => handledTypes.has(event.type) && !event.isErased)

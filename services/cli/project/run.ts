@@ -138,13 +138,10 @@ const stopMessage = ({ topic, partition, offset }: Position, error: unknown): st
 const pollMs = 200
 const reportEveryMs = 10_000
 
-interface Following {
-  running: RunningProjection
-  once: boolean
-  until: AbortSignal
-}
-
-async function follow(project: Project, { running, once, until }: Following): Promise<undefined> {
+async function follow(
+  project: Project,
+  { running, once, until }: { running: RunningProjection; once: boolean; until: AbortSignal },
+): Promise<undefined> {
   const print = progress()
   let reportedAt = Number.NEGATIVE_INFINITY
   while (!until.aborted) {

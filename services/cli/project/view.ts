@@ -40,7 +40,6 @@ const freeName = name.refine((one) => !ownName.test(one), {
 const typeName = z.string().regex(/^[a-z][a-z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?$/, {
   error: 'expected a type of Postgres, such as text, bigint or timestamptz',
 })
-type Handler = (event: ViewEvent) => unknown
 const isFunction = (value: unknown) => typeof value === 'function'
 
 const viewTable = z
@@ -63,7 +62,7 @@ const viewShape = z
     session: name.optional(),
     /** By name, a select over the tables. */
     views: z.record(freeName, z.string().min(1)).default({}),
-    handle: z.custom<Handler>(isFunction, { error: 'expected a function' }),
+    handle: z.custom<(event: ViewEvent) => unknown>(isFunction, { error: 'expected a function' }),
   })
   .refine(
     ({ tables, session }) => !session || Object.values(tables).every(({ columns }) => session in columns),

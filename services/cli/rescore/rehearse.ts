@@ -23,7 +23,7 @@ export interface FactRow extends Pick<RowOf<typeof sessions>, (typeof factFields
 }
 
 /** A session whose score changes. */
-export interface ChangedSession extends Omit<FactRow, 'has_snapshot' | 'model' | 'evaluated_at'> {
+interface ChangedSession extends Omit<FactRow, 'has_snapshot' | 'model' | 'evaluated_at'> {
   evaluated_at: string
   verdict_after: Verdict
   risk_score_after: number

@@ -84,7 +84,7 @@ export async function signUp(
   })
 }
 
-export function requireService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
+function requireService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
   return persistently(() => api.service(serviceId)).catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === 404)) throw error
     const message = `No service "${serviceId}" takes signups on ${api.baseUrl}. To see those that do: ${typed('signup', 'list')}`

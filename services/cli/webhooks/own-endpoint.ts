@@ -12,18 +12,13 @@ const rememberedSchema = z.record(
   z.object({ endpoint_id: z.string(), signing_secret: z.string() }),
 )
 
-interface EndpointSettings {
-  url: string
-  eventTypes: SubscribableType[]
-}
-
 /**
  * An active endpoint at `url`: the one of the last time, whose URL is changed, or a new one. Its id and secret are
  * remembered in `file` of DATA_DIR, which only its owner may read, so that not every start makes another endpoint.
  */
 export async function ownEndpoint(
   target: Target,
-  { url, eventTypes }: EndpointSettings,
+  { url, eventTypes }: { url: string; eventTypes: SubscribableType[] },
   { file, name }: { file: string; name: string },
 ): Promise<{ endpointId: string; signingSecret: string }> {
   const place = `${target.organizationId} ${target.environment}`

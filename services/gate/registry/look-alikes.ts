@@ -25,7 +25,7 @@ function skeleton(text: string): string {
 }
 
 /** The words of a text in each form in which it may look like another: as it is, in small letters, in capitals. */
-export function looksOf(text: string): string[][] {
+function looksOf(text: string): string[][] {
   const plain = Array.from(text.normalize('NFKC'), (letter) => capitals.get(letter) ?? letter).join('')
   const forms = [plain, plain.toLowerCase(), plain.toUpperCase()]
   // A capital i is a small L to the skeleton, and a small i is neither.

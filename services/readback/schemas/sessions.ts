@@ -26,7 +26,7 @@ import {
 import { connectionFingerprint, network } from './network.ts'
 import { logPlaceSchema, scoreExplanationSchema } from './score.ts'
 
-export const clientUserId = z.string().nullable().meta({
+const clientUserId = z.string().nullable().meta({
   maxLength: 256,
   description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
 })

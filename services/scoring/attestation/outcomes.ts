@@ -29,11 +29,6 @@ export interface AttestationOutcomes {
   save(): Part[]
 }
 
-interface AttestedEvents {
-  events: RecordedEvent[]
-  known: Map<string, SessionState>
-}
-
 const nothing: AttestationOutcomes = { outcomes: new Map(), save: () => [] }
 
 /**
@@ -42,7 +37,7 @@ const nothing: AttestationOutcomes = { outcomes: new Map(), save: () => [] }
  */
 export async function attestationsOf(
   tx: Tx,
-  { events, known }: AttestedEvents,
+  { events, known }: { events: RecordedEvent[]; known: Map<string, SessionState> },
   attesting: Attesting | undefined,
 ): Promise<AttestationOutcomes> {
   const sent = attesting ? sentIn(events.filter(isSessionEvent), known) : []

@@ -23,7 +23,7 @@ export interface Lookups extends Pick<Periodic, 'stop'> {
 }
 
 /** A session waits for so long. */
-export const waitMs = 30 * 60 * 1000
+const waitMs = 30 * 60 * 1000
 /** After so long a failed look-up is tried again, and a directory is read again for a key that it lacked. */
 export const retryMs = 5 * 60 * 1000
 // A key that is withdrawn counts for so long; addresses seldom change hands.

@@ -20,7 +20,7 @@ export interface LookedUp {
 }
 
 /** A cache: whatever is missing is fetched again. */
-export const agentLookups = table<LookedUp>(
+const agentLookups = table<LookedUp>(
   'scoring.agent_lookups',
   {
     subject: primaryKey(column.id()),

@@ -6,7 +6,7 @@ import document from './model.json' with { type: 'json' }
 export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
 
 /** The thing that a signal observes. Signals of one channel observe the same thing, so they do not confirm each other. */
-export const channels = [
+const channels = [
   'agent',
   'canvas',
   'app',

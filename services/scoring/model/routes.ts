@@ -13,7 +13,7 @@ import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { storedModel } from './own-model.ts'
 import { currentModelSchema, type modelSchema } from './schemas.ts'
 
-export interface KnownModel {
+interface KnownModel {
   id: string
   model: ScoringModel
   /** Epoch milliseconds; null = it was never another. */
@@ -21,7 +21,7 @@ export interface KnownModel {
 }
 
 /** The model of an organization's decisions, or of those of everybody who has no model of their own. */
-export async function findModel(
+async function findModel(
   db: Db,
   organizationId: string | null,
   at: number,

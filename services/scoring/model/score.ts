@@ -10,7 +10,7 @@ type Limits = Record<Group, number>
  * that is required is missing, as the named signal says. `groups`: more of a group fired than counts. `proven`: it is known
  * whose program it is, so that how it looks says no more.
  */
-export type Bound =
+type Bound =
   | { kind: 'cap'; most: number }
   | { kind: 'floor'; least: number; signal: string }
   | { kind: 'groups'; limits: Partial<Limits> }
@@ -61,12 +61,10 @@ export function verdictOf(risk: number): Verdict {
   return risk >= bands.inconclusive ? 'inconclusive' : 'human'
 }
 
-interface Rules {
-  model: ScoringModel
-  hasSnapshot: boolean
-}
-
-function riskOf(fired: JudgedSignal[], { model, hasSnapshot }: Rules): Pick<Score, 'risk' | 'bound'> {
+function riskOf(
+  fired: JudgedSignal[],
+  { model, hasSnapshot }: { model: ScoringModel; hasSnapshot: boolean },
+): Pick<Score, 'risk' | 'bound'> {
   const { caps, floors, proven: provable } = model
   const risks = fired.filter(({ role }) => role === 'risk')
   const proven = risks.find(({ slug }) => provable.includes(slug))

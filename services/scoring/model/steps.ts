@@ -11,7 +11,7 @@ import {
   sum,
 } from './score.ts'
 
-export type StepKind =
+type StepKind =
   | 'signal'
   | `${Group}_limit`
   | 'least'
@@ -30,7 +30,7 @@ interface Reached {
 }
 
 /** `change` is what it adds to the total of the step before, in hundredths of a point. */
-export interface ScoreStep extends Reached {
+interface ScoreStep extends Reached {
   change: number
 }
 

@@ -37,14 +37,14 @@ const notices = [
   ...(['browser_with_tool_handshake', 'hosting_network'] as const),
 ]
 export const requestReasons = [...botReasons, ...notices] as const
-export type RequestReason = (typeof requestReasons)[number]
+type RequestReason = (typeof requestReasons)[number]
 
 /** Checks that might have said something, and were not made. */
 export const uncheckedNames = [
   ...(['published_ranges', 'reverse_dns', 'signature_key', 'signature_replay'] as const),
   ...(['handshake', 'hosting_network'] as const),
 ]
-export type Unchecked = (typeof uncheckedNames)[number]
+type Unchecked = (typeof uncheckedNames)[number]
 
 export interface RequestDecision {
   verdict: 'bot' | 'inconclusive'

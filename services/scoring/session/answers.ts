@@ -49,7 +49,7 @@ export interface AnswerFacts {
  * `to_come`: its answers to the deployment's own questions come with the next body. `unrecorded`: its answers are not
  * known, as with Apple's engine, and they are not those of another one.
  */
-export type EngineVerdict = 'as_claimed' | 'otherwise' | 'to_come' | 'unanswered' | 'unrecorded' | 'unknown'
+type EngineVerdict = 'as_claimed' | 'otherwise' | 'to_come' | 'unanswered' | 'unrecorded' | 'unknown'
 
 export const noAnswers: AnswerFacts = {
   ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
@@ -106,13 +106,11 @@ function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['pr
   return proofs.challenge === challenge && proofs.timing_nonce === timingNonce ? 'echoed' : 'wrong'
 }
 
-type EngineFacts = Pick<AnswerFacts, 'engine' | 'engineBy' | 'notLearned'>
-
 /**
  * Compares the engine with the claimed one. The repository's questions only contradict once the deployment has learned
  * the answers to its own, because their answers are public.
  */
-function engineOf(input: AnswersInput): EngineFacts {
+function engineOf(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'engineBy' | 'notLearned'> {
   const { document, userAgent, learned, environment, organizationId, toBank } = input
   const version = engineVersionOf(userAgent)
   const recorded = byRecorded(input, version)

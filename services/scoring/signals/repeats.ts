@@ -7,8 +7,6 @@ import type { Facts } from '../session/facts.ts'
 import { hasNaturalInput } from './behavior.ts'
 import { type Definition, type Details, signals } from './signal.ts'
 
-type Native = NonNullable<Snapshot['native']>
-
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
 /**
@@ -49,7 +47,8 @@ function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu,
   ]
 }
 
-const appOf = (native: Native) => Object.fromEntries(ofApp.map((name) => [name, native[name]]))
+const appOf = (native: NonNullable<Snapshot['native']>) =>
+  Object.fromEntries(ofApp.map((name) => [name, native[name]]))
 
 // Members that a replay cannot change without giving wrong answers: how the machine draws and sounds, and its fonts.
 const coreOf = ({ canvas, audio, webgl, fonts }: Snapshot): object => [

@@ -20,7 +20,7 @@ export interface LinkedSession {
 export const mergedStorages = 'merged'
 
 /** Names a storage of the visitor, so that those that somebody merged have one name. */
-export function storageNames(sessions: LinkedSession[]): (storageKey: string) => string {
+function storageNames(sessions: LinkedSession[]): (storageKey: string) => string {
   const merged = Math.max(...sessions.map(({ merged_at }) => merged_at ?? Number.NEGATIVE_INFINITY))
   const began = beginnings(sessions)
   return (key) => ((began.get(key) ?? Number.POSITIVE_INFINITY) <= merged ? mergedStorages : key)

@@ -66,7 +66,7 @@ function targetOf(href: string, { file, isPage, up }: Rendering): string | undef
 export const addressOf = (file: string): string => file.replace(/\.md$/, '')
 
 /** The id of a heading. */
-export const slugOf = (text: string): string =>
+const slugOf = (text: string): string =>
   text
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')

@@ -1,5 +1,3 @@
-type Bytes = Uint8Array<ArrayBuffer>
-
 interface Primitives {
   isArray(value: unknown): value is unknown[]
   keysOf(value: object): string[]
@@ -80,7 +78,7 @@ export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
   }
 
   // UTF-8 of text without lone surrogates. Numbered members of typed arrays have no setters to be caught by.
-  function utf8(text: string): Bytes {
+  function utf8(text: string): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(text.length * 3)
     let end = 0
     for (let i = 0; i < text.length; i++) {

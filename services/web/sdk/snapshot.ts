@@ -13,7 +13,7 @@ import { collectTamper } from './collectors/tamper.ts'
 import { idle, withinBudget } from './support.ts'
 
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
-export type CollectedSnapshot = Partial<Snapshot>
+type CollectedSnapshot = Partial<Snapshot>
 
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>

@@ -131,7 +131,7 @@ const testPayload = z
   .looseObject({ object: z.literal('webhook_test'), endpoint: z.strictObject({ id: endpointIdSchema }) })
   .meta({ id: 'WebhookTestEventPayload' })
 
-export const payload = z.union([fingerprintPayload, resultPayload, approvalPayload, testPayload])
+const payload = z.union([fingerprintPayload, resultPayload, approvalPayload, testPayload])
 
 export type RequestSummary = z.output<typeof requestSummary>
 export type FingerprintCalculated = z.output<typeof fingerprintPayload>

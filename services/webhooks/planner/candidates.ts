@@ -45,7 +45,7 @@ export type CandidateStage =
   /** It was raised, or nobody was subscribed at an earlier decision. */
   | { name: 'settled' }
 
-export type Subscribers = ReadonlyMap<string, Subscriber[]>
+type Subscribers = ReadonlyMap<string, Subscriber[]>
 
 /** What is known of candidates. */
 export interface Known {

@@ -4,9 +4,7 @@ import { createJumps } from './jumps.ts'
 import { createMovement } from './movement.ts'
 import { hasNoPressure, trackPresses } from './presses.ts'
 
-type Mouse = Behavior['mouse']
-
-export function trackMouse(listen: Listen): Tracker<Mouse> {
+export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
   const channel = createChannel(noCounts)
   const isOffClock = createClock()
   const position: { last?: { x: number; y: number } } = {}
