@@ -4,6 +4,7 @@ import path from 'node:path'
 import { closest, distance } from 'fastest-levenshtein'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { errorMessage } from './thrown.ts'
 
 const parts = (text: string): string[] =>
   text
@@ -336,7 +337,7 @@ function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
     present[name] = readSettingFile(`${name}_FILE`, file).trim()
     return present[name] === '' ? [`${name}_FILE: ${file} is empty`] : []
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)]
+    return [errorMessage(error)]
   }
 }
 

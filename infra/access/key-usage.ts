@@ -55,7 +55,8 @@ export function createKeyUsage({
     const uses = [...pending]
     if (uses.length === 0) return
     pending.clear()
-    forgetOld(notedAt, clock() - noteEveryMs)
+    const old = clock() - noteEveryMs
+    for (const [keyId, at] of notedAt) if (at <= old) notedAt.delete(keyId)
     try {
       await write(pool, uses)
     } catch (err) {
@@ -81,10 +82,6 @@ export function createKeyUsage({
       return flush()
     },
   }
-}
-
-function forgetOld(notedAt: Map<string, number>, before: number): void {
-  for (const [keyId, at] of notedAt) if (at <= before) notedAt.delete(keyId)
 }
 
 async function write(pool: pg.Pool, uses: [keyId: string, lastUsedAt: number][]): Promise<void> {

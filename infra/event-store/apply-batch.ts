@@ -10,6 +10,7 @@ import {
   type Statement,
   type Tx,
 } from '../postgres/pool.ts'
+import { systemCode } from '../thrown.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock, ownHome, saveBuildOffsets } from './builds.ts'
 import { type RecordedEvent, sessionOf } from './codec.ts'
@@ -226,7 +227,5 @@ const notifyApplied = 'select pg_notify($1, payload) from unnest($2::text[]) pay
  * available, 57 operator or shutdown, 58 system.
  */
 export function isTransient(error: unknown): boolean {
-  if (isConnectionError(error)) return true
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return /^(40|53|55|57|58)[0-9A-Z]{3}$/.test(code)
+  return isConnectionError(error) || /^(40|53|55|57|58)[0-9A-Z]{3}$/.test(systemCode(error) ?? '')
 }

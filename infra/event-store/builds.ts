@@ -4,6 +4,7 @@ import type { Part } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { column, constrained, type RowOf, saveRows, table } from '../postgres/table.ts'
+import { systemCode } from '../thrown.ts'
 import type { Projection } from './projection.ts'
 
 /** The schema that has the bookkeeping of read models. Views of users have one each, which they may write. */
@@ -191,7 +192,8 @@ async function pointViews(tx: Tx, views: View[]): Promise<void> {
       views.map(({ view, definition }) => `create or replace view ${view} ${definition}`).join('; '),
     )
   } catch (error) {
-    if (!isOtherColumns(error)) throw error
+    // 42P16: invalid_table_definition.
+    if (systemCode(error) !== '42P16') throw error
     await tx.query('rollback to savepoint before_views')
     const [only, ...others] = views
     if (only && others.length === 0) await replaceView(tx, only)
@@ -218,9 +220,6 @@ async function replaceView(tx: Tx, { view, definition }: View): Promise<void> {
   })
   for (const { grants } of rows) await tx.query(grants)
 }
-
-// invalid_table_definition.
-const isOtherColumns = (error: unknown) => error instanceof Error && 'code' in error && error.code === '42P16'
 
 /** Drops the build's tables and offsets; its record stays, so that its number is not used again. */
 export async function dropBuild(tx: Tx, build: Build): Promise<void> {

@@ -6,6 +6,7 @@ import { createConcurrencyLimit } from '../flow/limit.ts'
 import { type Clock, type Id, type Random, timeOrderedId } from '../ids.ts'
 import { type EventLog, type NewRecord, outcomeOf, type Position, type Topic } from '../log/port.ts'
 import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
+import { systemCode } from '../thrown.ts'
 import type { Applied } from './applied.ts'
 import { catchUp, lastBefore } from './catch-up.ts'
 import type { DomainEvent, EventCodec, EventMeta, KnownCause } from './codec.ts'
@@ -161,15 +162,11 @@ async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
   await inTime(tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys]))
 }
 
-// Whoever waited too long for a lock may ask again.
+// A request that waited too long for a lock (55P03) may be repeated.
 function inTime<T>(work: Promise<T>): Promise<T> {
   return work.catch((error) => {
-    throw isLockTimeout(error) ? unavailable(error) : error
+    throw systemCode(error) === '55P03' ? unavailable(error) : error
   })
-}
-
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '55P03'
 }
 
 interface About {

@@ -31,9 +31,6 @@ export interface Loader {
 // Larger than a runner's: nobody waits for one event, and the statements are set-based.
 const maxRecords = 4000
 const overtakeDelayMs = 20
-// Where events may be applied side by side, each half of the partitions is written by a connection of its own, so that
-// rows of one are made while those of the other are written.
-const queuesOf = ({ isExclusive }: Projection) => (isExclusive ? [0, 1] : [0])
 
 /**
  * Fills a build from its stored offsets, 0 at first, never beyond the live one, so that both can be brought to the same
@@ -44,7 +41,9 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
   const who = `rebuild of ${projection.name}`
   let moved = Promise.withResolvers<void>()
-  const queues = queuesOf(projection)
+  // A projection that says which events have to be applied alone is written over two connections, each with half of the
+  // partitions: rows of one half are made while those of the other are written.
+  const queues = projection.isExclusive ? [0, 1] : [0]
   const writing = queues.map(() => Promise.resolve())
   let restarted: Promise<void> = Promise.resolve()
   let state: 'ahead' | 'failed' | 'oneByOne' | 'stopped' = 'ahead'

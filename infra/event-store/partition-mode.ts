@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { errorMessage } from '../thrown.ts'
 
 /*
  * How a consumer gets on with one partition.
@@ -76,7 +77,7 @@ export function nextMode(mode: PartitionMode, change: PartitionChange): Partitio
     case 'stopped':
       return { name: 'stopped', reason: String(change.error), failures: failuresOf(mode) }
     case 'notStarted': {
-      const reason = change.error instanceof Error ? change.error.message : String(change.error)
+      const reason = errorMessage(change.error)
       return { name: 'notStarted', reason, failures: failuresOf(mode) }
     }
   }

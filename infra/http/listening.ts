@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createAcceptor, type Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { errorMessage, systemCode } from '../thrown.ts'
 import { within } from '../timing.ts'
 
 export interface ListenAddress {
@@ -105,15 +106,13 @@ async function listenToo(server: Server, place: ListenAddress & Shared): Promise
   await once(server, 'listening').catch(() => {})
 }
 
-function isInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-}
+const isInUse = (error: unknown) => systemCode(error) === 'EADDRINUSE'
 
 /** What to tell the operator of a port that cannot be had. */
 function problem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
   if (isInUse(error))
     return `Port ${port} of ${host} is in use: is Tidegate running already? ${setting} sets another.`
-  return `Cannot listen on port ${port} of ${host} (${setting}, HOST): ${error instanceof Error ? error.message : error}`
+  return `Cannot listen on port ${port} of ${host} (${setting}, HOST): ${errorMessage(error)}`
 }
 
 export interface DrainOptions {

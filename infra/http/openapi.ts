@@ -92,7 +92,8 @@ function openedBy(access: Access | undefined) {
 function complete<T extends object>(document: T, described: DescribedWebhook[]): T {
   if (!('components' in document && 'paths' in document) || !isRecord(document.components)) return document
   const components = { ...document.components, headers: headerComponents }
-  const webhooks = described.length > 0 && { webhooks: webhookItems(described) }
+  const items = described.map((webhook) => [webhook.type, { post: operationOf(webhook) }])
+  const webhooks = described.length > 0 && { webhooks: Object.fromEntries(items) }
   return withoutUnused({ ...document, paths: completePaths(document.paths), ...webhooks, components })
 }
 
@@ -135,10 +136,6 @@ export interface DescribedWebhook {
 export interface DescribedHeader {
   description: string
   schema: Record<string, unknown>
-}
-
-function webhookItems(described: DescribedWebhook[]): Record<string, { post: object }> {
-  return Object.fromEntries(described.map((webhook) => [webhook.type, { post: operationOf(webhook) }]))
 }
 
 function operationOf({ operationId, tag, summary, description, headers, body, answers }: DescribedWebhook) {

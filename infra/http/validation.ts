@@ -131,10 +131,8 @@ function expectedBy({
   if (keyword === 'too_small') return `at least ${params.minimum}`
   if (keyword === 'too_big') return `at most ${params.maximum}`
   const values = allowedValues({ keyword, params })
-  return values && isValidators(message) ? expectedOf(values, allowed) : message
+  return values && /^Invalid (option|input)\b/.test(message) ? expectedOf(values, allowed) : message
 }
-
-const isValidators = (message: string) => /^Invalid (option|input)\b/.test(message)
 
 // More values than these are a list.
 const fewValues = 5

@@ -157,7 +157,7 @@ function readNetwork(
     ...(reputation && { reputation }),
     evaluated_at: at,
   }
-  const risk_signals = riskSignalsOf(known.anonymity)
+  const risk_signals = sentences.flatMap(([flag]) => (known.anonymity[flag] ? [flag] : []))
   const operator = operatorOf(risk_signals, { city, listed: listed?.anonymous })
   const evidence = { ...known.evidence, ...operator, risk_signals }
   return { ...known, evidence, summary: summaryOf(known) }
@@ -175,10 +175,6 @@ const sentences: [Exclude<keyof Network['anonymity'], 'provider'>, string][] = [
   ['callback_proxy', 'This IP appears associated with a callback proxy.'],
   ['hosting', 'This IP belongs to a hosting provider.'],
 ]
-
-function riskSignalsOf(anonymity: Network['anonymity']): string[] {
-  return sentences.flatMap(([flag]) => (anonymity[flag] ? [flag] : []))
-}
 
 function summaryOf({ anonymity, reputation, location, routing }: Network): string | null {
   const first = sentences.find(([flag]) => anonymity[flag])

@@ -1,3 +1,4 @@
+import { systemCode } from '../thrown.ts'
 import { lockKey, type Tx } from './pool.ts'
 import type { Table } from './table.ts'
 
@@ -32,12 +33,12 @@ export async function runMigrations(tx: Tx, all: Migrations[]): Promise<void> {
     const steps = stepsAfter(await reachedNumber(tx, migrations), migrations)
     if (steps.length === 0) continue
     await runSteps(tx, migrations, steps).catch((cause) => {
-      throw isForbidden(cause) ? new MayNotMakeTables(migrations.name, { cause }) : cause
+      throw systemCode(cause) === insufficientPrivilege
+        ? new MayNotMakeTables(migrations.name, { cause })
+        : cause
     })
   }
 }
-
-const newestOf = ({ changes = [] }: Migrations) => 1 + changes.length
 
 /**
  * The statements that a database at this number lacks; 0 = nothing was made yet. At a later number it lacks nothing:
@@ -92,7 +93,7 @@ async function reachedNumber(tx: Tx, migrations: Migrations): Promise<number> {
 }
 
 async function runSteps(tx: Tx, migrations: Migrations, steps: string[]): Promise<void> {
-  const { name, schema = 'tidegate' } = migrations
+  const { name, schema = 'tidegate', changes = [] } = migrations
   const registry = registryOf(migrations)
   await tx.query(`set local client_min_messages = warning;
     create schema if not exists ${schema};
@@ -100,9 +101,8 @@ async function runSteps(tx: Tx, migrations: Migrations, steps: string[]): Promis
   for (const step of steps) await tx.query(step)
   await tx.query(
     `insert into ${registry} values ($1, $2) on conflict (name) do update set number = excluded.number`,
-    [name, newestOf(migrations)],
+    [name, 1 + changes.length],
   )
 }
 
-// Class 42, insufficient_privilege (postgresql.org/docs/current/errcodes-appendix.html).
-const isForbidden = (error: unknown) => error instanceof Error && 'code' in error && error.code === '42501'
+const insufficientPrivilege = '42501'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { systemCode } from '../thrown.ts'
 import { inOneWrite, type Part, runAndEnd } from './arrays.ts'
 
 export type Tx = pg.PoolClient
@@ -79,8 +80,8 @@ export function isConnectionError(error: unknown): boolean {
   // A server that is down has no Unix socket either: ENOENT.
   if ('syscall' in error && error.syscall === 'connect') return true
   return (
-    /^(08|57P0|53300|25P03)/.test(codeOf(error)) ||
-    /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH)$/.test(codeOf(error)) ||
+    /^(08|57P0|53300|25P03)/.test(systemCode(error) ?? '') ||
+    /^E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|HOSTUNREACH)$/.test(systemCode(error) ?? '') ||
     /Connection terminated|timeout exceeded when trying to connect|Query read timeout|not queryable/.test(
       error.message,
     )
@@ -89,16 +90,12 @@ export function isConnectionError(error: unknown): boolean {
 
 /** By the code of Node's TLS: the certificate is of no authority that is known, or of another name. */
 export function isRefusedCertificate(error: unknown): boolean {
-  return (
-    error instanceof Error && /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|CERT_|ERR_TLS_CERT)/.test(codeOf(error))
-  )
+  return /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|CERT_|ERR_TLS_CERT)/.test(systemCode(error) ?? '')
 }
 
 export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof Error && codeOf(error) === '57014'
+  return systemCode(error) === '57014'
 }
-
-const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
 
 export interface ConnectionOptions {
   url: string

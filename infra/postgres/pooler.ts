@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { errorMessage, systemCode } from '../thrown.ts'
 import { ownSetting } from './pool.ts'
 
 /**
@@ -28,4 +29,4 @@ export async function refusePooler(pool: pg.Pool): Promise<void> {
 
 // PgBouncer calls a setting at the start of a connection a violation of the protocol.
 const isRefusedSetting = (error: unknown) =>
-  error instanceof Error && 'code' in error && error.code === '08P01' && /parameter/.test(error.message)
+  systemCode(error) === '08P01' && /parameter/.test(errorMessage(error))

@@ -84,17 +84,17 @@ export function createAddressRules(
   const exceptions = allowedNetworks.map((network) => rangeOf(ipaddr.parseCIDR(network)))
   function isException(ip: string): boolean {
     const address = addressOf(ip)
-    return address !== undefined && exceptions.some((range) => isIn(address, range))
+    return (
+      address !== undefined &&
+      exceptions.some(([base, bits]) => address.kind() === base.kind() && address.match(base, bits))
+    )
   }
   return {
     hasExceptions: exceptions.length > 0,
     isException,
-    isAllowed: (ip) => isException(ip) || (isPublicReceiver(ip) && !ownAddresses().includes(ip)),
+    isAllowed: (ip) =>
+      isException(ip) || (isPublicAddressInFull(ip) && ip !== azureHost && !ownAddresses().includes(ip)),
   }
-}
-
-function isPublicReceiver(ip: string): boolean {
-  return isPublicAddressInFull(ip) && ip !== azureHost
 }
 
 // IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would also read
@@ -109,10 +109,6 @@ function addressOf(ip: string): Address | undefined {
 function rangeOf([base, bits]: [Address, number]): [Address, number] {
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96
   return isMapped ? [base.toIPv4Address(), bits - 96] : [base, bits]
-}
-
-function isIn(address: Address, [base, bits]: [Address, number]): boolean {
-  return address.kind() === base.kind() && address.match(base, bits)
 }
 
 function machineAddresses(): string[] {

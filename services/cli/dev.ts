@@ -12,6 +12,7 @@ import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger, type Logger } from '../../infra/telemetry.ts'
+import { systemCode } from '../../infra/thrown.ts'
 import { makeLoginLink } from '../console/commands.ts'
 import { type Core, type CoreOptions, openCore, projections } from '../server/dependencies.ts'
 import { consoleUrlOf } from '../server/http.ts'
@@ -22,7 +23,6 @@ import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
-import { systemCode } from './thrown.ts'
 
 // Receivers and edges of a developer are on the same machine.
 const defaults = {

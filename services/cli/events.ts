@@ -4,9 +4,9 @@ import { decodeRecords } from '../../infra/event-store/event-batch.ts'
 import { isPersonal, withoutPersonal } from '../../infra/event-store/sealed-event.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { idOf, instant, wholeNumber } from './arguments.ts'
-import { errorMessage } from './thrown.ts'
 
 interface EventsOptions {
   topic: string

@@ -3,7 +3,7 @@ import type { ApiError, ErrorDetails } from '../../infra/errors/errors.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
-import { errorMessage } from './thrown.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 import { withoutKeys } from './usage.ts'
 
 /**

@@ -17,7 +17,6 @@ const headlessChromium = (profile: string) => [
   // Chromium's sandbox does not work for root, as in a container.
   ...(isRoot ? ['--no-sandbox'] : []),
 ]
-const headlessFirefox = (profile: string) => ['--headless', '--no-remote', '--profile', profile]
 
 // One of each engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
 const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
@@ -30,7 +29,7 @@ const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   },
   {
     programs: ['firefox', 'firefox-esr', '/Applications/Firefox.app/Contents/MacOS/firefox'],
-    args: headlessFirefox,
+    args: (profile) => ['--headless', '--no-remote', '--profile', profile],
   },
   {
     programs: ['4.1', '4.0', '6.0'].flatMap((version) =>

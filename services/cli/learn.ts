@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { createLogger } from '../../infra/telemetry.ts'
 import { parsedJson } from '../../infra/text.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
 import type { Core } from '../server/dependencies.ts'
@@ -15,7 +16,6 @@ import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from './loop
 import { openOperatorCore } from './operator/core.ts'
 import { recordFact, userName } from './operator/facts.ts'
 import { printable } from './tables.ts'
-import { errorMessage } from './thrown.ts'
 
 export function defineLearn(command: Command): void {
   command

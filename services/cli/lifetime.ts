@@ -1,5 +1,5 @@
 import type { Logger } from '../../infra/telemetry.ts'
-import { errorMessage } from './thrown.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 
 export interface LifetimeOptions {
   start: (undo: AsyncDisposableStack) => Promise<void>

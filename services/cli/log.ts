@@ -2,11 +2,11 @@ import { type Command, Option } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { readRecords } from '../../infra/log/read-topic.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
 import type { CopyFlags } from './copy/run.ts'
 import { recordFact, userName } from './operator/facts.ts'
-import { errorMessage } from './thrown.ts'
 
 export function defineLog(command: Command): void {
   command

@@ -4,11 +4,11 @@ import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
 import { otlpSettings } from '../../infra/otlp/settings.ts'
 import { checkDatabaseUrl } from '../../infra/postgres/pool.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import { hasConsentAddress, publicUrlOf } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
 import { connectionsOfServer, networkFor } from '../server/server.ts'
-import { errorMessage } from './thrown.ts'
 
 interface SettingsInput {
   env: NodeJS.ProcessEnv

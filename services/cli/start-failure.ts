@@ -2,7 +2,7 @@ import { InvalidSettings } from '../../infra/config.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError, isRefusedCertificate } from '../../infra/postgres/pool.ts'
 import { createLogger } from '../../infra/telemetry.ts'
-import { errorMessage } from './thrown.ts'
+import { errorMessage } from '../../infra/thrown.ts'
 
 /**
  * Logs one JSON line, whatever LOG_LEVEL is, because the start of a server, and `tidegate migrate` before it, are read

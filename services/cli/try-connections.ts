@@ -3,12 +3,12 @@ import { refuseBoundToKafka, refuseOtherLog } from '../../infra/event-store/boun
 import { createPool } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
+import { errorMessage, systemCode } from '../../infra/thrown.ts'
 import { within } from '../../infra/timing.ts'
 import { learnFrom, readProgress } from '../../projections/answers/learned.ts'
 import { openKafka } from '../server/dependencies.ts'
 import { tryMasterKeys } from '../server/master-keys.ts'
 import type { ServerSettings } from './server-settings.ts'
-import { errorMessage, systemCode } from './thrown.ts'
 
 const eachWithinMs = 15_000
 const undefinedTable = '42P01'

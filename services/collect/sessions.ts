@@ -107,7 +107,7 @@ async function begin(
 ): Promise<OpeningSession> {
   const { continuity, sdk } = request.body
   // The cookie first: scripts of the page cannot change it.
-  const tokens = [readContinuityCookie(request.headers.cookie), continuity]
+  const tokens = [cookiePattern.exec(request.headers.cookie ?? '')?.[1], continuity]
   const opened = tokens.flatMap((token) => (token ? [openContinuity(token, principal, deps.keyring)] : []))
   const presented = [...new Set(opened.filter((id) => id !== undefined))]
   const sessionId = await deps.dataKeys.newSession()
@@ -161,14 +161,10 @@ function answerOf(
 }
 
 const name = '__Host-sid'
-const pattern = /(?:^|;\s*)__Host-sid=([A-Za-z0-9_-]{1,512})(?:;|$)/
+const cookiePattern = /(?:^|;\s*)__Host-sid=([A-Za-z0-9_-]{1,512})(?:;|$)/
 
 /** Stores the continuity id where scripts cannot read it. It is partitioned, so that it follows nobody across sites. */
 export function continuityCookie(value: string): string {
   const maxAge = sessionLifetimeMs / 1000
   return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`
-}
-
-function readContinuityCookie(header: string | undefined): string | undefined {
-  return header === undefined ? undefined : pattern.exec(header)?.[1]
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { CommandDeps, DecidedEvent, DecisionGuard } from '../../infra/event-store/decide.ts'
-import type { Random } from '../../infra/ids.ts'
 import { counterRandom } from '../../infra/random.ts'
 import {
   countKeys,
@@ -37,7 +36,9 @@ export async function signUpOrganization(
   { accountName, gateSessionId, stillNeeded }: SignUp,
 ): Promise<SignedUp | undefined> {
   const request = { name: accountName, slug: slugOf(accountName, gateSessionId) }
-  const { organizationId } = await createOrganization({ ...deps, random: idOf(gateSessionId) }, request)
+  // It makes the id of the organization, which is no secret.
+  const random = counterRandom(createHash('sha256').update('signup').digest(), Buffer.from(gateSessionId))
+  const { organizationId } = await createOrganization({ ...deps, random }, request)
   const [live, test] = [keyPair(deps, organizationId, 'live'), keyPair(deps, organizationId, 'test')]
   const keys = [live.publishable, live.secret, test.publishable, test.secret]
   if (!(await replaceKeys(deps, organizationId, { keys, stillNeeded }))) return undefined
@@ -51,11 +52,6 @@ export async function signUpOrganization(
     },
     isCurrent: allInUse(organizationId, keys),
   }
-}
-
-// It makes the id of an organization, which is no secret.
-function idOf(gateSessionId: string): Random {
-  return counterRandom(createHash('sha256').update('signup').digest(), Buffer.from(gateSessionId))
 }
 
 interface NewKey {

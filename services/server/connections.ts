@@ -26,8 +26,6 @@ const readsOfApi = 8
 // With several roles in one process more would only wait for the same processor.
 const largestPool = 20
 const fewestReads = 2
-// Commands take half of the pool and may need one connection more. Up to three schedulers have one each, and run commands.
-const fewestOf = (roles: readonly Role[]) => (roles.length > 1 ? 8 : 6)
 
 const answering: Role[] = ['collect', 'api', 'gate']
 const consuming: Role[] = ['scoring', 'projections', 'webhooks']
@@ -54,7 +52,8 @@ function withMax(
   { own, hasReads, roles }: { own: number; hasReads: boolean; roles: readonly Role[] },
 ): Connections {
   const shared = max - own
-  const fewestPool = fewestOf(roles)
+  // Commands take half of the pool and may need one more. Up to three schedulers have one each, and run commands.
+  const fewestPool = roles.length > 1 ? 8 : 6
   const reads = hasReads ? Math.max(fewestReads, Math.min(shared - fewestPool, Math.floor(shared / 3))) : 0
   const pool = shared - reads
   if (pool >= fewestPool) return { all: max, pool, reads }

@@ -152,7 +152,10 @@ async function startScoring(
       if (topic === eventTopics.EngineAnswersLearned) learning.wake()
     }),
   )
-  const identity = core.config.AGENT_LOOKUPS === 'on' ? startIdentity(core, lookingUp) : undefined
+  // No network is excepted, because agents name the addresses that are fetched.
+  const rules = createAddressRules([])
+  const identity =
+    core.config.AGENT_LOOKUPS === 'on' ? runIdentity({ ...core, rules, ...lookingUp }) : undefined
   const onDecided = countDecisions(registry)
   const scoring = runScoring({
     ...core,
@@ -194,10 +197,6 @@ async function loadAttesting({ config }: Core, registry: Registry): Promise<Atte
     },
   }
 }
-
-// No network is excepted, because agents name the addresses that are fetched.
-const startIdentity = (core: Core, lookingUp?: Partial<FetchOptions>) =>
-  runIdentity({ ...core, rules: createAddressRules([]), ...lookingUp })
 
 const purgeIntervalMs = 10 * 60 * 1000
 

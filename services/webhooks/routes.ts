@@ -16,7 +16,7 @@ import {
 export function webhookRoutes(app: FastifyInstance, options: EndpointRouteOptions & EventRouteOptions): void {
   endpointRoutes(app, options)
   eventRoutes(app, options)
-  describeDeliveries(app)
+  for (const webhook of described) app.describeWebhook(webhook)
 }
 
 const string = (pattern: string) => ({ type: 'string', pattern })
@@ -127,8 +127,3 @@ const described: DescribedWebhook[] = [
     body: testEvent,
   },
 ]
-
-// What endpoints are sent, for whoever generates a receiver.
-function describeDeliveries(app: FastifyInstance): void {
-  for (const webhook of described) app.describeWebhook(webhook)
-}

@@ -17,10 +17,9 @@ export function labelOf(name: string): Label | undefined {
   return kind && { kind, operator: name.slice(kind.length + 1) }
 }
 
-const rankOf = (name: string) => labelKinds.findIndex((kind) => name.startsWith(`${kind} `))
-
 /** Makes one list of many. An address that several have is what has the higher rank, then what the smaller range says. */
-export const mergeLabels = (lists: readonly Ranges[]): Ranges => mergeRanges(lists, rankOf)
+export const mergeLabels = (lists: readonly Ranges[]): Ranges =>
+  mergeRanges(lists, (name) => labelKinds.findIndex((kind) => name.startsWith(`${kind} `)))
 
 // What iporigin took from lists that have no licence, as the third part of its NOTICE names it.
 const withoutLicence = new Set([

@@ -23,7 +23,7 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
     createPartitioner:
       () =>
       ({ message }: PartitionerArgs) => {
-        if (ended) throw givesUp()
+        if (ended) throw Object.assign(new Error('the write was given up'), { retriable: false })
         return message.partition ?? unplaced()
       },
   })
@@ -36,8 +36,6 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
     },
   }
 }
-
-const givesUp = () => Object.assign(new Error('the write was given up'), { retriable: false })
 
 function unplaced(): never {
   throw Object.assign(new Error('a record has no partition'), { retriable: false })

@@ -193,7 +193,10 @@ function createBodySender(options: SenderOptions) {
 
   async function deliver<T extends { nonce: string }>(body: SealedBody): Promise<{ seq: number; answer: T }> {
     const { kind, seq, bytes } = body
-    const headers = { [headerNames.clientKey]: publicKey, ...(kind === 'batches' ? seqHeader(seq) : {}) }
+    const headers = {
+      [headerNames.clientKey]: publicKey,
+      ...(kind === 'batches' && { [headerNames.batchSeq]: String(seq) }),
+    }
     unanswered = body
     const answer = await transport.postBytes<T>(bodyPath(address, kind), bytes, headers).catch((error) => {
       if (isRefusal(error)) unanswered = undefined
@@ -238,10 +241,6 @@ function createBodySender(options: SenderOptions) {
 // Whether the server said no for good: then it has not accepted the body.
 function isRefusal(error: unknown): boolean {
   return error instanceof CollectError && error.status >= 400 && error.status < 500 && error.status !== 429
-}
-
-function seqHeader(seq: number): Record<string, string> {
-  return { [headerNames.batchSeq]: String(seq) }
 }
 
 // A nonce starts with the sequence number it is for, 4 bytes big-endian.

@@ -8,6 +8,7 @@ import { encodeAddresses } from '../../../infra/ip/data/file.ts'
 import { readAddresses, shippedFile } from '../../../infra/ip/data/read.ts'
 import { type DataSource, dataSources, type SourceGroup } from '../../../infra/ip/data/sources.ts'
 import { applySources, type ReadSource } from '../../../infra/ip/data/update.ts'
+import { errorMessage } from '../../../infra/thrown.ts'
 
 export interface UpdateOptions {
   /** Of the operator. */
@@ -37,9 +38,10 @@ export async function updateAddresses(options: UpdateOptions): Promise<Updated> 
     try {
       const found =
         from === undefined ? { bytes: await fetchSource(source, now), at: now } : await fileOf(source, from)
-      if (found) read.push({ source, ranges: source.read(found.bytes), date: dateOf(found.at) })
+      if (found)
+        read.push({ source, ranges: source.read(found.bytes), date: found.at.toISOString().slice(0, 10) })
     } catch (error) {
-      failed.push({ title: source.title, reason: error instanceof Error ? error.message : String(error) })
+      failed.push({ title: source.title, reason: errorMessage(error) })
     }
   }
   const { data, refused } = applySources(last, read, isTrusted)
@@ -63,8 +65,6 @@ async function replaceFile(file: string, bytes: Buffer): Promise<void> {
   }
   await rename(written, file)
 }
-
-const dateOf = (time: Date) => time.toISOString().slice(0, 10)
 
 interface FoundFile {
   bytes: Buffer

@@ -1,5 +1,5 @@
 import { lstat, open, rename, rm } from 'node:fs/promises'
-import { systemCode } from '../thrown.ts'
+import { systemCode } from '../../../infra/thrown.ts'
 import type { ExportColumn, RowEncoder } from './columns.ts'
 import type { RowSink } from './selection.ts'
 import { csvEncoder, jsonLinesEncoder } from './text-formats.ts'

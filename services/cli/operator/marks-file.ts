@@ -24,7 +24,8 @@ export function parseMarks(text: string): ImportedMark[] {
   const [head = [], ...lines] = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
-    .map(cellsOf)
+    // No value of a mark has commas or quotes; spreadsheets may put quotes around it.
+    .map((line) => line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1')))
   refuse(headProblems(head))
   const problems: FieldIssue[] = []
   const marks = lines.flatMap((cells, i) => {
@@ -38,9 +39,6 @@ export function parseMarks(text: string): ImportedMark[] {
   refuse([...problems, ...repeated(marks)])
   return marks
 }
-
-// What a mark is made of has neither commas nor quotes in it; spreadsheets may put quotes around it.
-const cellsOf = (line: string) => line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
 
 function headProblems(head: string[]): FieldIssue[] {
   const missing = needed.filter((name) => !head.includes(name))

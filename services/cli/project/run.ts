@@ -8,11 +8,10 @@ import { type RunningProjection, runProjection } from '../../../infra/event-stor
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { type Position, placeName } from '../../../infra/log/port.ts'
 import { lockKey } from '../../../infra/postgres/pool.ts'
-import type { Logger } from '../../../infra/telemetry.ts'
+import { systemCode } from '../../../infra/thrown.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
 import { progress } from '../progress.ts'
-import { systemCode } from '../thrown.ts'
 import { untilBothAnswer } from './away.ts'
 import { namingRecords } from './poison.ts'
 import { endedIn, projectionOf } from './projection.ts'
@@ -89,7 +88,9 @@ async function keepUp(project: Project, { once }: ProjectFlags): Promise<void> {
   const failing = Promise.withResolvers<string>()
   const onStopped = (at: Position, error: unknown) => failing.resolve(stopMessage(at, error))
   const applied = { advance: () => {}, onAdvance: () => () => {} }
-  const running = await runProjection({ ...project, logger: errorsOnly(logger), applied, onStopped })
+  // What it repeats while the database or the log is away is said once, by the view.
+  const errorsOnly = logger.child({}, { level: 'error' })
+  const running = await runProjection({ ...project, logger: errorsOnly, applied, onStopped })
   stack.defer(() => running.stop())
   const findEnded = endedIn(projection)
   if (projection.createPrune) {
@@ -126,9 +127,6 @@ async function holdView({ pool, projection }: Project) {
   }
   return { lost: lost.promise, release }
 }
-
-// What it says again and again while the database or the log is away is said once, by the view.
-const errorsOnly = (logger: Logger): Logger => logger.child({}, { level: 'error' })
 
 const stopMessage = ({ topic, partition, offset }: Position, error: unknown): string => {
   const what = error instanceof ViewFailed ? error.message : 'the record cannot be applied'

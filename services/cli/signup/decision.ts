@@ -1,5 +1,5 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { errorMessage } from '../thrown.ts'
+import { errorMessage } from '../../../infra/thrown.ts'
 import { type ApprovedSession, type PolledSession, retryAfterMs } from './gate-api.ts'
 
 // Thirty polls a minute are allowed.

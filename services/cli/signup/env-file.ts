@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { access, constants, lstat, open, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
-import { systemCode } from '../thrown.ts'
+import { systemCode } from '../../../infra/thrown.ts'
 
 export type Values = ReadonlyMap<string, string>
 

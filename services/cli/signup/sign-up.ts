@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ApiError } from '../../../infra/errors/errors.ts'
+import { errorMessage } from '../../../infra/thrown.ts'
 import {
   type DeliveryEnvelope,
   generateDeliveryKeys,
@@ -7,7 +8,6 @@ import {
 } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
-import { errorMessage } from '../thrown.ts'
 import { typed } from '../typed.ts'
 import type { ClaimCodes } from './claim-codes.ts'
 import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
+import { errorMessage, systemCode } from '../../../infra/thrown.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
-import { errorMessage, systemCode } from '../thrown.ts'
 import type { HttpAnswer, HttpClient } from './http.ts'
 import type { Pacer } from './pacer.ts'
 

@@ -1,8 +1,8 @@
 import { parsedJson } from '../../../infra/text.ts'
+import { errorMessage } from '../../../infra/thrown.ts'
 import { wire } from '../../../infra/wire/names.ts'
 import { standardHeaders, verifySignature } from '../../../infra/wire/webhooks/signature.ts'
 import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
-import { errorMessage } from '../thrown.ts'
 
 const timeoutMs = 15_000
 // These belong to one connection, or are set by whoever sends (RFC 9110, section 7.6.1).

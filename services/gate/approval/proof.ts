@@ -62,7 +62,8 @@ export function checkProof(
   if (!hand_off?.challenge_answered)
     throw invalid('The proof is of a page that did not answer its challenge.')
   if (!hand_off.input_observed) throw invalid('Nobody has used the page that the proof is of.')
-  if (hand_off.binding !== bindingOf(approveToken))
+  // What the SDK makes of the text that its page binds the sealed token to.
+  if (hand_off.binding !== createHash('sha256').update(approveToken).digest('hex'))
     throw invalid('The proof was made for another approve token.')
   return { verdict, riskScore, sessionId: session_id, decisionId }
 }
@@ -76,11 +77,6 @@ export function refuseVerdict(
   const fields = [{ name: 'verdict', issue: 'too_low', received: verdict, expected: 'human' }]
   const message = 'This service takes approvals of browsers that are clearly used by a person, and no others.'
   throw new ApiError('gate.svc_proof_invalid', { message, details: { fields } })
-}
-
-// What the SDK makes of the text that its page binds the sealed token to.
-function bindingOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }
 
 const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })

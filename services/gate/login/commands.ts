@@ -139,7 +139,9 @@ export function loginCode(options: {
   codeHash?: string | null
 }): { code: Token<'gtcode'>; hash: string } {
   const { keyring, gateSessionId, approveToken, codeHash = null } = options
-  const codeUnder = (master: MasterKey) => codeOf(master, `${gateSessionId}\0${approveToken}`)
+  const seed = Buffer.from(`${gateSessionId}\0${approveToken}`)
+  const codeUnder = (master: MasterKey) =>
+    generateToken('gtcode', counterRandom(master.derive('gate-login-code'), seed))
   if (codeHash !== null) {
     const made = keyring.all
       .map(codeUnder)
@@ -149,9 +151,6 @@ export function loginCode(options: {
   const code = codeUnder(keyring.current)
   return { code, hash: tokenHashes(keyring, code)[0] }
 }
-
-const codeOf = (master: MasterKey, seed: string) =>
-  generateToken('gtcode', counterRandom(master.derive('gate-login-code'), Buffer.from(seed)))
 
 /** The service's dashboard with `code` in the query, and the rest of the URL as it was. */
 export function redirectUrl(dashboardLoginUrl: string, code: string): string {

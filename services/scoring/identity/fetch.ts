@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../infra/safe-http/client.ts'
+import { systemCode } from '../../../infra/thrown.ts'
 import { directoryKeys } from '../../../infra/wire/web-bot-auth/keys.ts'
 import type { LookupResult, LookupSubject } from './tables.ts'
 
@@ -64,7 +65,7 @@ async function hostName(ip: string, { timeoutMs = 5000, dnsServers }: FetchOptio
     const leads = await Promise.all(some.map(async (name) => (await forward(name)).some(isSame(ip))))
     return { host: some.find((_, index) => leads[index])?.toLowerCase() ?? null }
   } catch (error) {
-    return { failure: codeOf(error) }
+    return { failure: systemCode(error) ?? 'dns' }
   } finally {
     clearTimeout(timer)
   }
@@ -72,12 +73,9 @@ async function hostName(ip: string, { timeoutMs = 5000, dnsServers }: FetchOptio
 
 // That a name or an address has no record is what DNS says; all else is no answer.
 function noneOf(error: unknown): string[] {
-  if (['ENOTFOUND', 'ENODATA'].includes(codeOf(error))) return []
+  if (['ENOTFOUND', 'ENODATA'].includes(systemCode(error) ?? '')) return []
   throw error
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'dns'
 
 // RFC 1035, section 3.5, and RFC 3596, section 2.5
 function pointerName(ip: string): string {

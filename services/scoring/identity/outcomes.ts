@@ -99,7 +99,11 @@ export async function outcomesOf(
     ...judge(one.signed, found.get(one.signed.directory), now),
   }))
   const valid = byKey.filter(({ outcome }) => outcome.status === 'valid')
-  const nonces = valid.map(({ signed }) => nonceOf(signed, now))
+  const nonces = valid.map(({ signed: { nonce_hash, request_hash } }) => ({
+    nonce_hash,
+    request_hash,
+    ends_at: now + nonceMs,
+  }))
   const taken = await takeNonces(tx, nonces)
   for (const { session, documentHash, signed, outcome, isWaiting } of byKey) {
     const isReplayed = outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
@@ -146,10 +150,6 @@ export function judge(signed: Signed, known: LookedUp | undefined, now: number):
 
 // Longer than any signature is good for, so that one is still known whose session is scored late.
 const nonceMs = 48 * 60 * 60 * 1000
-
-const nonceOf = ({ nonce_hash, request_hash }: SignedRequest, now: number) => ({
-  ...{ nonce_hash, request_hash, ends_at: now + nonceMs },
-})
 
 /** The state with what was found. Outcomes come with an opening or a look-up, and stay as they are afterwards. */
 export function withOutcomes({ signatures, hosts }: Outcomes) {

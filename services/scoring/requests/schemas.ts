@@ -11,9 +11,6 @@ export const scoreBodyBytes = 1024 * 1024
 const maxHeaders = 100
 const maxHeaderCharacters = 16 * 1024
 
-const isInFull = (text: string) => isIP(text) !== 0 && !text.includes('%')
-const isHost = (text: string) => URL.canParse(`https://${text}`)
-
 const header = z.tuple([
   z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/, { error: 'a name of a header' }),
   z.string().refine((value) => !/[\0\r\n]/.test(value), { error: 'no ends of lines' }),
@@ -28,7 +25,9 @@ const edgeRequest = z.strictObject({
     .string()
     .max(260)
     .regex(/^[\w.:[\]-]+$/, { error: 'a host, with its port where that is not the usual one' })
-    .refine(isHost, { error: 'a host, with its port where that is not the usual one' })
+    .refine((host) => URL.canParse(`https://${host}`), {
+      error: 'a host, with its port where that is not the usual one',
+    })
     .describe('Host, with its port where that is not the usual one. One of the hosts of your organization.'),
   path: z
     .string()
@@ -46,7 +45,7 @@ const edgeRequest = z.strictObject({
     ),
   ip: z
     .string()
-    .refine(isInFull, { error: 'an IPv4 or IPv6 address' })
+    .refine((ip) => isIP(ip) !== 0 && !ip.includes('%'), { error: 'an IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
     .describe('Whose connection the edge saw.'),
   ja4: z.string().regex(ja4Pattern, { error: 'a JA4' }).nullable().optional(),

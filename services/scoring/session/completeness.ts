@@ -90,7 +90,7 @@ export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: S
   if (!snapshot || platform !== 'web') return { missing: [], withheld: [] }
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
   const always = alwaysSent
-    .filter(({ since }) => version === null || !isBefore(version, since))
+    .filter(({ since }) => version === null || byNumber.compare(version, since) >= 0)
     .flatMap(({ members }) => absent(snapshot, members))
   const parts = Object.entries(owed)
     .filter(([, part]) => part.isMinimal || !isMinimal)
@@ -134,7 +134,6 @@ function absent(snapshot: Snapshot, owedMembers: Members): string[] {
 }
 
 const byNumber = new Intl.Collator('en', { numeric: true })
-const isBefore = (version: string, other: string) => byNumber.compare(version, other) < 0
 
 const evalLengths = new Map([
   ['V8', 33],
@@ -164,7 +163,7 @@ const impossible: [path: string, isWrong: Check][] = Object.entries({
   'environment.outer_width': ({ environment: e }) => !between(e.outer_width, 0, 100_000),
   'navigator.hardware_concurrency': ({ navigator: n }) => !between(n.hardware_concurrency, 1, 2048),
   'navigator.max_touch_points': ({ navigator: n }) => !between(n.max_touch_points, 0, 256),
-  'navigator.languages': ({ navigator: n }) => n.languages.some((tag) => !isLanguage(tag)),
+  'navigator.languages': ({ navigator: n }) => n.languages.some((tag) => !languageTag.test(tag)),
   'navigator.brands': brandsOfAnother,
   'engine.eval_length': evalOfAnother,
   'behavior.mouse': (_, { behavior }) =>
@@ -219,6 +218,4 @@ function isKnownZone(name: string): boolean {
   }
 }
 
-function isLanguage(tag: string): boolean {
-  return /^[a-z]{1,8}([-_][a-z\d]{1,8})*$/i.test(tag)
-}
+const languageTag = /^[a-z]{1,8}([-_][a-z\d]{1,8})*$/i

@@ -60,8 +60,6 @@ export interface Facts {
 /** Whether pages of the organization may leave fingerprints out. */
 export type AllowsMinimal = (organizationId: string) => boolean
 
-const nobody: AllowsMinimal = () => false
-
 export interface FactsInput {
   state: SessionState
   network: AddressNetwork
@@ -76,7 +74,7 @@ export interface FactsInput {
 }
 
 export function readFacts(input: FactsInput): Facts {
-  const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = nobody } = input
+  const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = () => false } = input
   const { visitorSessions = 0, repeats = null, near = null, checks = {} } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
@@ -175,13 +173,12 @@ const grease = /not.?.?a.?.?brand/i
 /** The most telling brand of the client hints: a product rather than the Chromium under it. */
 export function clientBrands({ snapshot, document }: Facts): Brand | null {
   const inPage = snapshot?.navigator.brands ?? []
-  const brands = inPage.length > 0 ? inPage.map(brandOf) : parseBrands(document?.client_hints['sec-ch-ua'])
+  const brands =
+    inPage.length > 0
+      ? inPage.map(({ brand, version }) => ({ brand: brand ?? '', version }))
+      : parseBrands(document?.client_hints['sec-ch-ua'])
   const real = brands.filter(({ brand }) => brand !== '' && !grease.test(brand))
   return real.find(({ brand }) => brand !== 'Chromium') ?? real[0] ?? null
-}
-
-function brandOf({ brand, version }: { brand: string | null; version: string | null }): Brand {
-  return { brand: brand ?? '', version }
 }
 
 function parseBrands(header: string | undefined): Brand[] {

@@ -70,15 +70,12 @@ export function matchVisitor(input: MatchInput): Match {
 
 function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
   for (const key of keys.presented) {
-    const visitor = lastSeen(candidates.byKey(key))
+    // There are several only where somebody gave sessions of one client to two visitors.
+    const [visitor] = candidates.byKey(key).toSorted((a, b) => b.last_seen_at - a.last_seen_at)
     if (visitor) return known(visitor, 'continuity', 'deterministic', 99)
   }
   return undefined
 }
-
-// There are several only where somebody gave sessions of one client to two visitors.
-const lastSeen = (visitors: KnownVisitor[]): KnownVisitor | undefined =>
-  visitors.toSorted((one, other) => other.last_seen_at - one.last_seen_at)[0]
 
 // An install id that was copied to another model proves nothing.
 function byInstall({ keys, profile, candidates }: MatchInput): Match | undefined {
@@ -115,7 +112,9 @@ function byMatchKeys(input: MatchInput): Match | undefined {
   const needed = bitsNeeded(profile)
   if (!best) return undefined
   const doubt = doubtOf(best, { others, needed })
-  if (doubt) return doubt === 'too_little_evidence' ? undefined : doubtful(input)
+  if (doubt === 'too_little_evidence') return undefined
+  // It may be a known visitor; a new one is the lesser mistake.
+  if (doubt) return { ...newcomer(input), basis: 'probabilistic', confidence: 50 }
   const method = best.comparison.changed.length === 0 ? 'fingerprint' : 'fingerprint_evolution'
   const confidence = Math.round(Math.min(94, 70 + 2 * (best.evidence - needed)))
   return known(best.visitor, method, 'probabilistic', confidence)
@@ -204,11 +203,6 @@ function areTwo(one: KnownVisitor, other: KnownVisitor): boolean {
   return (
     one.first_seen_at < other.last_seen_at + provenMs && other.first_seen_at < one.last_seen_at + provenMs
   )
-}
-
-// It may be somebody known, and a new visitor is the lesser mistake.
-function doubtful(input: MatchInput): Match {
-  return { ...newcomer(input), basis: 'probabilistic', confidence: 50 }
 }
 
 function newcomer({ sessionId, keys, profile }: MatchInput): Match {

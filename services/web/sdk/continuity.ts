@@ -45,7 +45,7 @@ export async function storeStateId(
   for (const [key, value] of entries) {
     if (signal.aborted) return
     readOrNull(() => localStorage.setItem(key, value))
-    await withinBudget(500, () => writeDatabase(key, value))
+    await withinBudget(500, () => inStore('readwrite', (store) => store.put(value, key)))
   }
 }
 
@@ -73,10 +73,6 @@ function anyStateId(): string | null {
 async function readDatabase(key: string): Promise<string | null> {
   const value = await inStore('readonly', (store) => store.get(key))
   return typeof value === 'string' ? value : null
-}
-
-async function writeDatabase(key: string, value: string): Promise<void> {
-  await inStore('readwrite', (store) => store.put(value, key))
 }
 
 async function inStore(

@@ -23,7 +23,9 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
     subject_type: 'session',
     subject_id: session_id,
     data: sessionEventData(type, notifiedOf(scored)),
-    created_at: createdAt(scored, now),
+    // The read model forgets what is 30 days older than the newest event of its partition, so a clock of scoring that is
+    // far ahead would make it forget everybody's events.
+    created_at: Math.min(scored.evaluated_at, now + clockDifferenceMs),
     route: 'queued',
   }
 }
@@ -49,12 +51,6 @@ function notifiedOf(scored: SessionScored): NotifiedDecision {
 }
 
 const clockDifferenceMs = 60 * 60 * 1000
-
-// The time of the decision, by the clock of the server that scored. The read model forgets what is 30 days older than
-// the newest event of its partition, so one clock that is far ahead would make it forget everybody's events.
-function createdAt({ evaluated_at }: SessionScored, now: number): number {
-  return Math.min(evaluated_at, now + clockDifferenceMs)
-}
 
 /**
  * Whether the read model still knows which events of the session were raised. The session's opening counts, not the
