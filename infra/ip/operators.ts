@@ -13,6 +13,8 @@ const operator = z.strictObject({
   aliases: z.array(z.string()),
   /** Networks that only this operator uses, so that an address in one of them is the operator's. */
   asns: z.array(z.int().positive()).default([]),
+  /** Lists of addresses that the operator publishes. Together they have all of its addresses. */
+  lists: z.array(z.string()).default([]),
   source: z.string(),
 })
 const document = z.strictObject({
@@ -48,7 +50,7 @@ export function isPrivateEgress(asn: string | null): boolean {
 const bareName = (name: string) => name.toUpperCase().replace(/[^\p{L}\p{N}]/gu, '')
 const byBareName = new Map(
   operatorCatalogue.operators.flatMap((each) =>
-    [each.name, ...namesOf(each)].map((name) => [bareName(name), each] as const),
+    [each.name, ...namesOf(each), ...each.lists].map((name) => [bareName(name), each] as const),
   ),
 )
 

@@ -14,7 +14,7 @@ const topics = [...new Set(causedNames.map((name) => eventTopics[name]))]
 /** Who did what, of all events that were caused by somebody; of a mark once for all of its sessions. */
 export const auditProjection: Projection = {
   name: 'audit',
-  version: 1,
+  version: 2,
   topics,
   types,
   tables: [auditEntries.name],
@@ -47,8 +47,13 @@ function entry(event: CausedEvent): AuditRow {
     actor_id: actor.id,
     request_id,
     subject_id: subjectOf(event),
+    reason: reasonOf(event),
   }
 }
+
+// Other reasons are of a fixed list, or of a person who can be erased.
+const reasonOf = (event: CausedEvent): string | null =>
+  event.type === 'VisitorCorrected' || event.type === 'ScoringModelChanged' ? event.data.reason : null
 
 // A mark of a thousand sessions was one request, and as many entries would hide what else was done.
 function entryIdOf({ type, data, meta, cause }: CausedEvent): string {

@@ -1,7 +1,7 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import type { ActorType, CausedName, Environment } from '../../schemas/events.ts'
 
-/** One event that somebody or something caused, without what it says. Times are epoch milliseconds. */
+/** One event that somebody or something caused, without most of what it says. Times are epoch milliseconds. */
 export const auditEntries = table('audit_entries', {
   id: primaryKey(column.id(), 'event_id'),
   /** null for what is no organization's. */
@@ -13,6 +13,8 @@ export const auditEntries = table('audit_entries', {
   actor_id: column.id(),
   request_id: nullable(column.id()),
   subject_id: column.id(),
+  /** Of a correction or a change of the model, in the operator's words. */
+  reason: nullable(column.text()),
 })
 export type AuditRow = RowOf<typeof auditEntries>
 

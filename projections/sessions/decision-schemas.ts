@@ -9,6 +9,20 @@ export const sessionId = z.string().regex(new RegExp(`^sid_${idCharacters}$`))
 export const decisionEventId = z.string().regex(new RegExp(`^evt_${idCharacters}$`))
 export const visitorId = z.string().regex(new RegExp(`^vid_${idCharacters}$`))
 
+const maxUserIdCharacters = 256
+
+/** The customer's id of an end user. `.` and `..` are refused, because HTTP clients remove them from a path. */
+export const clientUserIdInput = z
+  .string()
+  .refine((id) => id !== '' && characterCount(id) <= maxUserIdCharacters, {
+    error: `1 to ${maxUserIdCharacters} characters`,
+  })
+  .refine(isPlainText, { error: 'no control characters' })
+  .refine((id) => id !== '.' && id !== '..', {
+    error: 'another id than "." and "..", which no path can hold',
+  })
+  .meta({ minLength: 1, maxLength: maxUserIdCharacters })
+
 export const percent = z.int().min(0).max(100)
 
 export const verdict = z.enum(['bot', 'human', 'inconclusive']).meta({ id: 'Verdict' })
@@ -62,17 +76,6 @@ export const markReason = z
   .string()
   .regex(/^[a-z0-9_]{1,64}$/)
   .describe('A word of your own.')
-
-const maxCharacters = 256
-
-/** The customer's id of an end user: 1 to 256 characters, none a control character or half of a surrogate pair. */
-export const clientUserIdInput = z
-  .string()
-  .refine((text) => text !== '' && characterCount(text) <= maxCharacters, {
-    error: `1 to ${maxCharacters} characters`,
-  })
-  .refine(isPlainText, { error: 'no control characters' })
-  .meta({ minLength: 1, maxLength: maxCharacters })
 
 export const manipulation = z
   .strictObject({ score: percent, verdict: z.enum(['none', 'low', 'medium', 'high']) })

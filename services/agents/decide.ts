@@ -13,8 +13,8 @@ export type RotationReason = (typeof rotationReasons)[number]
 interface RotationItem {
   ip: string
   operator: Operator
-  /** Whether the networks of the operator are known. */
-  hasKnownNetworks: boolean
+  /** Whether the lists at hand have all addresses of the operator. */
+  hasAllAddresses: boolean
   desiredCountryCode: string
 }
 
@@ -44,32 +44,34 @@ export function decideRotation(item: RotationItem, facts: AddressFacts) {
     observed_country_code: facts.countryCode,
     decision: reasons.length > 0 ? ('rotate' as const) : ('keep' as const),
     reasons,
-    provider_checked: item.hasKnownNetworks || namedAt(facts)?.tag === item.operator.tag,
+    provider_checked: holderOf(item, facts) !== 'unknown',
     evaluated_at: new Date(facts.evaluatedAt).toISOString(),
   }
 }
 
 const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) => boolean> = {
   country_mismatch: ({ desiredCountryCode }, { countryCode }) => desiredCountryCode !== countryCode,
-  provider_mismatch: ({ operator }, facts) => belongsToAnother(operator, facts),
+  provider_mismatch: (item, facts) => holderOf(item, facts) === 'another',
   listed: ({ operator }, facts) => isListed(operator.category, facts),
   hosting: ({ operator }, { anonymity }) => operator.category === 'residential_proxy' && anonymity.hosting,
 }
 
 // A named provider counts before the network, since providers also sell addresses in networks of others.
-function belongsToAnother(operator: Operator, facts: AddressFacts): boolean {
+function holderOf(
+  { operator, hasAllAddresses }: RotationItem,
+  facts: AddressFacts,
+): 'the operator' | 'another' | 'unknown' {
   const named = namedAt(facts)
-  if (named) return named.tag !== operator.tag
-  const owners = operatorsOfNetwork(facts.asn)
-  return owners.length > 0 && owners.every(({ tag }) => tag !== operator.tag)
+  const holders = named ? [named] : operatorsOfNetwork(facts.asn)
+  if (holders.some(({ tag }) => tag === operator.tag)) return 'the operator'
+  return holders.length > 0 || hasAllAddresses ? 'another' : 'unknown'
 }
 
 const namedAt = ({ provider }: AddressFacts) => (provider === null ? undefined : operatorNamed(provider))
 
-/** Whether an address of the operator would be known as such: by its own networks, or by the lists that name it. */
-export function hasKnownNetworks({ tag, asns }: Operator, listedOperators: ReadonlySet<string>): boolean {
-  return asns.length > 0 || [...listedOperators].some((name) => operatorNamed(name)?.tag === tag)
-}
+/** Whether the operator publishes all its addresses, and all its lists are at hand. */
+export const hasAllAddresses = ({ lists }: Operator, listedOperators: ReadonlySet<string>): boolean =>
+  lists.length > 0 && lists.every((list) => listedOperators.has(list))
 
 type Listing = 'proxy' | 'residential_proxy'
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import { findOperator, operatorCatalogue } from '../../infra/ip/operators.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { type AddressFacts, decideRotation, factsOf, hasKnownNetworks } from './decide.ts'
+import { type AddressFacts, decideRotation, factsOf, hasAllAddresses } from './decide.ts'
 import { costOf, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
@@ -55,7 +55,7 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger
         if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
         const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
         const named = { ip, operator, desiredCountryCode: desired_country_code }
-        return decideRotation({ ...named, hasKnownNetworks: hasKnownNetworks(operator, listed) }, facts)
+        return decideRotation({ ...named, hasAllAddresses: hasAllAddresses(operator, listed) }, facts)
       })
       return { data }
     },

@@ -61,7 +61,7 @@ export const rotationDecision = z
     provider_checked: z
       .boolean()
       .describe(
-        'Whether the networks of the operator are known; false = an address of others would not be noticed.',
+        'Whether it is known that the address is or is not of the operator; false = it may be of anybody.',
       ),
     evaluated_at: timestamp,
   })

@@ -6,6 +6,7 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, idPattern } from '../../infra/ids.ts'
+import { characterCount, isOneLine, isVisible } from '../../infra/text.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
 import { maxReassigned } from './decide.ts'
@@ -24,10 +25,14 @@ const params = organizationParams.extend({ visitorId: pathId('vid') })
 const about =
   'Requires the `visitors:manage` secret-key scope. `session.fingerprint.calculated` is sent again for each session. Rebuilds repeat it.'
 
+const maxReasonCharacters = 500
 const reason = z
   .string()
-  .min(1)
-  .max(500)
+  .trim()
+  .refine((text) => isVisible(text) && isOneLine(text) && characterCount(text) <= maxReasonCharacters, {
+    error: `1 to ${maxReasonCharacters} characters on one line, no control characters`,
+  })
+  .meta({ minLength: 1, maxLength: maxReasonCharacters })
   .describe('Why, in your words. It is kept for ever: no name, address or other data about a person.')
 const idOf = (prefix: Parameters<typeof idPattern>[0]) => z.string().regex(new RegExp(idPattern(prefix)))
 

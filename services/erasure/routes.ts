@@ -8,6 +8,7 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, pathId, single } from '../../infra/http/schemas.ts'
 import { isId } from '../../infra/ids.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
+import { clientUserIdInput } from '../../projections/sessions/decision-schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { Person } from '../../projections/sessions/person.ts'
 import { type ErasureDeps, erase } from './commands.ts'
@@ -40,12 +41,18 @@ const visitors: PersonKind = {
   personOf: ({ visitorId = '' }) => (isId('vid', visitorId) ? { visitorId } : undefined),
 }
 
+// The form of `clientUserIdInput`, for the description.
+const userIdPattern = '^(?!\\.{1,2}$)[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$'
+
 const users: PersonKind = {
   path: '/v1/organizations/:organizationId/users/:clientUserId',
   name: 'User',
   about: 'a user of yours: all sessions that were ever attached to the `client_user_id`',
-  params: organizationParams.extend({ clientUserId: z.string().meta({ pattern: '^.{1,256}$' }) }),
-  personOf: ({ clientUserId }) => (clientUserId ? { clientUserId } : undefined),
+  params: organizationParams.extend({ clientUserId: z.string().meta({ pattern: userIdPattern }) }),
+  personOf({ clientUserId }) {
+    const { data } = clientUserIdInput.safeParse(clientUserId)
+    return data === undefined ? undefined : { clientUserId: data }
+  },
 }
 
 /**

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../infra/http/schemas.ts'
 import { idPattern } from '../../infra/ids.ts'
-import { isPlainText } from '../../infra/text.ts'
-import { markLabel, markReason } from '../../projections/sessions/decision-schemas.ts'
+import { clientUserIdInput, markLabel, markReason } from '../../projections/sessions/decision-schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { Person } from '../../projections/sessions/person.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
@@ -19,12 +18,7 @@ const namedBody = z.strictObject({
     .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
     .optional(),
   visitor_id: idOf('vid').optional().describe("All of the visitor's sessions so far."),
-  client_user_id: z
-    .string()
-    .refine(isPlainText, { error: 'no control characters' })
-    .meta({ minLength: 1, maxLength: 256 })
-    .optional()
-    .describe("All of the user's sessions so far."),
+  client_user_id: clientUserIdInput.optional().describe("All of the user's sessions so far."),
 })
 
 export const markBody = namedBody

@@ -28,8 +28,18 @@ async function seeAll({ readPool, log, applied }: AuditDeps): Promise<void> {
 }
 
 export function auditJson({ id, type, occurred_at, environment, ...row }: AuditRow) {
-  const { request_id, subject_id } = row
+  const { request_id, subject_id, reason } = row
   const actor = { type: row.actor_type, id: row.actor_id }
   const at = new Date(occurred_at).toISOString()
-  return { object: 'audit_entry', id, type, occurred_at: at, environment, subject_id, actor, request_id }
+  return {
+    object: 'audit_entry',
+    id,
+    type,
+    occurred_at: at,
+    environment,
+    subject_id,
+    reason,
+    actor,
+    request_id,
+  }
 }

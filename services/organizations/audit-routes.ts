@@ -23,6 +23,10 @@ const auditEntrySchema = z
     occurred_at: timestamp,
     environment: z.enum(['live', 'test']).nullable().describe('null for what is of both.'),
     subject_id: z.string().describe('What it happened to: a key, an endpoint, a session, ...'),
+    reason: z
+      .string()
+      .nullable()
+      .describe('Why, in the words of whoever corrected a visitor or changed the scoring model; else null.'),
     actor: z
       .strictObject({
         type: z.enum(actorTypes satisfies readonly ActorType[]),

@@ -9,7 +9,7 @@ import { type Context, type Endpoint, type Example, endpoints, openEndpoints } f
 import { type Cell, expectedCell, type Operation, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
-import { readOperations } from './operations.ts'
+import { operationsByPath, readOperations } from './operations.ts'
 import { recordBodies } from './record-collect.ts'
 import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
@@ -23,6 +23,8 @@ let credentials: Credential[]
 let scoped: Credential[]
 /** By operation id; undefined = needs no key. */
 let operations: Map<string, Operation | undefined>
+/** Method and path by operation id, as `GET /v1/sessions/{sessionId}`. */
+let paths: Map<string, string>
 /** Logged in to the console. */
 let somebody: Person
 let cells = 0
@@ -30,6 +32,8 @@ let cells = 0
 beforeAll(async () => {
   world = await startWorld()
   operations = readOperations(world.app.swagger())
+  const byPath = operationsByPath(world.app.swagger())
+  paths = new Map([...byPath].map(([path, { operationId }]) => [operationId, path]))
   const own = await world.organization('own')
   const other = await world.organization('other')
   credentials = await createCredentials(world, { own, other })
@@ -170,6 +174,28 @@ describe('what another organization has, by its real id and under the path of on
     expect(cells.map(({ status }) => status)).toEqual([422, 404])
     const { status } = await count({ method: 'GET', url: `/v1/fingerprints/${other.visitorId}` }, theirKey)
     expect(status).toBe(200)
+  })
+})
+
+describe('an id that nothing can have', () => {
+  const ids = ['%00', 'a%00b', '%0A', '%7F', '%C2%85', '%EF%BF%BD', '%2F', 'x'.repeat(257)]
+
+  test.each(keyed)('in the path of %s is a mistake of the caller', async (id) => {
+    const [, path = ''] = paths.get(id)?.split(' ') ?? []
+    const { platform, headers } = rightFor(id)
+    const example = await endpointOf(id).example({ ...context, platform, succeeds: false })
+    const segments = example.url.split('/')
+    for (const [place, name] of path.split('/').entries()) {
+      if (!name.startsWith('{')) continue
+      for (const text of ids) {
+        const { status } = await count({ ...example, url: segments.with(place, text).join('/') }, headers)
+        expect([name, text, status]).toEqual([name, text, expect.toSatisfy((s) => s >= 400 && s < 500)])
+      }
+    }
+  })
+
+  test('there are such paths', () => {
+    expect([...paths.values()].filter((path) => path.includes('{')).length).toBeGreaterThanOrEqual(30)
   })
 })
 

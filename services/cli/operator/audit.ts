@@ -24,6 +24,7 @@ export function defineAudit(audit: Command): void {
           actor: ({ actor_type, actor_id }) =>
             actor_type === null ? 'unknown' : `${actor_type} ${actor_id}`,
           request: ({ request_id }) => request_id,
+          reason: ({ reason }) => reason,
         })
         return { data, text: rows.length > 0 ? table : 'None.' }
       }),

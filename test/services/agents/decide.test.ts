@@ -6,7 +6,7 @@ import {
   type AddressFacts,
   decideRotation,
   factsOf,
-  hasKnownNetworks,
+  hasAllAddresses,
   isAssignedCountryCode,
   isObservedCountryCode,
   type RotationReason,
@@ -32,7 +32,7 @@ interface Given {
   says?: Partial<Network['anonymity']>
   /** The crawler whose ranges have the address. */
   bot?: string | null
-  /** Operators whose ranges are known. */
+  /** Crawlers, VPNs and relays whose lists are at hand. */
   lists?: string[]
 }
 
@@ -52,8 +52,10 @@ function decide({
   const known = { countryCode: country, asn, anonymity, provider: anonymity.provider ?? bot }
   const facts: AddressFacts = { ...known, listed, evaluatedAt: 1_800_000_000_000 }
   const asked = { ip: '8.8.8.8', operator, desiredCountryCode: desired }
-  return decideRotation({ ...asked, hasKnownNetworks: hasKnownNetworks(operator, new Set(lists)) }, facts)
+  return decideRotation({ ...asked, hasAllAddresses: hasAllAddresses(operator, new Set(lists)) }, facts)
 }
+
+const openAiLists = ['GPTBot', 'ChatGPT-User', 'OAI-SearchBot']
 
 describe('given an address and what is known of it', () => {
   it('when nothing speaks against it, then it is kept', () => {
@@ -111,6 +113,22 @@ describe('given an address and what is known of it', () => {
       ['provider_mismatch'],
     ],
     ['it is in the ranges of the own crawler', { provider: 'OPENAI', bot: 'GPTBot' }, []],
+    [
+      'the own operator publishes all its ranges, and it is in none',
+      { provider: 'OPENAI', asn: '15169', lists: openAiLists },
+      ['provider_mismatch'],
+    ],
+    ['it is in none of those that are known', { provider: 'OPENAI', asn: '15169', lists: ['GPTBot'] }, []],
+    [
+      'it is in the ranges of one crawler of the own operator',
+      { provider: 'OPENAI', bot: 'ChatGPT-User', lists: openAiLists },
+      [],
+    ],
+    [
+      'it is in none, and in the own network',
+      { provider: 'ICLOUD', asn: apple, lists: ['Apple Private Relay'] },
+      [],
+    ],
     ['it is hosted, for a residential proxy', { says: { hosting: true } }, ['hosting']],
     ['it is hosted, for a proxy network', { provider: 'WEBSHARE', says: { hosting: true } }, []],
     ['it is hosted, for a VPN', { provider: 'NORDVPN', says: { hosting: true } }, []],
@@ -127,14 +145,16 @@ describe('given an address and what is known of it', () => {
   })
 
   it.each<[string, Given, boolean]>([
-    ['an operator without known networks', {}, false],
+    ['an operator that publishes nothing', {}, false],
     ['a VPN whose networks no list has', { provider: 'NORDVPN', lists: ['Mullvad'] }, false],
-    ['a VPN that lists have', { provider: 'MULLVAD', lists: ['Mullvad'] }, true],
-    ['a crawler that lists have', { provider: 'ANTHROPIC_CLAUDEBOT', lists: ['ClaudeBot'] }, true],
-    ['an operator with networks of its own', { provider: 'ZSCALER' }, true],
+    ['a VPN that publishes some addresses', { provider: 'MULLVAD', lists: ['Mullvad'] }, false],
+    ['a crawler some of whose lists are missing', { provider: 'OPENAI', lists: ['GPTBot'] }, false],
+    ['a crawler with all its lists', { provider: 'OPENAI', lists: openAiLists }, true],
+    ['an operator whose network it is', { provider: 'ZSCALER', asn: zscaler }, true],
+    ['an operator with other networks', { provider: 'ZSCALER' }, false],
     ['one that a database names', { provider: 'NORDVPN', says: { provider: 'NordVPN' } }, true],
-    ['one where a database names another', { provider: 'NORDVPN', says: { provider: 'Mullvad' } }, false],
-  ])('then of %s it says whether its networks are known', (_, given, checked) => {
+    ['one where a database names another', { provider: 'NORDVPN', says: { provider: 'Mullvad' } }, true],
+  ])('then of %s it says whether the provider was checked', (_, given, checked) => {
     expect(decide(given).provider_checked).toBe(checked)
   })
 

@@ -22,6 +22,7 @@ const page = z.object({
       occurred_at: z.string(),
       environment: z.string().nullable(),
       subject_id: z.string(),
+      reason: z.string().nullable(),
       actor: z.object({ type: z.string(), id: z.string() }),
       request_id: z.string().nullable(),
     }),
@@ -116,6 +117,18 @@ describe('an entry says who it was, and by which request', () => {
     expect(await about(rotated.data.id)).toEqual([
       { type: 'ApiKeyIssued', actor, request_id: rotated.meta.request_id },
     ])
+  })
+
+  test('a key that corrected a visitor, and why', async () => {
+    const [stays, goes] = [await world.person(organizationId), await world.person(organizationId)]
+    const body = { visitor_id: goes.visitorId, reason: ' One person, two browsers. ' }
+    await send('POST', own(`/visitors/${stays.visitorId}/merges`), { body })
+    const entries = (await auditLog()).filter(({ type }) => type === 'VisitorCorrected')
+    expect(entries).toMatchObject([{ subject_id: stays.visitorId, reason: 'One person, two browsers.' }])
+    for (const reason of [' ', 'a\u0000b', 'a\nb', '\u202e', '\ud800', 'x'.repeat(501)])
+      await expect(
+        send('POST', own(`/visitors/${stays.visitorId}/merges`), { body: { ...body, reason } }),
+      ).rejects.toThrow('reason')
   })
 
   test('a key, of an organization, an endpoint, a session and a service', async () => {

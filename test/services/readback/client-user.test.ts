@@ -27,10 +27,17 @@ describe('linking a client user', () => {
     expect(decideClientUser(given, { ...command, clientUserId: when })).toEqual(result)
   })
 
-  test.each(['u', 'x'.repeat(256), '\u{1f469}'.repeat(256), ' spaces ', 'ümläut', '__proto__', '<script>'])(
-    '%j is an id',
-    (text) => expect(clientUserIdInput.safeParse(text).data).toBe(text),
-  )
+  test.each([
+    'u',
+    'x'.repeat(256),
+    '\u{1f469}'.repeat(256),
+    ' spaces ',
+    'ümläut',
+    '__proto__',
+    '<script>',
+    '...',
+    '.a',
+  ])('%j is an id', (text) => expect(clientUserIdInput.safeParse(text).data).toBe(text))
 
   test.each([
     '',
@@ -42,5 +49,7 @@ describe('linking a client user', () => {
     'a\u0085',
     '\ud800',
     'a\udc00',
+    '.',
+    '..',
   ])('%j is none', (text) => expect(clientUserIdInput.safeParse(text).success).toBe(false))
 })
