@@ -6,7 +6,7 @@ import { createLogger } from '../infra/telemetry.ts'
 import type { Claim } from '../services/collect/claims.ts'
 import { countDocuments } from '../services/collect/metrics.ts'
 import { createAccessControl } from '../services/server/access.ts'
-import { addCollect, openAdmission } from '../services/server/collect.ts'
+import { addCollect, openAdmission, openRecipients } from '../services/server/collect.ts'
 import { openCore } from '../services/server/dependencies.ts'
 import { createHttp } from '../services/server/http.ts'
 
@@ -32,11 +32,21 @@ const parts = {
 const { app, counters } = await createHttp(core, parts)
 const { auth } = createAccessControl(core, { counters, undo })
 const admission = openAdmission(core, { registry, undo })
+const recipients = openRecipients(core, undo)
 // Without `appendIf`, the claim is asked of what is passed here, which claims nothing.
 const { appendIf: _, ...log } = core.log
 const claims = { claim: async (mine: Claim) => mine }
 const countDocument = countDocuments(registry)
-const handOff = addCollect(app, { ...core, log, auth, admission, claims, countDocument, publicUrl })
+const handOff = addCollect(app, {
+  ...core,
+  log,
+  auth,
+  admission,
+  claims,
+  countDocument,
+  recipients,
+  publicUrl,
+})
 undo.defer(() => handOff.close())
 undo.defer(() => app.close())
 console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)

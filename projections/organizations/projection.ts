@@ -41,11 +41,10 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   ]
 }
 
-// No cached key depends on these.
+// Neither a cached key nor the recipients of sealed tokens depend on these.
 const unseen: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',
-  'ApiKeyIssued',
   'ApiKeyRenamed',
 ])
 

@@ -116,13 +116,14 @@ interface RecipientsOptions {
   findKeys: (tenant: Tenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
   keyring: Keyring
   clock: Clock
-  /** Milliseconds for which an answer is cached (default 5000): a key issued meanwhile opens tokens after that. */
+  /** Milliseconds for which an answer is cached (default 5000), in case a change is not heard of. */
   cacheMs?: number
 }
 
 /** Hashes of the secret keys that can open tokens of an organization in an environment. */
 export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
-  const known = createLru<string, { hashes: Promise<string[]>; expiresAt: number }>(10_000)
+  const cached = createLru<string, { hashes: Promise<string[]>; expiresAt: number }>(10_000)
+  const idOf = ({ organizationId, environment }: Tenant) => `${organizationId}/${environment}`
 
   async function load(tenant: Tenant): Promise<string[]> {
     const keys = await findKeys(tenant)
@@ -131,13 +132,22 @@ export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: R
     )
   }
 
-  return (tenant: Tenant): Promise<string[]> => {
-    const id = `${tenant.organizationId}/${tenant.environment}`
-    const entry = known.get(id)
-    if (entry && clock() < entry.expiresAt) return entry.hashes
-    const hashes = load(tenant)
-    known.set(id, { hashes, expiresAt: clock() + cacheMs })
-    hashes.catch(() => known.delete(id))
-    return hashes
+  return {
+    hashesOf(tenant: Tenant): Promise<string[]> {
+      const id = idOf(tenant)
+      const entry = cached.get(id)
+      if (entry && clock() < entry.expiresAt) return entry.hashes
+      const hashes = load(tenant)
+      cached.set(id, { hashes, expiresAt: clock() + cacheMs })
+      hashes.catch(() => cached.delete(id))
+      return hashes
+    },
+    /** Reads the keys of these organizations anew; undefined = of all. */
+    forget(organizationIds: readonly string[] | undefined): void {
+      if (!organizationIds) cached.clear()
+      for (const organizationId of organizationIds ?? [])
+        for (const environment of ['live', 'test'] as const)
+          cached.delete(idOf({ organizationId, environment }))
+    },
   }
 }

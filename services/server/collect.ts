@@ -32,6 +32,7 @@ export function openCollect(core: Core, parts: BasisParts) {
   return {
     claims: openClaims(core, parts.undo),
     admission: openAdmission(core, parts),
+    recipients: openRecipients(core, parts.undo),
     countDocument: countDocuments(parts.registry),
   }
 }
@@ -41,6 +42,17 @@ function openClaims({ databaseUrl }: Core, undo: AsyncDisposableStack): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())
   return createClaims(createClaimTable(pool))
+}
+
+// A key that was issued or revoked counts at once where the change is heard of.
+export function openRecipients({ pool, keyring, clock, applied }: Core, undo: AsyncDisposableStack) {
+  const recipients = createRecipients({
+    findKeys: ({ organizationId, environment }: Tenant) => recipientKeys(pool, organizationId, environment),
+    keyring,
+    clock,
+  })
+  undo.defer(applied.onChange('organizations', recipients.forget))
+  return recipients
 }
 
 export function openAdmission(core: Core, { registry, undo }: BasisParts): Admission {
@@ -85,13 +97,11 @@ interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectRoutePa
 }
 
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
-  const { pool, keyring, random, applied, config, clock, publicUrl } = parts
-  const findKeys = ({ organizationId, environment }: Tenant) =>
-    recipientKeys(pool, organizationId, environment)
+  const { pool, random, applied, config, publicUrl, recipients } = parts
   const handOff = createHandOff({
     findDecisions: (ids) => findDecisions(pool, ids),
     onDecided: (listener) => applied.onChange('sessions', listener),
-    recipientHashes: createRecipients({ findKeys, keyring, clock }),
+    recipientHashes: recipients.hashesOf,
     seal: (sealing) => sealToken({ ...sealing, random }),
     timeoutMs: config.HAND_OFF_TIMEOUT_MS,
   })

@@ -1,8 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
+import { sealSecretHash, secretHashOf } from '../../../infra/crypto/api-keys.ts'
+import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { asId } from '../../../infra/ids.ts'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import type { FullDecisionRow } from '../../../projections/sessions/tables.ts'
-import { createHandOff, type HandOff, tokenPayload } from '../../../services/collect/hand-off.ts'
+import {
+  createHandOff,
+  createRecipients,
+  type HandOff,
+  tokenPayload,
+} from '../../../services/collect/hand-off.ts'
 import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 
 const secretHash = 'a'.repeat(64)
@@ -220,5 +228,49 @@ describe('waiting', () => {
     const { listeners } = start()
     handOff?.close()
     expect(listeners.size).toBe(0)
+  })
+})
+
+describe('the recipients of an organization', () => {
+  function open() {
+    const keyring = createKeyring(randomBytes(32).toString('base64'))
+    const keyId = asId('key', `key_${'0'.repeat(26)}`)
+    const now = { ms: 0 }
+    const keys = { all: [] as string[], reads: 0 }
+    const recipients = createRecipients({
+      async findKeys() {
+        keys.reads++
+        return keys.all.map((key) => ({
+          keyId,
+          secretHashSealed: sealSecretHash({ keyring, key, keyId, random: randomBytes }),
+        }))
+      },
+      ...{ keyring, clock: () => now.ms },
+    })
+    return { keys, now, ...recipients }
+  }
+
+  test('are read once, until their keys change', async () => {
+    const { keys, hashesOf, forget } = open()
+    expect(await hashesOf(tenant)).toEqual([])
+    keys.all = ['sk_live_a']
+    forget(['org_2'])
+    expect(await hashesOf(tenant)).toEqual([])
+    expect(keys.reads).toBe(1)
+    forget(['org_2', 'org_1'])
+    expect(await hashesOf(tenant)).toEqual([secretHashOf('sk_live_a')])
+    keys.all = []
+    forget(undefined)
+    expect(await hashesOf(tenant)).toEqual([])
+  })
+
+  test('are read again after 5 seconds, where no change was heard of', async () => {
+    const { keys, now, hashesOf } = open()
+    await hashesOf(tenant)
+    keys.all = ['sk_live_a']
+    now.ms = 4999
+    expect(await hashesOf(tenant)).toEqual([])
+    now.ms = 5000
+    expect(await hashesOf(tenant)).toEqual([secretHashOf('sk_live_a')])
   })
 })
