@@ -48,26 +48,34 @@ export function publishableOnly(principal: Principal | null): PublishablePrincip
   throw new ApiError('auth.secret_key_not_allowed')
 }
 
-export function checkScope(principal: Caller, scope: Scope): void {
-  checkScopes(principal, [scope])
+export function checkScope(caller: Caller, scope: Scope): void {
+  checkScopes(caller, [scope])
 }
 
 /** 403 naming the first of these that is missing. No stored scopes are the default ones, on both sides. */
-export function checkScopes({ scopes }: { scopes: readonly string[] }, required: readonly string[]): void {
+export function checkScopes(
+  { type, scopes }: { type?: Caller['type']; scopes: readonly string[] },
+  required: readonly string[],
+): void {
   const granted = effectiveScopes(scopes)
   if (granted.includes('*')) return
   const missing = effectiveScopes(required).find((scope) => !granted.includes(scope))
-  if (missing !== undefined) throw filledError('auth.insufficient_scope', { scope: missing })
+  if (missing === undefined) return
+  if (type !== 'person') throw filledError('auth.insufficient_scope', { scope: missing })
+  const message = `The role of this console session lacks the scope ${missing}.`
+  throw new ApiError('auth.insufficient_scope', { message })
 }
 
 /** Those that a secret key with these stored ones has. */
 export const effectiveScopes = (stored: readonly string[]) => (stored.length > 0 ? stored : defaultScopes)
 
 /** 403 for any other organization, whether or not there is one of that id. */
-export function checkOrganization({ organizationId }: Caller, params: unknown): void {
+export function checkOrganization({ type, organizationId }: Caller, params: unknown): void {
   const named = typeof params === 'object' && params !== null && 'organizationId' in params
   if (named && params.organizationId === organizationId) return
-  throw new ApiError('auth.organization_access_denied')
+  if (type !== 'person') throw new ApiError('auth.organization_access_denied')
+  const message = 'This console session belongs to another organization.'
+  throw new ApiError('auth.organization_access_denied', { message })
 }
 
 /** 403 for a page that a browser key does not allow, and for any page with a native key. */

@@ -67,7 +67,7 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   const { route, auth, noBody, answers, errors = [], before, run, shares, settings, ...rest } = endpoint
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
-  const refusedBody = noBody ? [400, 413, 415, 422] : []
+  const refusedBody = noBody ? [422] : []
   const [usual = 200] = Object.keys(answers).map(Number)
   const schema = {
     operationId,

@@ -49,7 +49,7 @@ function completeOperation(method: string, { [idempotentMark]: mark, ...one }: O
   const makes = '201' in one.responses || '202' in one.responses
   const creates = mark === true || (isKey(opensWith) && method === 'post' && makes)
   const ownOrganization = one['x-own-organization'] === true
-  const traits = { opensWith, creates, ownOrganization, operationId: one.operationId ?? '' }
+  const traits = { method, opensWith, creates, ownOrganization, operationId: one.operationId ?? '' }
   const parameters = [...(one.parameters ?? []), ...(creates ? [idempotencyKeyParameter] : [])]
   const responses = Object.entries({ ...errorsOf(one, traits), ...one.responses })
     .sort(([a], [b]) => a.localeCompare(b))
@@ -74,6 +74,7 @@ type Opener = KeyAccess['keyType'] | 'token'
 const isKey = (opener: Opener | undefined) => opener === 'secret' || opener === 'publishable'
 
 interface Traits {
+  method: string
   operationId: string
   opensWith: Opener | undefined
   ownOrganization: boolean
@@ -83,9 +84,15 @@ interface Traits {
 const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}` }
 
 // The application answers with these statuses, whatever the route does.
-function errorsOf({ requestBody }: Operation, { opensWith, creates }: Traits): Operation['responses'] {
+function errorsOf(
+  { requestBody }: Operation,
+  { method, opensWith, creates }: Traits,
+): Operation['responses'] {
   const statuses = [
-    ...(requestBody ? [400, 413, 415, 422] : []),
+    ...[400, 431],
+    // A body is read where none is described, too.
+    ...(method === 'get' ? [] : [413, 415]),
+    ...(requestBody ? [422] : []),
     ...(isKey(opensWith) ? [401, 403, 429] : []),
     ...(opensWith === 'token' ? [401, 429] : []),
     ...(creates ? [409, 422] : []),

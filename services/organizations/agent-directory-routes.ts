@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
-import { organizationParams, single, timestamp } from '../../infra/http/schemas.ts'
+import { list, organizationParams, single, timestamp } from '../../infra/http/schemas.ts'
 import { fittingCheck } from '../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import { findAgentDirectories } from '../../projections/policies/queries.ts'
@@ -54,9 +54,9 @@ function listRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): v
     summary: 'List the directories of keys whose agents the organization trusts',
     description: `Requires the \`organizations:read\` secret-key scope. All of them, by domain: at most ${directoryLimits.directories}.`,
     params: organizationParams,
-    answers: { 200: single(z.array(directorySchema)) },
+    answers: { 200: list(directorySchema) },
     async run({ params: { organizationId } }) {
-      return { data: (await findAgentDirectories(pool, organizationId)).map(directoryJson) }
+      return listJson(await findAgentDirectories(pool, organizationId))
     },
   })
 }
@@ -100,15 +100,20 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       'Requires the `organizations:update` secret-key scope. Answers with those that are left. Decisions that were made stay as they are.',
     params: directoryParams,
     noBody: 'agent_directory_remove',
-    answers: { 200: single(z.array(directorySchema)) },
+    answers: { 200: list(directorySchema) },
     errors: [404],
     async run(request) {
       const { organizationId, domain } = request.params
       await removeAgentDirectory(commandDeps(options, request), { organizationId, domain, by: 'key' })
-      return { data: (await findAgentDirectories(pool, organizationId)).map(directoryJson) }
+      return listJson(await findAgentDirectories(pool, organizationId))
     },
   })
 }
+
+const listJson = (directories: AgentDirectoryRow[]) => ({
+  data: directories.map(directoryJson),
+  pagination: { limit: directoryLimits.directories, has_more: false },
+})
 
 /** A directory as the API and the command line show it. */
 export function directoryJson({ domain, name, changed_at }: AgentDirectoryRow) {

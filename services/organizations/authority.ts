@@ -8,7 +8,9 @@ import type { Environment } from '../../schemas/events.ts'
 import type { KeySpec } from './checked-input.ts'
 
 /** Who gives a command about keys. A key may make others no mightier than itself, and a test key touches no live one. */
-export type KeyCaller = 'operator' | { environment: Environment; scopes: readonly string[] }
+export type KeyCaller =
+  | 'operator'
+  | { type?: Caller['type']; environment: Environment; scopes: readonly string[] }
 
 export const callerKindOf = (by: KeyCaller): CallerKind => (by === 'operator' ? 'operator' : 'key')
 
@@ -39,7 +41,7 @@ export function checkGrant({ type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>,
 /** 422 for a live key where the caller is a test key, then 403 for scopes that it does not have. */
 export function checkIssue(spec: KeySpec, by: KeyCaller): void {
   if (isBeyond(spec.environment, by)) {
-    const expected = 'test, as the calling key'
+    const expected = 'test, as the caller'
     throw invalid({ name: 'environment', issue: 'not_allowed', expected }, 'api_key_create')
   }
   checkGrant(spec, by)

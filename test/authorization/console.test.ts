@@ -57,7 +57,9 @@ async function answer(endpoint: Endpoint, given: Record<string, string>, succeed
   const example = await endpoint.example({ ...context, succeeds })
   cells++
   const there = { ...example, url: `${prefix}${example.url}` }
-  const { status, code, charged } = await call(world.app, { example: there, given })
+  const { status, code, charged, message } = await call(world.app, { example: there, given })
+  if (code === 'auth.insufficient_scope') expect(message).toMatch(/^The role of this console session lacks/)
+  if (code === 'auth.organization_access_denied') expect(message).toMatch(/^This console session/)
   const known = errorCodes.find((one) => one === code)
   if (code !== null && !known) throw new Error(`${code} is no code`)
   return { status, code: known ?? null, charged }

@@ -9,7 +9,7 @@ import { type Context, type Endpoint, type Example, endpoints, openEndpoints } f
 import { type Cell, expectedCell, type Operation, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
-import { operationsByPath, readOperations } from './operations.ts'
+import { describedStatuses, operationsByPath, readOperations } from './operations.ts'
 import { recordBodies } from './record-collect.ts'
 import { thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
@@ -266,6 +266,32 @@ test('the method QUERY is refused alike with and without a key', async () => {
       cells++
     }
   }
+})
+
+test('a request that is no proper HTTP or JSON has a status that the description lists', async () => {
+  if (!world.app.server.listening) await world.app.listen({ port: 0, host: '127.0.0.1' })
+  const statuses = describedStatuses(world.app.swagger())
+  const seen = new Set<number>()
+  for (const id of keyed) {
+    const { platform, headers } = rightFor(id)
+    const { url, method } = await endpointOf(id).example({ ...context, platform, succeeds: false })
+    const key = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const start = `${method} ${url} HTTP/1.1\r\nConnection: close\r\n${key.join('')}`
+    const withBody = (type: string, length: number) =>
+      `${start}Host: a\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n${'{'.repeat(Math.min(length, 9))}`
+    const requests = [
+      `${start}\r\n`,
+      `${start}Host: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
+      ...[withBody('application/json', 9), withBody('text/xml', 9), withBody('application/json', 9_000_000)],
+    ]
+    for (const raw of requests) {
+      const { status } = await sendRaw(world.app, raw)
+      expect({ [id]: statuses.get(id) }).toEqual({ [id]: expect.arrayContaining([status]) })
+      seen.add(status)
+      cells++
+    }
+  }
+  expect([...seen]).toEqual(expect.arrayContaining([400, 413, 415, 431]))
 })
 
 describe('an endpoint that needs no key', () => {

@@ -11,6 +11,7 @@ const document = z.object({
         security: z.array(z.record(z.string(), z.array(z.string()))),
         'x-required-scope': z.string().optional(),
         'x-own-organization': z.boolean().optional(),
+        responses: z.record(z.string(), z.unknown()),
       }),
     ),
   ),
@@ -44,4 +45,10 @@ export function readOperations(given: unknown): Map<string, Operation | undefine
       return [one.operationId, { keyType, scope: one['x-required-scope'], ownOrganization }]
     }),
   )
+}
+
+/** The statuses that an OpenAPI document lists, by operation id. */
+export function describedStatuses(given: unknown): ReadonlyMap<string, number[]> {
+  const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
+  return new Map(all.map(({ operationId, responses }) => [operationId, Object.keys(responses).map(Number)]))
 }
