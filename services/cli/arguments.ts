@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { z } from 'zod'
 import { isId } from '../../infra/ids.ts'
 import { isSigningSecret } from '../../infra/wire/webhooks/signature.ts'
 
@@ -82,17 +83,22 @@ export const wholeNumber = numericArgument(/^\d{1,15}$/, 'It must be a whole num
 /** How many entries of a list are printed. */
 export const atMost = numericArgument(/^[1-9]\d{0,4}$/, 'It must be a whole number from 1 to 99999.')
 
-/** Epoch milliseconds. */
+const momentForm = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
+
+/** Epoch milliseconds of an RFC 3339 time with its zone, or of the begin of a day (UTC). */
 export function instant(text: string): number {
-  const at = Date.parse(text)
-  if (!Number.isNaN(at)) return at
-  throw new InvalidArgumentError('It must be a time such as 2026-11-23T12:00:00Z.')
+  if (momentForm.safeParse(text).success) return Date.parse(text)
+  throw new InvalidArgumentError('It must be a time with a zone or a day: 2026-11-23T12:00:00Z, 2026-11-23.')
 }
 
-const unitsMs: Record<string, number> = { h: 3_600_000, d: 86_400_000 }
+const unitsMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Epoch milliseconds of a time, or of so many hours or days ago: `24h`, `7d`. */
+/** Epoch milliseconds of a time, or of so many minutes, hours or days ago: `90m`, `24h`, `7d`. */
 export function since(text: string): number {
-  const [, count, unit = ''] = /^(\d{1,4})([hd])$/.exec(text) ?? []
-  return count === undefined ? instant(text) : Date.now() - Number(count) * (unitsMs[unit] ?? 0)
+  const [, count, unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? []
+  if (count !== undefined) return Date.now() - Number(count) * (unitsMs[unit] ?? 0)
+  if (momentForm.safeParse(text).success) return instant(text)
+  throw new InvalidArgumentError(
+    'It must be a time with a zone, a day or how long ago: 2026-11-23T12:00:00Z, 2026-11-23, 7d, 24h, 90m.',
+  )
 }

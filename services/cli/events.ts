@@ -6,7 +6,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { idOf, instant, wholeNumber } from './arguments.ts'
+import { idOf, since, wholeNumber } from './arguments.ts'
 
 interface EventsOptions {
   topic: string
@@ -31,7 +31,11 @@ export function defineEvents(command: Command): void {
     .option('--organization <id>', 'only events of this organization (org_...)', idOf('org'))
     .option('--partition <n>', 'only this partition', wholeNumber)
     .option('--offset <n>', 'from this offset on, in each partition', wholeNumber, 0)
-    .option('--since <time>', 'only what was recorded from this time on, as 2026-11-23T12:00:00Z', instant)
+    .option(
+      '--since <time>',
+      'only what was recorded from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      since,
+    )
     .option('--limit <n>', 'end after so many events', wholeNumber)
     .option('--open', 'open what is encrypted, with the master keys; what was erased is marked', false)
     .option('--follow', 'go on with new events instead of ending at the end', false)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { eventTopics } from '../../../schemas/events.ts'
-import { instant, jsonFlag, since, wordOf } from '../arguments.ts'
+import { jsonFlag, since, wordOf } from '../arguments.ts'
 import { printOutcome } from '../operator/operate.ts'
 import { exportFormats } from './file.ts'
 import type { ExportFlags } from './run.ts'
@@ -27,8 +27,12 @@ function define(command: Command): Command {
       `one of ${exportFormats.join(', ')} (default: the extension of the file)`,
       wordOf(...exportFormats),
     )
-    .option('--since <time>', '7d, 24h or 2026-11-23T12:00:00Z (default: from the beginning)', since)
-    .option('--until <time>', 'before this time (default: now)', instant)
+    .option(
+      '--since <time>',
+      '7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z (default: from the beginning)',
+      since,
+    )
+    .option('--until <time>', 'before this time (default: now)', since)
     .option('--organization <organization>', 'only what is its; its id or slug (default: all)')
     .option('--environment <environment>', 'live or test (default: both)', wordOf('live', 'test'))
     .option(...jsonFlag)

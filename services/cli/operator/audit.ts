@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { auditJson, readAuditLog } from '../../organizations/audit-log.ts'
-import { atMost, instant, jsonFlag } from '../arguments.ts'
+import { atMost, jsonFlag, since } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
 import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
@@ -8,7 +8,11 @@ export function defineAudit(audit: Command): void {
   audit
     .option('--organization <organization>', 'only what happened in it; its id or slug (default: all)')
     .option('--limit <n>', 'how many at most', atMost, 100)
-    .option('--since <time>', 'only what happened from this time on, as 2026-11-23T12:00:00Z', instant)
+    .option(
+      '--since <time>',
+      'only what happened from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      since,
+    )
     .option(...jsonFlag)
     .action((flags: OperatorOptions & { organization?: string; limit: number; since?: number }) =>
       operate(flags, async (core) => {

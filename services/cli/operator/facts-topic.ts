@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { noteSince } from '../../facts/store.ts'
 import { prepareFactsTopic } from '../../facts/topic.ts'
-import { instant, jsonFlag } from '../arguments.ts'
+import { jsonFlag, since } from '../arguments.ts'
 import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
 interface Flags extends OperatorOptions {
@@ -15,7 +15,11 @@ export function defineFacts(facts: Command): void {
     .description(
       'Publish rows anew, as after a rebuild that changed them, of organizations that have the topic',
     )
-    .requiredOption('--since <time>', 'those decided from this time on, as 2026-11-23T12:00:00Z', instant)
+    .requiredOption(
+      '--since <time>',
+      'those decided from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      since,
+    )
     .option('--organization <organization>', 'only those of it; its id or slug')
     .option(...jsonFlag)
     .action((flags: Flags) =>

@@ -8,7 +8,7 @@ import { markSessions } from '../../marks/commands.ts'
 import { maxMarked } from '../../marks/decide.ts'
 import { markJson } from '../../marks/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { instant, jsonFlag, wordOf } from '../arguments.ts'
+import { jsonFlag, since, wordOf } from '../arguments.ts'
 import { withStores } from './core.ts'
 import { type ImportedMark, parseMarks, problemAt, refuse } from './marks-file.ts'
 import {
@@ -37,7 +37,12 @@ export function defineMarks(marks: Command): void {
     )
   scopeCommand(marks, 'export')
     .description('Print the newest mark of each session as CSV')
-    .option('--since <time>', 'only those made from this time on, as 2026-11-23T12:00:00Z', instant, 0)
+    .option(
+      '--since <time>',
+      'only those made from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      since,
+      0,
+    )
     .action((flags: ScopeFlags & { since: number }) =>
       withStores(async ({ pool }) => printMarks({ pool }, await scopeOf({ pool }, flags), flags)),
     )

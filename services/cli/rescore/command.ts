@@ -8,8 +8,12 @@ export function defineRescore(rescore: Command): void {
   rescore
     .option('--model <file>', 'the model to try; --print-model prints one to begin with')
     .option('--print-model', 'print the model that decides now, to edit it')
-    .option('--since <time>', 'of the newest decisions: 7d, 24h or 2026-11-23T12:00:00Z (default: 7d)', since)
-    .option('--until <time>', 'decisions before this time only (default: now)', instant)
+    .option(
+      '--since <time>',
+      'of the newest decisions: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z (default: 7d)',
+      since,
+    )
+    .option('--until <time>', 'decisions before this time only (default: now)', since)
     .option('--organization <organization>', 'only its sessions; its id or slug (default: all)')
     .option('--everybody', 'all organizations that have no model of their own')
     .option('--environment <environment>', 'live or test (default: both)', wordOf('live', 'test'))
