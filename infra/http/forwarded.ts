@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { onRequestHookHandler } from 'fastify'
+import ipaddr from 'ipaddr.js'
 
 // More than any chain of proxies has. Each entry is compared with every trusted network whenever the address is asked for.
 const maxEntries = 16
@@ -19,6 +20,21 @@ function believable(header: string): string {
     .split(',')
     .flatMap((entry) => entry.trim() || [])
     .slice(-maxEntries)
-  const lastBad = entries.findLastIndex((entry) => isIP(entry) === 0)
-  return entries.slice(lastBad + 1).join(', ')
+    .map(addressIn)
+  return entries.slice(entries.lastIndexOf(undefined) + 1).join(', ')
+}
+
+const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/
+const withPort = /^([\d.]+):\d{1,5}$/
+
+/**
+ * The address of an entry, without brackets and port, which some proxies add, and without a zone, which has a meaning on
+ * the proxy alone. IPv4 inside IPv6 is IPv4. undefined for what is no address.
+ */
+function addressIn(entry: string): string | undefined {
+  const bare = bracketed.exec(entry)?.[1] ?? withPort.exec(entry)?.[1] ?? entry
+  const [address = ''] = bare.split('%')
+  const version = isIP(address)
+  if (version === 0) return undefined
+  return version === 6 ? ipaddr.process(address).toString() : address
 }

@@ -33,6 +33,53 @@ test('of a longer chain the last 16 entries are read', async () => {
   expect(await ask(['203.0.113.9', ...proxies].join(', '))).toEqual({ ip: '10.0.0.24', hops: 17 })
 })
 
+test.each([
+  ['203.0.113.9:51234', '203.0.113.9'],
+  ['[2001:db8:99::1]', '2001:db8:99::1'],
+  ['[2001:db8:99::1]:443', '2001:db8:99::1'],
+  ['2001:DB8:99:0::1', '2001:db8:99::1'],
+  [`fe80::1%${'x'.repeat(5000)}`, 'fe80::1'],
+  ['[fe80::1%eth0]:1', 'fe80::1'],
+  ['::ffff:203.0.113.9', '203.0.113.9'],
+  ['[::ffff:cb00:7109]:80', '203.0.113.9'],
+])('an entry %s is the client %s', async (entry, ip) => {
+  expect(await ask(entry)).toMatchObject({ ip })
+  expect(await ask(`${entry}, 10.0.0.1:80, ::ffff:10.0.0.2, [2001:db8:1::9]:8080`)).toMatchObject({ ip })
+})
+
+test.each([
+  'unknown',
+  '_hidden',
+  '203.0.113',
+  '203.0.113.9:',
+  '[203.0.113.9',
+  '2001:db8::1]:80',
+  '1.2.3.4:999999',
+])('behind an entry %j nothing is believed', async (entry) => {
+  expect(await ask(`203.0.113.9, ${entry}, 10.0.0.7`)).toMatchObject({ ip: '10.0.0.7' })
+})
+
+test.each([
+  ['10.0.0.0/8', '::ffff:10.0.0.1', true],
+  ['10.0.0.0/8', '::a00:1', false],
+  ['10.0.0.0/8', 'a00::1', false],
+  ['::ffff:10.0.0.1', '10.0.0.1', true],
+  ['2000::/3', '203.0.113.1', false],
+  ['2000::/3', '::ffff:203.0.113.1', false],
+  ['::/1', '10.0.0.1', false],
+])('the network %s of proxies has %s: %j', async (network, proxy, isTrusted) => {
+  const logger = pino({ level: 'silent' })
+  const own = await createApp({
+    ...{ logger, random: randomBytes, publicUrl: 'https://tidegate.example' },
+    trustedProxies: ['127.0.0.1', network],
+  })
+  own.get('/ip', ({ ip }) => ({ ip }))
+  const headers = { 'x-forwarded-for': `198.51.100.7, ${proxy}` }
+  const { ip } = (await own.inject({ url: '/ip', headers })).json()
+  expect(ip === '198.51.100.7').toBe(isTrusted)
+  await own.close()
+})
+
 test.each(['::1,', '10.0.0.1,', '127.0.0.1,', ','])(
   '15 KB of "%s" costs less than 30 honest headers',
   async (entry) => {
