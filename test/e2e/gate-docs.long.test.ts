@@ -120,6 +120,19 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
       expect(receiver.output().split(gateSessionId)).toHaveLength(2)
     })
 
+    it('refuses a body of 200 MB without reading it, and headers that make no sense', async () => {
+      expect([401, 413, undefined]).toContain(
+        await receiver.postBytes({ 'content-length': '200000000' }, 2_000_000),
+      )
+      const { body, headers } = approval({ delivery })
+      for (const timestamp of ['9'.repeat(400), '\u00b2', '-1']) {
+        const strange = { body, headers: { ...headers, 'webhook-timestamp': timestamp } }
+        expect((await receiver.post(strange)).status).toBe(401)
+      }
+      expect((await receiver.post({ body, headers })).status).toBe(200)
+      expect(receiver.output()).not.toMatch(/Traceback|Error|panic/)
+    })
+
     it('refuses what Gate did not sign, and has nothing to say to other events', async () => {
       const foreign = approval({ delivery, secrets: [generateSigningSecret(randomBytes)] })
       expect(await receiver.post(foreign)).toEqual({ status: 401, body: '' })

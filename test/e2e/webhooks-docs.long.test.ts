@@ -98,6 +98,21 @@ for (const { name, file, needing, prepare } of languages) {
       for (const age of [290, -290]) expect(await receiver.post(delivery({ age }))).toBe(204)
     })
 
+    it('refuses a body of 200 MB without reading it, and headers that make no sense', async () => {
+      expect([401, 413, undefined]).toContain(
+        await receiver.postBytes({ 'content-length': '200000000' }, 2_000_000),
+      )
+      for (const length of ['-1', '1e3', '9'.repeat(400)])
+        expect([400, 413]).toContain(await receiver.postBytes({ 'content-length': length }, 0))
+      const { body, headers } = delivery()
+      for (const timestamp of ['9'.repeat(400), '1'.repeat(5000), '-1', '\u00b2', '1.5', 'x'])
+        expect(await receiver.post({ body, headers: { ...headers, 'webhook-timestamp': timestamp } })).toBe(
+          401,
+        )
+      expect(await receiver.post({ body, headers })).toBe(204)
+      expect(receiver.output()).not.toMatch(/Traceback|Error|panic/)
+    })
+
     it('refuses what another secret signed', async () => {
       expect(await receiver.post(delivery({ secrets: [foreignSecret] }))).toBe(401)
     })

@@ -1,4 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from '../../infra/local/free-port.ts'
@@ -52,6 +54,8 @@ export interface Sent {
 
 export interface Receiver {
   post(sent: Sent): Promise<{ status: number; body: string }>
+  /** The status of a POST with these headers, of whose body so many bytes come; undefined = closed before it was read. */
+  postBytes(headers: Record<string, string>, count: number): Promise<number | undefined>
   output(): string
   stop(): Promise<void>
 }
@@ -70,9 +74,19 @@ export async function startReceiver([command = '', ...args]: string[], secrets: 
     const response = await fetch(url, { method: 'POST', headers: all, body })
     return { status: response.status, body: await response.text() }
   }
+  const postBytes = async (headers: Record<string, string>, count: number) => {
+    const socket = connect(port, '127.0.0.1')
+    const all = Object.entries({ host: 'a', ...headers }).map(([header, value]) => `${header}: ${value}\r\n`)
+    socket.write(`POST /hooks HTTP/1.1\r\n${all.join('')}\r\n`)
+    socket.write(Buffer.alloc(count, '0'))
+    // Whoever closes with bytes unread may reset the connection, so that its answer is lost.
+    const answer = await once(socket, 'data').catch(() => undefined)
+    socket.destroy()
+    return answer && Number(String(answer[0]).split(' ')[1])
+  }
   const output = () => lines.join('\n')
   await eventually(() => listening(child, { post, output }), { timeoutMs: 20_000, intervalMs: 50 })
-  return { post, output, stop: () => endChild(child) }
+  return { post, postBytes, output, stop: () => endChild(child) }
 }
 
 async function listening(child: ChildProcess, { post, output }: Pick<Receiver, 'post' | 'output'>) {

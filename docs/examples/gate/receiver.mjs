@@ -11,6 +11,7 @@ import {
 import { createServer } from 'node:http'
 
 const secrets = process.env.WEBHOOK_SECRETS.split(',')
+const maxBodyBytes = 1024 * 1024
 const accounts = new Map()
 
 async function createAccount(signup) {
@@ -67,6 +68,8 @@ async function answerTo({ type, data }) {
 
 const server = createServer(async (request, response) => {
   try {
+    const length = Number(request.headers['content-length'])
+    if (!(length <= maxBodyBytes)) return response.writeHead(413, { connection: 'close' }).end()
     const body = Buffer.concat(await request.toArray())
     if (!isGenuine(request.headers, body)) return response.writeHead(401).end()
     const answer = await answerTo(JSON.parse(body.toString('utf8')))

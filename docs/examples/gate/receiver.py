@@ -1,4 +1,4 @@
-import base64, hashlib, hmac, json, os, secrets, threading, time
+import base64, hashlib, hmac, json, os, re, secrets, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 SECRETS = os.environ["WEBHOOK_SECRETS"].split(",")
+MAX_BODY_BYTES = 1024 * 1024
 accounts, lock = {}, threading.Lock()
 
 
@@ -17,7 +18,7 @@ def create_account(signup):
 
 def is_genuine(headers, body):
     event_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not event_id or not timestamp.isascii() or not timestamp.isdigit():
+    if not event_id or not re.fullmatch("[0-9]{1,12}", timestamp):
         return False
     if abs(time.time() - int(timestamp)) > 300:
         return False
@@ -62,8 +63,12 @@ class Receiver(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        length = self.headers.get("content-length", "")
+        if not re.fullmatch("[0-9]{1,7}", length) or int(length) > MAX_BODY_BYTES:
+            self.close_connection = True
+            return self.answer(413)
         try:
+            body = self.rfile.read(int(length))
             self.answer(*self.take(body))
         except Exception as error:
             self.log_error("%s", error)

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 
 const secrets = process.env.WEBHOOK_SECRETS.split(',')
+const maxBodyBytes = 1024 * 1024
 const seen = new Map()
 
 async function handle(event) {
@@ -25,6 +26,8 @@ function isGenuine(headers, body) {
 
 const server = createServer(async (request, response) => {
   try {
+    const length = Number(request.headers['content-length'])
+    if (!(length <= maxBodyBytes)) return response.writeHead(413, { connection: 'close' }).end()
     const body = Buffer.concat(await request.toArray())
     if (!isGenuine(request.headers, body)) return response.writeHead(401).end()
     const event = JSON.parse(body.toString('utf8'))

@@ -1,7 +1,8 @@
-import base64, hashlib, hmac, json, os, threading, time
+import base64, hashlib, hmac, json, os, re, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRETS = os.environ["WEBHOOK_SECRETS"].split(",")
+MAX_BODY_BYTES = 1024 * 1024
 seen, lock = set(), threading.Lock()
 
 
@@ -11,7 +12,7 @@ def handle(event):
 
 def is_genuine(headers, body):
     event_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not event_id or not timestamp.isascii() or not timestamp.isdigit():
+    if not event_id or not re.fullmatch("[0-9]{1,12}", timestamp):
         return False
     if abs(time.time() - int(timestamp)) > 300:
         return False
@@ -29,8 +30,12 @@ class Receiver(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        length = self.headers.get("content-length", "")
+        if not re.fullmatch("[0-9]{1,7}", length) or int(length) > MAX_BODY_BYTES:
+            self.close_connection = True
+            return self.answer(413)
         try:
+            body = self.rfile.read(int(length))
             self.answer(self.take(body))
         except Exception as error:
             self.log_error("%s", error)
