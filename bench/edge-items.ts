@@ -1,6 +1,6 @@
 import { headersOf } from '../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../services/cli/simulate/generate/plan.ts'
-import { agentSignature, createAgentKey } from '../test/support/agent-signature.ts'
+import { agentSignature, createAgentKey, directoryKeysOf } from '../test/support/agent-signature.ts'
 
 /** A request as an edge hands it on to be scored. */
 export interface EdgeItem {
@@ -20,7 +20,7 @@ const key = createAgentKey()
 export const signer = {
   directory: {
     subject: `${agent}/.well-known/http-message-signatures-directory`,
-    result: { keys: { [key.keyId]: key.jwk.x } },
+    result: { keys: directoryKeysOf(key) },
   },
 }
 

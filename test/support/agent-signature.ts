@@ -17,6 +17,11 @@ export function agentKeyOf({ x = '', d = '' }: { x?: string; d?: string }): Agen
   return { jwk, keyId, privateKey: createPrivateKey({ key: { ...jwk, d }, format: 'jwk' }) }
 }
 
+/** The key as it is remembered of a directory that does not restrict it. */
+export const directoryKeysOf = ({ keyId, jwk: { x } }: AgentKey) => ({
+  [keyId]: { x, starts_at: null, ends_at: null },
+})
+
 export interface SignedWith {
   key: AgentKey
   /** Component, with its parameters, and value: the lines of the base in their order. */

@@ -46,6 +46,10 @@ function isSupported([name, parameters]: Item): boolean {
   return parameters.size === 1 && typeof parameters.get('key') === 'string' && !name.startsWith('@')
 }
 
+/** Whether a component is of a kind that RFC 9421 defines for requests and that is not read here. */
+export const isUnread = ([name, parameters]: Item): boolean =>
+  name === '@query-param' || ['sf', 'bs', 'tr'].some((parameter) => parameters.has(parameter))
+
 function fieldComponent([component, parameters]: Item, fields: Fields): string | undefined {
   const name = String(component)
   if (name.startsWith('@')) return undefined

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { InnerList, Item } from 'structured-headers'
-import { type SignedMessage, signatureBases } from './base.ts'
+import { isUnread, type SignedMessage, signatureBases } from './base.ts'
 import {
   type AgentUrl,
   directoryOf,
@@ -34,17 +34,17 @@ export interface RequestSignature {
 /**
  * malformed: a header is not what its standard says; tag: none is for Web Bot Auth; agent: Signature-Agent names no https
  * address; coverage: neither `@authority` nor `@target-uri` is covered, or `signature-agent` is not; component: a covered
- * one is missing or not read here; parameters: `created`, `expires` or `keyid` is missing; lifetime: longer than allowed.
+ * one is missing or of no kind that there is; parameters: `created`, `expires` or `keyid` is missing; lifetime: longer than allowed.
  */
 export type InvalidSignature =
   | ('malformed' | 'tag' | 'agent' | 'coverage' | 'component' | 'parameters')
   | ('lifetime' | 'not_yet_valid' | 'expired')
 
-/** absent: one of the three headers is missing. algorithm: not Ed25519. directory_type: not a directory, such as a card. */
+/** absent: one of the three headers is missing. algorithm: not Ed25519. directory_type: not a directory, such as a card. component: of a kind not read here. */
 export type CheckedSignature =
   | { status: 'absent' }
   | { status: 'invalid'; reason: InvalidSignature }
-  | { status: 'unknown_key'; reason: 'algorithm' | 'directory_type' }
+  | { status: 'unknown_key'; reason: 'algorithm' | 'directory_type' | 'component' }
   | { status: 'signed'; signature: RequestSignature }
 
 export interface SignatureRules {
@@ -121,6 +121,7 @@ function readSignature(
   if (type !== 'directory') return { status: 'unknown_key', reason: 'directory_type' }
   const named = parametersOf(field)
   if (!named) return invalid('parameters')
+  if (input[0].some(isUnread)) return { status: 'unknown_key', reason: 'component' }
   const bases = signatureBases(message, input)
   if (bases.length === 0) return invalid('component')
   const directory = directoryOf(url.host)

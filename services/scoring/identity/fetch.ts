@@ -38,7 +38,7 @@ export function createFetcher(options: FetchOptions): Fetcher {
     if (outcome.status !== 200) return { failure: `status ${outcome.status}` }
     if (outcome.body.length >= maxDirectoryBytes) return { failure: 'size' }
     const keys = directoryKeys(outcome.body.toString('utf8'))
-    return keys ? { keys: Object.fromEntries(keys) } : { failure: 'content' }
+    return keys ? { keys } : { failure: 'content' }
   }
 
   return {

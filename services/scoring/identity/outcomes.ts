@@ -3,7 +3,7 @@ import { namedAgent } from '../../../infra/agents/catalogue.ts'
 import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/network.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
+import { isInForce, isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
 import type { DocumentOpened, SignedRequest } from '../../../schemas/events.ts'
 import type { HostCheck } from '../session/identity.ts'
 import {
@@ -139,9 +139,9 @@ export function judge(signed: Signed, known: LookedUp | undefined, now: number):
   if (!keys) return unknown('directory', true)
   const key = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
   // The agent may have changed its keys since.
-  if (key === undefined) return unknown('key', now - (fetchedAt ?? 0) >= retryMs)
+  if (!key || !isInForce(key, now)) return unknown('key', now - (fetchedAt ?? 0) >= retryMs)
   const signature = Buffer.from(bytes, 'base64')
-  const isValid = bases.some((base) => isSignedBy(key, { base, bytes: signature }))
+  const isValid = bases.some((base) => isSignedBy(key.x, { base, bytes: signature }))
   const outcome: SignatureOutcome = isValid
     ? { status: 'valid', reason: null, keyId, fetchedAt }
     : { status: 'invalid', reason: 'signature', keyId, fetchedAt }

@@ -1,12 +1,13 @@
 import { ddlOf, type Migrations } from '../../../infra/postgres/migrations.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { column, insertInto, primaryKey, replacing, table } from '../../../infra/postgres/table.ts'
+import type { DirectoryKeys } from '../../../infra/wire/web-bot-auth/keys.ts'
 
 /**
  * What was fetched: the keys of a directory, by their thumbprints; or the host name of an address that leads back to it,
  * null where none does; or that there was no answer.
  */
-export type LookupResult = { keys: Record<string, string> } | { host: string | null } | { failure: string }
+export type LookupResult = { keys: DirectoryKeys } | { host: string | null } | { failure: string }
 
 /** What is looked up: the https address of a directory, or an IP address. */
 export type LookupSubject = string

@@ -51,13 +51,21 @@ function needsRest(outcome: PostOutcome): boolean {
   return outcome.kind === 'response' ? outcome.status === 429 : outcome.reason === 'timeout'
 }
 
-// An IMF-fixdate, the one form of a date that servers may send (RFC 9110, 5.6.7).
-const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+// The three forms that recipients take (RFC 9110, 5.6.7): IMF-fixdate, that of RFC 850, and that of asctime, which names
+// no zone and means GMT.
+const time = '\\d{2}:\\d{2}:\\d{2}'
+const httpDates = [
+  new RegExp(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \\d{2} [A-Z][a-z]{2} \\d{4} ${time} GMT$`),
+  new RegExp(`^(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \\d{2}-[A-Z][a-z]{2}-\\d{2} ${time} GMT$`),
+]
+const asctime = new RegExp(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \\d]\\d ${time} \\d{4}$`)
 
 export function retryAfterSeconds(header: string | undefined, now: number): number | undefined {
   const text = header?.trim() ?? ''
   if (/^\d+$/.test(text)) return Number(text)
-  const at = httpDate.test(text) ? Date.parse(text) : Number.NaN
+  const date = asctime.test(text) ? `${text} GMT` : text
+  const isDate = date !== text || httpDates.some((form) => form.test(text))
+  const at = isDate ? Date.parse(date) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
 }
 

@@ -161,6 +161,15 @@ it.each<[string, Sent]>([
   expect(verdictOf(requestWith(sent))).toEqual({ status: 'invalid', reason })
 })
 
+it.each<[string, Sent]>([
+  ['one parameter of the query', { lines: [...lines, ['"@query-param";name="a"', '1']] }],
+  ['the strict form of a field', { lines: [...lines, ['"x-more";sf', 'a']], headers: { 'X-More': 'a' } }],
+  ['the bytes of a field', { lines: [...lines, ['"x-more";bs', ':YQ==:']], headers: { 'X-More': 'a' } }],
+  ['a trailer', { lines: [...lines, ['"x-more";tr', 'a']] }],
+])('%s is a part of the standard that is not read, so nothing is known', (_, sent) => {
+  expect(verdictOf(requestWith(sent))).toEqual({ status: 'unknown_key', reason: 'component' })
+})
+
 it('a card instead of a directory is a key that nobody knows', () => {
   const agent = `${dictionary};type=cimd`
   const expected = { status: 'unknown_key', reason: 'directory_type' }

@@ -21,7 +21,12 @@ afterAll(() => database.drop())
 
 const preferred = 'https://trusted.example/.well-known/http-message-signatures-directory'
 const subject = 'https://agent.example/.well-known/http-message-signatures-directory'
-const directory = { subject, result: { keys: { key: 'x' } }, fetched_at: now, ends_at: now + 1000 }
+const directory = {
+  subject,
+  result: { keys: { key: { x: 'x', starts_at: null, ends_at: null } } },
+  fetched_at: now,
+  ends_at: now + 1000,
+}
 
 test('what scoring fetched is in memory soon after, and until it ends', async () => {
   const options = {

@@ -24,7 +24,7 @@ async function fetchWith(reply: Reply | (() => Promise<Reply>), some: Partial<Fe
 describe('a directory', () => {
   it('is read by its thumbprints, without keys of other kinds', async () => {
     const { server, result } = await fetchWith({ body: good })
-    expect(result).toEqual({ keys: { [keyId]: jwk.x } })
+    expect(result).toEqual({ keys: { [keyId]: { x: jwk.x, starts_at: null, ends_at: null } } })
     expect(server.requests).toEqual(['/.well-known/http-message-signatures-directory'])
   })
 

@@ -17,7 +17,7 @@ const minute = 60_000
 const startedAt = 1_800_000_000_000
 const logger = pino({ level: 'silent' })
 const directory = 'https://agent.example/.well-known/http-message-signatures-directory'
-const found: LookupResult = { keys: { k: 'x' } }
+const found: LookupResult = { keys: { k: { x: 'x', starts_at: null, ends_at: null } } }
 
 let database: TestDatabase
 let now = startedAt

@@ -7,7 +7,7 @@ import {
   type EdgeRequest,
   type RequestDecision,
 } from '../../../../services/scoring/requests/decide.ts'
-import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
+import { agentSignature, createAgentKey, directoryKeysOf } from '../../../support/agent-signature.ts'
 
 const addresses = await readAddresses()
 const network = await openNetwork({ addresses: () => addresses })
@@ -16,7 +16,7 @@ const agentKey = createAgentKey()
 const directoryUrl = 'https://agent.example/.well-known/http-message-signatures-directory'
 const directory: LookedUp = {
   subject: directoryUrl,
-  result: { keys: { [agentKey.keyId]: agentKey.jwk.x } },
+  result: { keys: directoryKeysOf(agentKey) },
   fetched_at: now - 60_000,
   ends_at: now + 60_000,
 }

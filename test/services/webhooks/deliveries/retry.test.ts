@@ -115,7 +115,13 @@ describe('Retry-After', () => {
   test('is read as seconds or as an HTTP date and as nothing else', () => {
     expect(retryAfterSeconds('120', now)).toBe(120)
     expect(retryAfterSeconds(' 0 ', now)).toBe(0)
-    expect(retryAfterSeconds('Sat, 21 Nov 2026 12:02:00 GMT', now)).toBe(120)
+    for (const date of [
+      'Sat, 21 Nov 2026 12:02:00 GMT',
+      'Saturday, 21-Nov-26 12:02:00 GMT',
+      'Sat Nov 21 12:02:00 2026',
+    ])
+      expect(retryAfterSeconds(date, now)).toBe(120)
+    expect(retryAfterSeconds('Sun Nov  1 12:00:00 2026', now)).toBe(0)
     for (const text of [
       '1.5',
       '1e3',
@@ -123,6 +129,10 @@ describe('Retry-After', () => {
       'tomorrow',
       '2026-11-21T12:02:00Z',
       'Sat, 99 Xyz 2026 12:02:00 GMT',
+      'Saturday, 21-Nov-2026 12:02:00 GMT',
+      'Saturday, 21-Nov-26 12:02:00',
+      'Sat Nov 21 12:02:00 2026 CET',
+      'Sat Nov 1 12:02:00 2026',
     ])
       expect(retryAfterSeconds(text, now)).toBeUndefined()
     expect(retryAfterSeconds(undefined, now)).toBeUndefined()
