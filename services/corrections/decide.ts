@@ -84,7 +84,7 @@ export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVi
   return [corrected(command, { kind: 'merge', session_ids: sessions, ...between }), ...reassigned]
 }
 
-const noSuchVisitor = () =>
+export const noSuchVisitor = () =>
   new ApiError('request.not_found', { message: 'No visitor with this id was observed in this environment.' })
 
 type Between = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>

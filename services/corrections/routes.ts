@@ -5,11 +5,11 @@ import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
-import { type Clock, idPattern } from '../../infra/ids.ts'
+import { type Clock, idPattern, isId } from '../../infra/ids.ts'
 import { characterCount, isOneLine, isVisible } from '../../infra/text.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
-import { maxReassigned } from './decide.ts'
+import { maxReassigned, noSuchVisitor } from './decide.ts'
 
 export interface CorrectionOptions {
   auth: Auth
@@ -81,7 +81,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
     errors: [404],
     run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
-        const { visitorId } = request.params
+        const visitorId = checkedVisitorId(request.params)
         const { session_ids: sessionIds, reason } = request.body
         const command = { scope: auth.scope(request), visitorId, sessionIds, reason }
         const said = await splitVisitor(depsOf(request, options, now), command)
@@ -134,7 +134,7 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
     errors: [404],
     run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
-        const { visitorId } = request.params
+        const visitorId = checkedVisitorId(request.params)
         const { visitor_id: otherId, reason } = request.body
         const command = { scope: auth.scope(request), visitorId, otherId, reason }
         const sessionIds = await mergeVisitors(depsOf(request, options, now), command)
@@ -149,6 +149,11 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
         return answer({ data })
       }),
   })
+}
+
+function checkedVisitorId({ visitorId }: { visitorId: string }): string {
+  if (!isId('vid', visitorId)) throw noSuchVisitor()
+  return visitorId
 }
 
 function depsOf(request: FastifyRequest, { auth, decideAs, visitors }: CorrectionOptions, now: number) {

@@ -19,7 +19,7 @@ import {
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { ReadbackOptions } from './options.ts'
 import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
-import { appliedFilters, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
+import { appliedFilters, filterQuery, filtersHeader, filtersOf, refusingFilters } from './session-filters.ts'
 
 /** Units of a request: it may read millions of sessions. */
 const cost = 5
@@ -59,8 +59,9 @@ export function aggregatesRoute(app: FastifyInstance, { pool, shares, auth, cloc
     operationId: 'countSessions',
     tag: 'Sessions',
     summary: 'Count sessions, by time and by what their newest decisions say',
-    description: `Requires the \`sessions:list\` secret-key scope. Costs ${cost} units, and more where many sessions are read one by one: with filters, two fields, or intervals of a minute. Takes the filters of the list, with the same header \`X-Filters-Applied\`.`,
+    description: `Requires the \`sessions:list\` secret-key scope. Costs ${cost} units, and more where many sessions are read one by one: with filters, two fields, or intervals of a minute. Takes the filters of the list and no \`search\`, with the same header \`X-Filters-Applied\`.`,
     query,
+    before: refusingFilters(new Map([['search', 'filters; only the list can be searched']])),
     answers: { 200: single(aggregatesSchema) },
     errors: [422],
     async run(request, { reply }) {

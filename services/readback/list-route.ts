@@ -9,7 +9,16 @@ import { sessionSummary } from './answers.ts'
 import { includeParameter, isIncluded } from './include.ts'
 import type { ReadbackOptions } from './options.ts'
 import { sessionListSchema } from './schemas/sessions.ts'
-import { appliedFilters, type FilterQuery, filterQuery, filtersHeader, filtersOf } from './session-filters.ts'
+import {
+  appliedFilters,
+  type FilterQuery,
+  filterQuery,
+  filtersHeader,
+  filtersOf,
+  refusingFilters,
+} from './session-filters.ts'
+
+const refuseFilters = refusingFilters()
 
 /** `GET /v1/sessions`. */
 export function sessionsRoute(
@@ -25,7 +34,7 @@ export function sessionsRoute(
     tag: 'Sessions',
     summary: 'List sessions, newest decision first',
     description:
-      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values (with `[not]` none of them), and different parameters mean all. `X-Filters-Applied` names those that were used. Costs one unit, two or more with filters other than times, verdicts, visitors and users (one more for each two or three signals or attributions), and five with `search`.',
+      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values (with `[not]` none of them), and different parameters mean all. A `[not]` of another name is refused. `X-Filters-Applied` names those that were used. Costs one unit, two or more with filters other than times, verdicts, visitors and users (one more for each two or three signals or attributions), and five with `search`.',
     query: z.object({
       ...pageQuery,
       ...filterQuery,
@@ -37,7 +46,10 @@ export function sessionsRoute(
         ),
       include: includeParameter('`resolution`: how each session was tied to its visitor.'),
     }),
-    before: refuseOffset,
+    async before(request) {
+      await refuseOffset(request)
+      refuseFilters(request)
+    },
     answers: { 200: sessionListSchema },
     errors: [422],
     async run(request, { reply }) {

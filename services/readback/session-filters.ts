@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { invalidField } from '../../infra/errors/errors.ts'
 import { verdict } from '../../projections/sessions/decision-schemas.ts'
 import {
   emptyFields,
@@ -65,23 +66,55 @@ export const filterQuery = {
 
 export type FilterQuery = { [Name in keyof typeof filterQuery]?: z.output<(typeof filterQuery)[Name]> }
 
-/** Of several times or scores the widest holds: either of them is enough. */
+/**
+ * Makes a check that refuses each `x[not]` that is no filter, and the `others`: ignoring them would answer more sessions
+ * than were asked for.
+ */
+export function refusingFilters(others: ReadonlyMap<string, string> = new Map()) {
+  const negations = Object.keys(filterQuery).filter((name) => name.endsWith('[not]'))
+  return ({ query }: { query: unknown }): void => {
+    for (const name of Object.keys(Object(query))) {
+      const isUnknown = name.endsWith('[not]') && !negations.includes(name)
+      const expected = isUnknown ? `one of ${negations.join(', ')}` : others.get(name)
+      if (expected !== undefined) throw invalidField({ name, issue: 'not_allowed', expected })
+    }
+  }
+}
+
+/**
+ * Of several times or scores the widest holds: either of them is enough. 422 where the first of a pair is beyond the
+ * second.
+ */
 export function filtersOf(sent: FilterQuery): SessionFilters {
   const { since, until, score_min, score_max, handed_off, without } = sent
   const { verdict: verdicts, ...some } = valuesIn(sent, '')
   const { verdict: verdictNot, ...not } = valuesIn(sent, '[not]')
-  return {
-    ...some,
+  const widest = {
     since: since && Math.min(...since),
     until: until && Math.max(...until),
     score_min: score_min && Math.min(...score_min),
     score_max: score_max && Math.max(...score_max),
+  }
+  requireOrder(widest, 'since', 'until')
+  requireOrder(widest, 'score_min', 'score_max')
+  return {
+    ...some,
+    ...widest,
     handed_off,
     without,
     // The other verdicts are what indexes and roll-ups know, and every session has one.
     verdict: verdictNot ? (verdicts ?? verdict.options).filter((one) => !verdictNot.includes(one)) : verdicts,
     not: { ...not, without: sent['without[not]'] },
   }
+}
+
+function requireOrder<Name extends string>(
+  limits: Record<Name, number | undefined>,
+  first: NoInfer<Name>,
+  last: NoInfer<Name>,
+): void {
+  if ((limits[first] ?? Number.NEGATIVE_INFINITY) <= (limits[last] ?? Number.POSITIVE_INFINITY)) return
+  throw invalidField({ name: first, issue: 'invalid', expected: `not beyond ${last}` })
 }
 
 const valuesIn = (sent: FilterQuery, suffix: '' | '[not]'): FilterValues =>

@@ -80,6 +80,6 @@ test('the description has the errors that follow from the body, and those that a
   const described = paths.parse(app.swagger().paths)
   const statuses = (path: string, method: string) =>
     Object.keys(described[path]?.[method]?.responses ?? {}).join(' ')
-  expect(statuses('/shops/{shop}/orders', 'post')).toBe('201 400 404 413 415 422 500 503')
-  expect(statuses('/shops/{shop}', 'delete')).toBe('200 400 413 415 422 500 503')
+  expect(statuses('/shops/{shop}/orders', 'post')).toBe('201 400 404 413 415 422 431 500 503')
+  expect(statuses('/shops/{shop}', 'delete')).toBe('200 400 413 415 422 431 500 503')
 })

@@ -96,7 +96,7 @@ async function during<T>(work: () => Promise<T>) {
   const entries = (await auditLog()).filter(({ id }) => !before.has(id))
   return {
     result,
-    entries: entries.map(({ id, occurred_at, environment, ...shown }) => shown),
+    entries: entries.map(({ id, occurred_at, environment, reason, ...shown }) => shown),
   }
 }
 

@@ -109,7 +109,7 @@ test("the environment is the calling key's own; a live key makes test keys, too,
   const { status, body } = await create({ name: 'A', environment: 'live' }, { key })
   expect([status, body.error.code]).toEqual([422, 'request.validation_failed'])
   expect(body.error.details).toEqual({
-    fields: [{ name: 'environment', issue: 'not_allowed', expected: 'test, as the calling key' }],
+    fields: [{ name: 'environment', issue: 'not_allowed', expected: 'test, as the caller' }],
     parameter_set: 'api_key_create',
   })
 })

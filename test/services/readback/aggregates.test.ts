@@ -39,6 +39,15 @@ describe('GET /v1/sessions/aggregates', () => {
     })
   })
 
+  test.each([
+    ...['search=abc', 'search=', 'since[not]=2025-10-10T00:00:00Z', 'contry[not]=FR'],
+    ...['since=2026-11-27T00:00:00Z&until=2026-11-26T00:00:00Z', 'score_min=9&score_max=8'],
+  ])('%s is refused, naming the parameter', async (query) => {
+    const response = await get(query)
+    expectError(response, 'request.validation_failed')
+    expect(response.body.error.details.fields).toMatchObject([{ name: query.split('=')[0] }])
+  })
+
   test('groups by up to two fields, the largest first, with the filters of the list', async () => {
     const { body } = await get('group_by=browser,verdict&verdict=human&top=1')
     expect(body.data.groups).toEqual([

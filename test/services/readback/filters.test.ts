@@ -182,6 +182,13 @@ describe('filters of GET /v1/sessions', () => {
     'without=contry',
     'without=verdict',
     'without[not]=mark',
+    'since[not]=2026-11-26T08:00:00Z',
+    'score_min[not]=3',
+    'contry[not]=FR',
+    'search[not]=x',
+    'since=2026-11-27T00:00:00Z&until=2026-11-26T00:00:00Z',
+    'score_min=9&score_max=8',
+    'client_user_id=..',
   ])('%s is refused, naming the parameter', async (query) => {
     const response = await get(query)
     expectError(response, 'request.validation_failed')
@@ -189,12 +196,19 @@ describe('filters of GET /v1/sessions', () => {
     expect(response.body.error.details.fields[0].name).toBe(query.split('=')[0])
   })
 
+  test.each(['since=2025-10-09T08:55:00Z&until=2025-10-09T08:55:00Z', 'score_min=7&score_max=7'])(
+    '%s is a range of one value',
+    async (query) => {
+      expect((await get(query)).status).toBe(200)
+    },
+  )
+
   test('the answer names the filters that were used, and those that are unknown are ignored', async () => {
     const { headers } = await get(
       'country=DE&contry=FR&verdict=human&limit=5&since=2025-01-01T00:00:00Z&search=',
     )
     expect(headers['x-filters-applied']).toBe('country, since, verdict')
-    const { headers: negated } = await get('without[not]=country&country[not]=FR&score_min[not]=3')
+    const { headers: negated } = await get('without[not]=country&country[not]=FR')
     expect(negated['x-filters-applied']).toBe('country[not], without[not]')
     expect((await get('contry=FR')).headers['x-filters-applied']).toBe('')
   })
