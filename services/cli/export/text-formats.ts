@@ -1,6 +1,8 @@
+import { harmlessCell } from '../../../infra/spreadsheet.ts'
 import type { ColumnKind, ExportColumn, RowEncoder } from './columns.ts'
 
-/** Encodes rows as CSV (RFC 4180): null is nothing, an empty text is `""`, and a list is JSON. */
+/** Encodes rows as CSV (RFC 4180): null is nothing, an empty text is `""`, a list is JSON, and a
+ * text that a spreadsheet would run has an apostrophe before it. */
 export const csvEncoder = (columns: ExportColumn[]): RowEncoder => ({
   start: () => csvLine(columns.map(({ name }) => name)),
   encode: (rows) =>
@@ -13,7 +15,12 @@ const csvLine = (fields: string[]): string => `${fields.join(',')}\r\n`
 function csvField(type: ColumnKind, value: unknown): string {
   const plain = plainValue(type, value)
   if (plain === null) return ''
-  const text = typeof plain === 'object' || type === 'json' ? JSON.stringify(plain) : String(plain)
+  const text =
+    typeof plain === 'object' || type === 'json'
+      ? JSON.stringify(plain)
+      : type === 'text'
+        ? harmlessCell(String(plain))
+        : String(plain)
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

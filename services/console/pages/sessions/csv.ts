@@ -1,3 +1,4 @@
+import { harmlessCell } from '../../../../infra/spreadsheet.ts'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { visible } from '../shared/visible.ts'
 
@@ -6,14 +7,9 @@ export const maxCsvRows = 10_000
 
 type CsvValue = string | number | boolean | null | undefined
 
-// Spreadsheets take what begins like this for a formula, and some of them its wide forms, too.
-const formula = /^[=+\-@＝＋－＠\t\r\n]/
-
-/** Text of visitors as a spreadsheet shows it and does not run it: a formula begins with an apostrophe. */
 export function csvCell(value: CsvValue): string {
   if (typeof value !== 'string') return String(value ?? '')
-  const text = visible(value)
-  const harmless = formula.test(text) ? `'${text}` : text
+  const harmless = harmlessCell(visible(value))
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 

@@ -105,3 +105,25 @@ describe('the file of an export', () => {
     expect(await readFile(file, 'utf8')).toBe('place\r\n9\r\n')
   })
 })
+
+it('a text that a spreadsheet would run has an apostrophe before it in CSV, and in nothing else', async () => {
+  const texts: ExportColumn[] = [
+    { name: 'user_agent', type: 'text' },
+    { name: 'points', type: 'integer' },
+  ]
+  const said = '=HYPERLINK("https://evil.example")'
+  const rows = [
+    { user_agent: said, points: -5 },
+    { user_agent: '-1', points: 1 },
+    { user_agent: 'a=1', points: null },
+  ]
+  const written = async (format: 'csv' | 'jsonl') => {
+    const file = path.join(folder, `texts.${format}`)
+    await writeExport({ file, format, columns: texts }, (add) => add(rows))
+    return readFile(file, 'utf8')
+  }
+  expect((await written('csv')).split('\r\n')).toEqual([
+    ...['user_agent,points', `"'=HYPERLINK(""https://evil.example"")",-5`, "'-1,1", 'a=1,', ''],
+  ])
+  expect(JSON.parse((await written('jsonl')).split('\n')[0] ?? '')).toEqual(rows[0])
+})

@@ -93,7 +93,7 @@ describe('rows of an export', () => {
     )
   })
 
-  it('are in CSV what they were', async () => {
+  it('are in CSV what they were, with an apostrophe before what a spreadsheet would run', async () => {
     const [head, ...lines] = parsedCsv(await readFile(await written('csv'), 'utf8'))
     expect(head).toEqual(columns.map(({ name }) => name))
     const expected = rows.map((one) =>
@@ -101,7 +101,8 @@ describe('rows of an export', () => {
         const value = one[name] ?? null
         if (value === null) return null
         if (type === 'time') return new Date(Number(value)).toISOString()
-        return typeof value === 'object' ? JSON.stringify(value) : String(value)
+        if (typeof value === 'object') return JSON.stringify(value)
+        return type === 'text' && /^[=+\-@＝＋－＠\t\r\n]/.test(String(value)) ? `'${value}` : String(value)
       }),
     )
     expect(lines).toEqual(expected)
