@@ -11,7 +11,7 @@ window.addEventListener('popstate', () => {
   address.value = new URL(window.location.href)
 })
 
-export const pageNames = ['overview', 'sessions', 'visitors', 'webhooks', 'settings'] as const
+const pageNames = ['overview', 'sessions', 'visitors', 'webhooks', 'settings'] as const
 export type PageName = (typeof pageNames)[number]
 
 export interface PageAddress {

@@ -1,14 +1,14 @@
 import { signal } from '@preact/signals'
 
 /** Milliseconds of the lengths that an address may have as `last`. */
-export const lengths = {
+const lengths = {
   '1h': 3_600_000,
   '24h': 86_400_000,
   '7d': 604_800_000,
   '30d': 2_592_000_000,
 } as const
 export type Length = keyof typeof lengths
-export const usualLength: Length = '24h'
+const usualLength: Length = '24h'
 
 const minute = 60_000
 const thisMinute = () => Math.ceil(Date.now() / minute) * minute

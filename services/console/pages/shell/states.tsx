@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { AnswerState, RequestFailure } from '../shared/api.ts'
 
 /** What to do about a failure, where the content would be. */
-export function FailureNote({ failure, retry }: { failure: RequestFailure; retry: () => void }) {
+function FailureNote({ failure, retry }: { failure: RequestFailure; retry: () => void }) {
   const mayNot = failure.status === 403
   return (
     <div class="note bad" role="alert">
