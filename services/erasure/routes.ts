@@ -41,14 +41,16 @@ const visitors: PersonKind = {
   personOf: ({ visitorId = '' }) => (isId('vid', visitorId) ? { visitorId } : undefined),
 }
 
-// The form of `clientUserIdInput`, for the description.
-const userIdPattern = '^(?!\\.{1,2}$)[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$'
-
 const users: PersonKind = {
   path: '/v1/organizations/:organizationId/users/:clientUserId',
   name: 'User',
   about: 'a user of yours: all sessions that were ever attached to the `client_user_id`',
-  params: organizationParams.extend({ clientUserId: z.string().meta({ pattern: userIdPattern }) }),
+  params: organizationParams.extend({
+    clientUserId: z
+      .string()
+      .meta({ pattern: '^.{1,256}$' })
+      .describe('Without control characters, and neither `.` nor `..`.'),
+  }),
   personOf({ clientUserId }) {
     const { data } = clientUserIdInput.safeParse(clientUserId)
     return data === undefined ? undefined : { clientUserId: data }

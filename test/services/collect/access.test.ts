@@ -269,7 +269,7 @@ test('the interface description says what bodies, headers and errors the endpoin
       content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
     })
     expect(Object.keys(responses)).toEqual(
-      [200, 400, 401, 403, 409, 410, 413, 415, 422, 429, 500, 503].map((status) => String(status)),
+      [200, 400, 401, 403, 409, 410, 413, 415, 422, 429, 431, 500, 503].map((status) => String(status)),
     )
     expect(security).toEqual([{ publishableKey: [] }])
   }
