@@ -28,9 +28,20 @@ export async function pageRoutes(
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema: { hide: true } }, async (request, reply) => {
       if (noViews.test(request.url.split('?', 1)[0] ?? '')) throw new ApiError('request.not_found')
-      return reply.headers(headers).header('content-type', contentTypes.html).send(html)
+      return reply
+        .headers(headers)
+        .header('content-type', contentTypes.html)
+        .send(relative(html, request.url))
     })
   assetRoute(app, questionsScript)
+}
+
+// A proxy may serve the console under a path that the server does not know, so what the page loads is named from its own
+// address: `../../console/assets/main.js` on `/console/live/sessions`.
+function relative(html: string, url: string): string {
+  const [pathname = ''] = url.split('?', 1)
+  const up = '../'.repeat(pathname.split('/').length - 2)
+  return html.replaceAll('"/console/assets/', `"${up}console/assets/`)
 }
 
 // Made at the first request, because most starts are of processes that show no console.

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer, request as forward } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
@@ -31,9 +34,9 @@ afterEach(async () => {
 })
 afterAll(() => tidegate?.stop())
 
-async function newLink({ name = 'Ann', role = 'admin' } = {}): Promise<string> {
+async function newLink({ name = 'Ann', role = 'admin', url = tidegate.baseUrl } = {}): Promise<string> {
   const person = ['--role', role, '--environment', 'both', '--name', name]
-  const args = ['console', 'login', 'development', ...person, '--url', tidegate.baseUrl]
+  const args = ['console', 'login', 'development', ...person, '--url', url]
   const { code, stdout, stderr } = await cli(args, { DATA_DIR: tidegate.dataDir })
   if (code !== 0) throw new Error(stderr)
   return stdout.trim()
@@ -172,4 +175,66 @@ test('admins see that TRUSTED_PROXIES lacks the proxy that clients come through'
   await paste(await newLink({ role: 'viewer' }))
   await overview()
   expect(await banner.count()).toBe(0)
+})
+
+/** A proxy that serves the server under `/tg` and nothing else. It keeps what was asked for beside that path. */
+async function startPathProxy() {
+  const strays: string[] = []
+  const proxy = createServer((incoming, outgoing) => {
+    const [, rest] = /^\/tg(\/.*)$/.exec(incoming.url ?? '') ?? []
+    if (rest === undefined) {
+      strays.push(incoming.url ?? '')
+      outgoing.writeHead(404).end()
+      return
+    }
+    const { method, headers } = incoming
+    const passed = forward(tidegate.baseUrl + rest, { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(outgoing)
+    })
+    incoming.pipe(passed)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port }: AddressInfo = Object(proxy.address())
+  return {
+    url: `http://127.0.0.1:${port}/tg`,
+    strays: () => strays.filter((url) => url !== '/favicon.ico'),
+    stop: () => proxy.close().closeAllConnections(),
+  }
+}
+
+describe('behind a proxy that serves the server under a path', () => {
+  test('the link opens the console, all its pages work, and nothing is asked for beside the path', async () => {
+    const proxy = await startPathProxy()
+    const complaints = complaintsOf(page)
+    await paste(await newLink({ url: proxy.url }))
+    await overview()
+    await page.getByRole('link', { name: 'Sessions', exact: true }).click()
+    await page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    expect(page.url()).toContain(`${proxy.url}/console/live/sessions`)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sessions' }).waitFor()
+    const isDrawn = await page
+      .locator('header img, nav img')
+      .first()
+      .evaluate('(image) => image.naturalWidth > 0')
+    expect(isDrawn).toBe(true)
+    const hrefs: string[] = await page.evaluate('[...document.links].map(({ href }) => href)')
+    expect(hrefs.filter((href) => !href.startsWith(`${proxy.url}/`))).toEqual([])
+    expect(proxy.strays()).toEqual([])
+    expect(complaints).toEqual([])
+    proxy.stop()
+  })
+
+  test('the SDK sends to the path that its script came from', async () => {
+    const proxy = await startPathProxy()
+    await page.goto(`${proxy.url}/docs`)
+    const key = tidegate.credentials.live.publishable_key
+    const token = await page.evaluate(
+      `import('${proxy.url}/t.js').then(({ start }) => start({ publishableKey: '${key}' }).getSession())`,
+    )
+    expect(token).toMatchObject({ sealedToken: expect.any(String) })
+    expect(proxy.strays()).toEqual([])
+    proxy.stop()
+  })
 })

@@ -1,4 +1,5 @@
 import { createSerialiser } from './serialiser.ts'
+import { trusted } from './trusted.ts'
 
 // A realm of our own: an empty frame whose built-ins the page has not touched. What decides and what is sent is
 // taken from it as this module loads, function by function, since the page can reach into the frame afterwards.
@@ -117,5 +118,6 @@ function hide(frame: Element): Element {
 }
 
 function byMarkup(host: Element): void {
-  host.insertAdjacentHTML('beforeend', '<iframe hidden aria-hidden="true" tabindex="-1"></iframe>')
+  const frame = trusted().createHTML('<iframe hidden aria-hidden="true" tabindex="-1"></iframe>')
+  host.insertAdjacentHTML('beforeend', frame)
 }

@@ -22,7 +22,7 @@ const html = `<!doctype html><title>A shop</title>
 </script>`
 
 interface Opening {
-  path?: '/page' | '/strict'
+  path?: '/page' | '/strict' | '/trusted'
   /** Runs in every frame before any other script, until the next `open`. */
   script?: string
 }
@@ -57,6 +57,12 @@ export async function createPageServer(): Promise<CollectServer> {
         'content-security-policy',
         "default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'none'",
       )
+      .type('text/html')
+      .send(html),
+  )
+  server.app.get('/trusted', hidden, async (_request, reply) =>
+    reply
+      .header('content-security-policy', "require-trusted-types-for 'script'; trusted-types tidegate")
       .type('text/html')
       .send(html),
   )

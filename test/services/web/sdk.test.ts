@@ -151,6 +151,19 @@ describe('what fails', () => {
     expect(problems).toEqual([])
   })
 
+  test('a page that demands trusted types reports nothing, and loses nothing', async () => {
+    const { page, problems } = await bench.open({
+      path: '/trusted',
+      script: `window.violations = []
+        document.addEventListener('securitypolicyviolation', (event) => violations.push(event.sample || event.violatedDirective))`,
+    })
+    await handOver(bench, page)
+    expect(await page.evaluate('violations')).toEqual([])
+    const { worker, iframe, tamper } = lastSnapshot(bench.server)
+    expect([worker.available, iframe.available, tamper.iframe_srcdoc_proxy]).toEqual([true, true, false])
+    expect(problems).toEqual([])
+  })
+
   test('a session that the server has ended is replaced once, in silence', async () => {
     const { page } = await bench.open()
     const first = await handOver(bench, page)

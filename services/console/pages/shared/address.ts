@@ -1,5 +1,8 @@
 import { computed, signal } from '@preact/signals'
 import { person } from './person.ts'
+import { root } from './root.ts'
+
+const home = `${root}/console`
 
 const environments = ['live', 'test'] as const
 type EnvironmentName = (typeof environments)[number]
@@ -33,8 +36,8 @@ export const place = computed<PageAddress | null>(() =>
 
 function pageAddressOf({ pathname, searchParams }: URL, usual: EnvironmentName): PageAddress | null {
   const [environment = usual, page = 'overview', id = null, ...rest] = pathname
+    .slice(home.length)
     .split('/')
-    .slice(2)
     .filter(Boolean)
   if (!isEnvironment(environment) || !isPage(page) || rest.length > 0) return null
   return { environment, page, id, query: searchParams }
@@ -48,7 +51,7 @@ export interface LinkTarget {
 }
 
 export function hrefOf({ environment, page, id, query }: LinkTarget): string {
-  const path = ['/console', environment ?? place.value?.environment ?? 'live', page, ...(id ? [id] : [])]
+  const path = [home, environment ?? place.value?.environment ?? 'live', page, ...(id ? [id] : [])]
   const text = query?.toString()
   return path.join('/') + (text ? `?${text}` : '')
 }
@@ -79,7 +82,7 @@ export function followLinks(): void {
     const link = event.target instanceof Element ? event.target.closest('a') : null
     if (!isPlain || event.defaultPrevented || !link || link.target || link.hasAttribute('download')) return
     const { origin, pathname } = new URL(link.href)
-    if (origin !== window.location.origin || !/^\/console(\/|$)/.test(pathname)) return
+    if (origin !== window.location.origin || !`${pathname}/`.startsWith(`${home}/`)) return
     event.preventDefault()
     goTo(link.href)
   })

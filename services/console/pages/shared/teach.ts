@@ -1,6 +1,7 @@
 import type { Engines, LoggedInPerson } from '../../schemas.ts'
 import { send } from './api.ts'
 import { person } from './person.ts'
+import { root } from './root.ts'
 
 interface QuestionsModule {
   answerQuestions(questions: object[]): Promise<object[]>
@@ -13,7 +14,7 @@ export const engineNames: Record<string, string> = {
   webkitgtk: 'WebKitGTK',
 }
 
-const script = '/console/assets/questions.js'
+const script = `${root}/console/assets/questions.js`
 
 /** Lets this browser answer the deployment's questions for the organization. Throws a `RequestFailure`. */
 export async function teachThisBrowser(): Promise<void> {

@@ -11,6 +11,7 @@ import {
   withinBudget,
   yieldToPage,
 } from '../support.ts'
+import { trusted } from '../trusted.ts'
 import { isV8 } from './environment.ts'
 import { createContext, release, rendererName } from './graphics.ts'
 
@@ -82,7 +83,7 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
   let worker: Worker | undefined
   let answer: unknown = null
   await withinBudget(ms, () => {
-    const started = new Worker(url)
+    const started = new Worker(trusted().createScriptURL(url))
     worker = started
     return new Promise<void>((resolve, reject) => {
       started.onmessage = ({ data }) => {

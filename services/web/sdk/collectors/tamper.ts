@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
 import { idle, member, readOrNull, yieldToPage } from '../support.ts'
+import { trusted } from '../trusted.ts'
 import { isForeign, withPlainStacks } from './natives.ts'
 import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
 
@@ -72,7 +73,7 @@ function isPatched(prototype: object | null, name: string): boolean {
 // A frame that is not in the document has no window, except where a tool answers for it.
 function detachedFrameHasWindow(): boolean {
   const frame = document.createElement('iframe')
-  frame.srcdoc = '.'
+  frame.srcdoc = trusted().createHTML('.')
   return frame.contentWindow !== null
 }
 
