@@ -32,7 +32,6 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
     // The console may be on a port where nothing else is.
     loader: { '.svg': 'file' },
     assetNames: '[name]',
-    publicPath: '/console/assets',
     minify: true,
     write: false,
     metafile: true,

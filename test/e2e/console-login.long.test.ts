@@ -214,15 +214,15 @@ describe('behind a proxy that serves the server under a path', () => {
     expect(page.url()).toContain(`${proxy.url}/console/live/sessions`)
     await page.reload()
     await page.getByRole('heading', { name: 'Sessions' }).waitFor()
-    const isDrawn = await page
-      .locator('header img, nav img')
-      .first()
-      .evaluate('(image) => image.naturalWidth > 0')
-    expect(isDrawn).toBe(true)
+    const drawn: boolean[] = await page.evaluate(
+      '[...document.images].map(({ naturalWidth }) => naturalWidth > 0)',
+    )
+    expect(new Set(drawn)).toEqual(new Set([true]))
     const hrefs: string[] = await page.evaluate('[...document.links].map(({ href }) => href)')
     expect(hrefs.filter((href) => !href.startsWith(`${proxy.url}/`))).toEqual([])
     expect(proxy.strays()).toEqual([])
-    expect(complaints).toEqual([])
+    // Before it is logged in the page asks who it is.
+    expect(complaints.filter((text) => !text.includes('401'))).toEqual([])
     proxy.stop()
   })
 

@@ -4,7 +4,6 @@ import mark from '../../../../infra/http/mark.svg'
 import type { LoggedInPerson } from '../../schemas.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { person } from '../shared/person.ts'
-import { root } from '../shared/root.ts'
 import { teachAtLogin } from '../shared/teach.ts'
 import { visible } from '../shared/visible.ts'
 
@@ -59,7 +58,7 @@ export function Login() {
   }
   return (
     <main class="login">
-      <img src={`${root}${mark}`} alt="" width="44" height="44" />
+      <img src={new URL(mark, import.meta.url).pathname} alt="" width="44" height="44" />
       <h1>Tidegate console</h1>
       {refusal.value && (
         <p class="note bad" role="alert">

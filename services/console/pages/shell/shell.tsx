@@ -5,7 +5,6 @@ import { goTo, hrefOf, type PageName, place } from '../shared/address.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
-import { root } from '../shared/root.ts'
 
 const icons: Record<PageName, string> = {
   overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
@@ -33,7 +32,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </a>
       <nav class="side" aria-label="Main">
         <a class="brand" href={hrefOf({ page: 'overview' })}>
-          <img src={`${root}${mark}`} alt="" width="26" height="26" />
+          <img src={new URL(mark, import.meta.url).pathname} alt="" width="26" height="26" />
           <span>Tidegate</span>
         </a>
         {entries.map(({ page, title }) => (
