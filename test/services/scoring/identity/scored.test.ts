@@ -2,9 +2,11 @@ import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
+import { transaction } from '../../../../infra/postgres/pool.ts'
 import { checkSignature } from '../../../../infra/wire/web-bot-auth/check.ts'
 import type { DocumentSignature, SessionScored } from '../../../../schemas/events.ts'
 import type { DecisionSources } from '../../../../services/scoring/decide.ts'
+import { eraseStates } from '../../../../services/scoring/erase.ts'
 import type { FetchOptions } from '../../../../services/scoring/identity/fetch.ts'
 import { outcomesOf, pendingOf } from '../../../../services/scoring/identity/outcomes.ts'
 import { runIdentity } from '../../../../services/scoring/identity/run.ts'
@@ -13,6 +15,7 @@ import type { SessionEvent } from '../../../../services/scoring/session/state.ts
 import { runScoring } from '../../../../services/scoring/worker.ts'
 import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
 import type { DnsReply } from '../../../support/dns-server.ts'
+import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../../support/memory-log.ts'
@@ -293,6 +296,18 @@ describe('a crawler that its host name verifies', () => {
       ['declared', null, null],
       ['verified', 'reverse_dns', 'crawl-66-249-66-1.googlebot.com'],
     ])
+  })
+
+  it('is forgotten with its session: no address is left when that is erased', async () => {
+    await agentsAt(['crawl-66-249-66-1.googlebot.com'])
+    const addresses = () => database.pool.query('select subject from scoring.agent_lookups')
+    expect((await addresses()).rows).toEqual([{ subject: ip }])
+    const { session_id } = (await database.pool.query('select session_id from scoring.sessions')).rows[0]
+    const erased = (id: string) => transaction(database.pool, (tx) => eraseStates(tx, [visitorErased([id])]))
+    await erased(`sid_${'0'.repeat(26)}`)
+    expect((await addresses()).rowCount).toBe(1)
+    await erased(session_id)
+    expect((await addresses()).rowCount).toBe(0)
   })
 
   it.each<[string, string[] | DnsReply]>([
