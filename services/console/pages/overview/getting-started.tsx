@@ -6,7 +6,7 @@ import { hrefOf, place } from '../shared/address.ts'
 import { useAnswer } from '../shared/api.ts'
 import { Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
-import { root } from '../shared/root.ts'
+import { serverPath } from '../shared/server-path.ts'
 
 const waitMs = 30_000
 // A user among the newest sessions is enough.
@@ -55,8 +55,8 @@ export function GettingStarted() {
         ))}
       </ul>
       <p class="hint">
-        Try it on the <a href={`${root}/demo`}>demo page</a>, or read the{' '}
-        <a href={`${root}/docs/guide/browser-sdk`}>guide</a>.
+        Try it on the <a href={`${serverPath}/demo`}>demo page</a>, or read the{' '}
+        <a href={`${serverPath}/docs/guide/browser-sdk`}>guide</a>.
       </p>
     </Panel>
   )

@@ -4,7 +4,7 @@ import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
 import { RequestFailure, send, useAnswer } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { usePageKeys } from '../shared/keys.ts'
-import { root } from '../shared/root.ts'
+import { serverPath } from '../shared/server-path.ts'
 import { now, spanOf } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
 import { ColumnChoice } from './column-choice.tsx'
@@ -105,7 +105,7 @@ function Empty({ query }: { query: URLSearchParams }) {
         ) : (
           <>
             Look at a <a href={hrefWith({ last: '30d', since: null, until: null })}>longer time</a>, or make
-            one on the <a href={`${root}/demo`}>demo page</a>.
+            one on the <a href={`${serverPath}/demo`}>demo page</a>.
           </>
         )}
       </p>

@@ -1,7 +1,7 @@
 import { CodeBlock } from '../shared/code-block.tsx'
 import { Panel } from '../shared/parts.tsx'
 import { person } from '../shared/person.ts'
-import { root } from '../shared/root.ts'
+import { serverPath } from '../shared/server-path.ts'
 import { snippetsOf } from './snippets.ts'
 
 /** What pages need to send their sessions, with the key filled in. */
@@ -16,7 +16,7 @@ export function SendSessions({ publishableKey }: { publishableKey: string }) {
         </details>
       ))}
       <p class="hint">
-        What a verdict asks of a back end is in the <a href={`${root}/docs/guide/server`}>guide</a>.
+        What a verdict asks of a back end is in the <a href={`${serverPath}/docs/guide/server`}>guide</a>.
       </p>
     </Panel>
   )

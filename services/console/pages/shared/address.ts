@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals'
 import { person } from './person.ts'
-import { root } from './root.ts'
+import { serverPath } from './server-path.ts'
 
-const home = `${root}/console`
+const home = `${serverPath}/console`
 
 const environments = ['live', 'test'] as const
 type EnvironmentName = (typeof environments)[number]

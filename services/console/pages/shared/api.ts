@@ -3,7 +3,7 @@ import { QueryClient, QueryObserver, type QueryObserverResult } from '@tanstack/
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { place } from './address.ts'
 import { person } from './person.ts'
-import { root } from './root.ts'
+import { serverPath } from './server-path.ts'
 
 interface Refused {
   status: number
@@ -61,7 +61,7 @@ export async function send<T>(path: string, { method = 'GET', body, signal }: Se
     })
   }
   try {
-    const response = await fetch(`${root}/console/api${path}`, {
+    const response = await fetch(`${serverPath}/console/api${path}`, {
       method,
       headers: {
         'tidegate-environment': place.value?.environment ?? 'live',

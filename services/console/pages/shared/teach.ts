@@ -1,7 +1,7 @@
 import type { Engines, LoggedInPerson } from '../../schemas.ts'
 import { send } from './api.ts'
 import { person } from './person.ts'
-import { root } from './root.ts'
+import { serverPath } from './server-path.ts'
 
 interface QuestionsModule {
   answerQuestions(questions: object[]): Promise<object[]>
@@ -14,7 +14,7 @@ export const engineNames: Record<string, string> = {
   webkitgtk: 'WebKitGTK',
 }
 
-const script = `${root}/console/assets/questions.js`
+const script = `${serverPath}/console/assets/questions.js`
 
 /** Lets this browser answer the deployment's questions for the organization. Throws a `RequestFailure`. */
 export async function teachThisBrowser(): Promise<void> {

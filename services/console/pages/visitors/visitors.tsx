@@ -8,9 +8,9 @@ import { Head } from '../shared/head.tsx'
 import { useLinkKeys } from '../shared/keys.ts'
 import { More } from '../shared/more.tsx'
 import { usePages } from '../shared/pages.ts'
-import { root } from '../shared/root.ts'
 import { Scroll } from '../shared/scroll.tsx'
 import { Search } from '../shared/search.tsx'
+import { serverPath } from '../shared/server-path.ts'
 import { Time } from '../shared/time.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { visitorsIn } from './of-user.ts'
@@ -51,7 +51,7 @@ function Newest() {
         {() =>
           visitors.rows.length === 0 ? (
             <p class="note">
-              Nobody was seen yet. Make a session on the <a href={`${root}/demo`}>demo page</a>.
+              Nobody was seen yet. Make a session on the <a href={`${serverPath}/demo`}>demo page</a>.
             </p>
           ) : (
             <Scroll label="Visitors">
