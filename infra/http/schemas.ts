@@ -77,6 +77,10 @@ export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape
 export const pathId = (prefix: Parameters<typeof idPattern>[0]) =>
   z.string().meta({ pattern: idPattern(prefix) })
 
+/** An id in a body: 422 for another form. */
+export const bodyId = (prefix: Parameters<typeof idPattern>[0]) =>
+  z.string().regex(new RegExp(idPattern(prefix)))
+
 /** JSON Schema's `if` and `then`. A literal with a member `then` could be taken for a promise. */
 export const implies = (condition: object, demand: object): Record<string, object> =>
   Object.fromEntries([

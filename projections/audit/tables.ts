@@ -1,7 +1,7 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import type { ActorType, CausedName, Environment } from '../../schemas/events.ts'
 
-/** One event that somebody or something caused, without most of what it says. Times are epoch milliseconds. */
+/** An entry about an event that somebody or something caused, without its data. Times are epoch milliseconds. */
 export const auditEntries = table('audit_entries', {
   id: primaryKey(column.id(), 'event_id'),
   /** null for what is no organization's. */
@@ -13,7 +13,7 @@ export const auditEntries = table('audit_entries', {
   actor_id: column.id(),
   request_id: nullable(column.id()),
   subject_id: column.id(),
-  /** Of a correction or a change of the model, in the operator's words. */
+  /** The operator's words about a correction or a change of the model; else null. */
   reason: nullable(column.text()),
 })
 export type AuditRow = RowOf<typeof auditEntries>

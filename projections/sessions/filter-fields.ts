@@ -22,7 +22,7 @@ interface FilterField<Value> {
   hasOne: (values: Value[], bind: Bind, scope: DataScope) => string
   /** SQL: it has none; null where every session has one. */
   isEmpty: string | null
-  /** Whether the value stays when the session's decisions have ended. */
+  /** The value stays when the session's decisions have ended. */
   isLasting: boolean
 }
 
@@ -88,7 +88,7 @@ const idOf = (prefix: 'vid' | 'key', expected: string) =>
     .toLowerCase()
     .regex(new RegExp(idPattern(prefix)), { error: expected })
 
-/** What sessions are filtered by, in the order in which parameters are described. */
+// In the order in which the interface description lists the parameters.
 const fields = {
   // Not the registered schema itself: the description would list it twice, as input and as output.
   verdict: filter(z.enum(verdict.options), 's.verdict', { isEmpty: null, isLasting: true }),
@@ -146,10 +146,10 @@ export type FilterValues = { [Name in FilterName]?: FilterValue[Name][] | undefi
 
 export const filterFields: { [Name in FilterName]: FilterField<FilterValue[Name]> } = fields
 
-/** Of which sessions may have no value. */
+/** Fields that a session may have no value of. */
 export const emptyFields = filterNames.filter((name) => filterFields[name].isEmpty !== null)
 
-// Of the letters A to Z alone, which takes half as long and is the same in every database.
+// The collation "C" lowers A to Z alone, which takes half as long and is the same in every database.
 function lowerCase(sql: string): string {
   return `lower(${sql} collate "C")`
 }

@@ -13,7 +13,7 @@ export type RotationReason = (typeof rotationReasons)[number]
 interface RotationItem {
   ip: string
   operator: Operator
-  /** Whether the lists at hand have all addresses of the operator. */
+  /** The file of addresses has all addresses of the operator. */
   hasAllAddresses: boolean
   desiredCountryCode: string
 }
@@ -69,7 +69,7 @@ function holderOf(
 
 const namedAt = ({ provider }: AddressFacts) => (provider === null ? undefined : operatorNamed(provider))
 
-/** Whether the operator publishes all its addresses, and all its lists are at hand. */
+/** Tells operators that publish all their addresses, and whose lists are all in the file of addresses. */
 export const hasAllAddresses = ({ lists }: Operator, listedOperators: ReadonlySet<string>): boolean =>
   lists.length > 0 && lists.every((list) => listedOperators.has(list))
 

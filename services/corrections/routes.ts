@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
-import { organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
+import { bodyId, organizationParams, pathId, single, timestamp } from '../../infra/http/schemas.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
-import { type Clock, idPattern, isId } from '../../infra/ids.ts'
+import { type Clock, isId } from '../../infra/ids.ts'
 import { characterCount, isOneLine, isVisible } from '../../infra/text.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
@@ -34,7 +34,6 @@ const reason = z
   })
   .meta({ minLength: 1, maxLength: maxReasonCharacters })
   .describe('Why, in your words. It is kept for ever: no name, address or other data about a person.')
-const idOf = (prefix: Parameters<typeof idPattern>[0]) => z.string().regex(new RegExp(idPattern(prefix)))
 
 /** `POST /v1/organizations/{organizationId}/visitors/{visitorId}/splits` and `.../merges`. */
 export function correctionRoutes(app: FastifyInstance, options: CorrectionOptions): void {
@@ -45,7 +44,7 @@ export function correctionRoutes(app: FastifyInstance, options: CorrectionOption
 const splitBody = z
   .strictObject({
     session_ids: z
-      .array(idOf('sid'))
+      .array(bodyId('sid'))
       .min(1)
       .max(maxReassigned)
       .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
@@ -100,7 +99,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
 
 const mergeBody = z
   .strictObject({
-    visitor_id: idOf('vid').describe(
+    visitor_id: bodyId('vid').describe(
       `Who is the same: all its sessions, at most ${maxReassigned}, become the visitor's. It is not found any more.`,
     ),
     reason,

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { timestamp } from '../../infra/http/schemas.ts'
-import { idPattern } from '../../infra/ids.ts'
+import { bodyId, timestamp } from '../../infra/http/schemas.ts'
 import { clientUserIdInput, markLabel, markReason } from '../../projections/sessions/decision-schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { Person } from '../../projections/sessions/person.ts'
@@ -8,16 +7,15 @@ import type { StoredMark } from '../../projections/sessions/tables.ts'
 import { maxMarked } from './decide.ts'
 
 const names = ['session_ids', 'visitor_id', 'client_user_id'] as const
-const idOf = (prefix: Parameters<typeof idPattern>[0]) => z.string().regex(new RegExp(idPattern(prefix)))
 
 const namedBody = z.strictObject({
   session_ids: z
-    .array(idOf('sid'))
+    .array(bodyId('sid'))
     .min(1)
     .max(maxMarked)
     .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
     .optional(),
-  visitor_id: idOf('vid').optional().describe("All of the visitor's sessions so far."),
+  visitor_id: bodyId('vid').optional().describe("All of the visitor's sessions so far."),
   client_user_id: clientUserIdInput.optional().describe("All of the user's sessions so far."),
 })
 

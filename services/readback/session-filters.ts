@@ -82,8 +82,8 @@ export function refusingFilters(others: ReadonlyMap<string, string> = new Map())
 }
 
 /**
- * Of several times or scores the widest holds: either of them is enough. 422 where the first of a pair is beyond the
- * second.
+ * Reads the filters. Several times or scores mean the widest range, since either of them is enough. 422 where `since` is
+ * beyond `until`, or `score_min` beyond `score_max`.
  */
 export function filtersOf(sent: FilterQuery): SessionFilters {
   const { since, until, score_min, score_max, handed_off, without } = sent

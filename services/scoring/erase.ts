@@ -13,7 +13,7 @@ export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void
   )
   const named = erased.flatMap((one) => [...one.erased_visitor_ids, ...one.changed_visitor_ids])
   await remakeFromLinks(tx, [...new Set([...rows.map(({ visitor_id }) => visitor_id), ...named])])
-  // What was looked up of their addresses goes with them; for other sessions of these it is looked up again.
+  // Look-ups of their addresses go with them. Other sessions of an address cause another look-up.
   await tx.query(
     `with gone as (delete from scoring.sessions where session_id = any($1) returning state::json->>'ip_address' as ip)
      delete from scoring.agent_lookups where subject in (select ip from gone)`,

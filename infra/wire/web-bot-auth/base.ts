@@ -46,7 +46,7 @@ function isSupported([name, parameters]: Item): boolean {
   return parameters.size === 1 && typeof parameters.get('key') === 'string' && !name.startsWith('@')
 }
 
-/** Whether a component is of a kind that RFC 9421 defines for requests and that is not read here. */
+/** Tells components of kinds that RFC 9421 defines for requests, and that are not implemented here. */
 export const isUnread = ([name, parameters]: Item): boolean =>
   name === '@query-param' || ['sf', 'bs', 'tr'].some((parameter) => parameters.has(parameter))
 

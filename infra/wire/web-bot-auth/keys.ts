@@ -35,7 +35,7 @@ function keyOfJwk(jwk: unknown): DirectoryKey | undefined {
   if (!isObject(jwk) || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || !isForSignatures(jwk)) return undefined
   if (typeof jwk.x !== 'string' || !pointPattern.test(jwk.x)) return undefined
   const [starts_at, ends_at] = [jwk.nbf, jwk.exp].map(momentOf)
-  // What restricts a key in a form that cannot be read makes it useless.
+  // A restriction that cannot be read must not be ignored.
   if (starts_at === undefined || ends_at === undefined) return undefined
   return { x: jwk.x, starts_at, ends_at }
 }
@@ -50,7 +50,7 @@ function momentOf(value: unknown): number | null | undefined {
   return value > 1e11 ? value : value * 1000
 }
 
-/** Whether the key may be used at a time, in epoch milliseconds. */
+/** Compares `nbf` and `exp` with a time in epoch milliseconds. */
 export const isInForce = ({ starts_at, ends_at }: DirectoryKey, at: number): boolean =>
   (starts_at === null || starts_at <= at) && (ends_at === null || at < ends_at)
 

@@ -88,7 +88,7 @@ async function keepUp(project: Project, { once }: ProjectFlags): Promise<void> {
   const failing = Promise.withResolvers<string>()
   const onStopped = (at: Position, error: unknown) => failing.resolve(stopMessage(at, error))
   const applied = { advance: () => {}, onAdvance: () => () => {} }
-  // What it repeats while the database or the log is away is said once, by the view.
+  // While the database or the log is away the runner repeats its warnings, and the view says it once.
   const errorsOnly = logger.child({}, { level: 'error' })
   const running = await runProjection({ ...project, logger: errorsOnly, applied, onStopped })
   stack.defer(() => running.stop())

@@ -62,7 +62,7 @@ export function checkProof(
   if (!hand_off?.challenge_answered)
     throw invalid('The proof is of a page that did not answer its challenge.')
   if (!hand_off.input_observed) throw invalid('Nobody has used the page that the proof is of.')
-  // What the SDK makes of the text that its page binds the sealed token to.
+  // The SDK hashes the text that a page binds the sealed token to.
   if (hand_off.binding !== createHash('sha256').update(approveToken).digest('hex'))
     throw invalid('The proof was made for another approve token.')
   return { verdict, riskScore, sessionId: session_id, decisionId }

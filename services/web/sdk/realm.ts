@@ -118,6 +118,6 @@ function hide(frame: Element): Element {
 }
 
 function byMarkup(host: Element): void {
-  const frame = trusted().createHTML('<iframe hidden aria-hidden="true" tabindex="-1"></iframe>')
+  const frame = trusted.createHTML('<iframe hidden aria-hidden="true" tabindex="-1"></iframe>')
   host.insertAdjacentHTML('beforeend', frame)
 }

@@ -12,22 +12,15 @@ interface Policy {
   createScriptURL(url: string): string
 }
 
-const rules: Policy = { createHTML: (text) => text, createScriptURL: (url) => url }
-
-// One for each page: a page that enforces Trusted Types may allow a name once.
-let policy: Policy | undefined
-
-/** The policy for the few constant texts that are given to the DOM; plain texts where there are no Trusted Types. */
-export function trusted(): Policy {
-  policy ??= createPolicy()
-  return policy
-}
+/** The policy for the few constant texts that are given to the DOM; returns them as they are without Trusted Types. */
+export const trusted = createPolicy()
 
 function createPolicy(): Policy {
+  const rules: Policy = { createHTML: (text) => text, createScriptURL: (url) => url }
   try {
     return window.trustedTypes?.createPolicy('tidegate', rules) ?? rules
   } catch {
-    // The page does not allow the name, and reports what follows.
+    // The page does not allow the name, or another copy of the SDK has it. The page then reports each text.
     return rules
   }
 }

@@ -83,7 +83,7 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
   let worker: Worker | undefined
   let answer: unknown = null
   await withinBudget(ms, () => {
-    const started = new Worker(trusted().createScriptURL(url))
+    const started = new Worker(trusted.createScriptURL(url))
     worker = started
     return new Promise<void>((resolve, reject) => {
       started.onmessage = ({ data }) => {

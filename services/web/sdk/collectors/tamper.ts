@@ -73,7 +73,7 @@ function isPatched(prototype: object | null, name: string): boolean {
 // A frame that is not in the document has no window, except where a tool answers for it.
 function detachedFrameHasWindow(): boolean {
   const frame = document.createElement('iframe')
-  frame.srcdoc = trusted().createHTML('.')
+  frame.srcdoc = trusted.createHTML('.')
   return frame.contentWindow !== null
 }
 

@@ -173,9 +173,13 @@ describe('a signature by a key that nobody has fetched', () => {
     await eventually(async () =>
       expect((await database.pool.query('select from scoring.agent_lookups')).rowCount).toBe(1),
     )
+    // The look-up begins with the opening, and may have ended before the batch is scored.
+    await eventually(() => expect(statusesOf('down')).toEqual(['unknown_key']))
     now += 31 * minute
-    await endSessions({ log, pool: database.pool, codec, clock, logger })
-    await eventually(() => expect(statusesOf('down')).toEqual(['unknown_key', 'unknown_key']))
+    await eventually(async () => {
+      await endSessions({ log, pool: database.pool, codec, clock, logger })
+      expect(statusesOf('down')).toEqual(['unknown_key', 'unknown_key'])
+    })
   })
 })
 
