@@ -9,7 +9,6 @@ export default {
         session_id: 'text',
         organization_id: 'text',
         environment: 'text',
-        event_id: 'text',
         evaluated_at: 'bigint',
         page_host: 'text',
         verdict: 'text',
@@ -26,12 +25,10 @@ export default {
       from page_sessions group by 1, 2, 3, 4, 5`,
   },
   handle({ data, facts }) {
-    const { session_id, organization_id, environment, event_id, evaluated_at, verdict } = data
-    const page_host = facts.page_host
-    // Decisions of one session come in order but for repeats; the event's id decides between two of one moment.
-    const isOlder = (row) =>
-      evaluated_at < row.evaluated_at || (evaluated_at === row.evaluated_at && event_id < row.event_id)
-    const row = { session_id, organization_id, environment, event_id, evaluated_at, page_host, verdict }
-    return [{ table: 'page_sessions', key: { session_id }, to: (old) => (old && isOlder(old) ? old : row) }]
+    const { session_id, organization_id, environment, evaluated_at, verdict } = data
+    const { page_host } = facts
+    // Decisions of one session come in the order in which they were made, so the last one that comes is the newest.
+    const row = { session_id, organization_id, environment, evaluated_at, page_host, verdict }
+    return [{ table: 'page_sessions', key: { session_id }, to: () => row }]
   },
 }

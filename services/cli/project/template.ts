@@ -23,7 +23,7 @@ export default {
   events: ['SessionScored'],
   tables: {
     sessions: {
-      columns: { session_id: 'text', evaluated_at: 'bigint', verdict: 'text', country: 'text' },
+      columns: { session_id: 'text', verdict: 'text', country: 'text' },
       key: ['session_id'],
     },
   },
@@ -34,10 +34,9 @@ export default {
   },
   // A function of the event and the row alone: no clock, no randomness, no look-up elsewhere.
   handle({ data, facts }) {
-    const { session_id, evaluated_at, verdict } = data
-    const to = (row) =>
-      row && row.evaluated_at > evaluated_at ? row : { session_id, evaluated_at, verdict, country: facts.country }
-    return [{ table: 'sessions', key: { session_id }, to }]
+    const { session_id, verdict } = data
+    // Decisions of one session come in the order in which they were made, so the last one that comes is the newest.
+    return [{ table: 'sessions', key: { session_id }, to: () => ({ session_id, verdict, country: facts.country }) }]
   },
 }
 `

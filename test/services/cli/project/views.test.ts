@@ -163,6 +163,19 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await running.stop()
   })
 
+  test('has the last of two decisions of one moment, whichever id is greater', async () => {
+    const view = { ...(await loadView(verdicts)), name: 'ties' }
+    const moment = { session: 9100, evaluated_at: 5_000_000 }
+    await world.append(log, [
+      decision(9111, { ...moment, verdict: 'inconclusive' }),
+      decision(9110, { ...moment, verdict: 'bot' }),
+    ])
+    const { running } = await start(view)
+    const bots = `select count(*) from view_ties.page_sessions where session_id = '${id('sid', 9100)}' and verdict = 'bot'`
+    await eventually(async () => expect(await count(bots)).toBe(1))
+    await running.stop()
+  })
+
   test('has null for what of a closed decision would be made up', async () => {
     const seen: unknown[] = []
     const view = readView('view.ts', {
